@@ -1,0 +1,68 @@
+/// \file
+/// Every error that Rondo throws. Each message says which rank, towards which peer, in which call,
+/// what happened, and the likely cure.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include <rondo/export.hpp>
+
+namespace rondo {
+
+/// Base of all errors of the library.
+class RONDO_API Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+  Error(const Error&) = default;
+  Error& operator=(const Error&) = default;
+  ~Error() override;
+};
+
+/// Wrong arguments, or a call made at the wrong time. Nothing has moved; the communicator is intact
+/// and the call may be made again, corrected.
+class RONDO_API UsageError : public Error {
+ public:
+  using Error::Error;
+  UsageError(const UsageError&) = default;
+  UsageError& operator=(const UsageError&) = default;
+  ~UsageError() override;
+};
+
+/// Two ranks made different calls. Names both ranks and both calls. Ends the communicator.
+class RONDO_API MismatchError : public Error {
+ public:
+  using Error::Error;
+  MismatchError(const MismatchError&) = default;
+  MismatchError& operator=(const MismatchError&) = default;
+  ~MismatchError() override;
+};
+
+/// A call did not finish by its deadline. Names the peer waited for. Ends the communicator.
+class RONDO_API TimeoutError : public Error {
+ public:
+  using Error::Error;
+  TimeoutError(const TimeoutError&) = default;
+  TimeoutError& operator=(const TimeoutError&) = default;
+  ~TimeoutError() override;
+};
+
+/// Another rank failed, ended or called abort(). Ends the communicator.
+class RONDO_API PeerError : public Error {
+ public:
+  using Error::Error;
+  PeerError(const PeerError&) = default;
+  PeerError& operator=(const PeerError&) = default;
+  ~PeerError() override;
+};
+
+/// The system or MPI refused something that a link needs (shared memory, a message).
+class RONDO_API TransportError : public Error {
+ public:
+  using Error::Error;
+  TransportError(const TransportError&) = default;
+  TransportError& operator=(const TransportError&) = default;
+  ~TransportError() override;
+};
+
+}  // namespace rondo

@@ -1,0 +1,23 @@
+/// \file
+/// The one logging hook. Rondo is silent unless a hook is set or RONDO_LOG asks for messages.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include <rondo/export.hpp>
+
+namespace rondo {
+
+enum class LogLevel : std::uint8_t { debug, info, warning };
+
+/// Receives one message without a line end. May be called from any thread, one call at a time.
+using LogHook = std::function<void(LogLevel, std::string_view)>;
+
+/// Sends messages of `lowest` level and above to `hook`, in place of where they went before; an
+/// empty hook silences the library. Without this call, RONDO_LOG=debug|info|warning makes messages
+/// of that level and above go to standard error. Thread-safe.
+RONDO_API void set_log_hook(LogHook hook, LogLevel lowest = LogLevel::info);
+
+}  // namespace rondo

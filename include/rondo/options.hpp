@@ -1,0 +1,41 @@
+/// \file
+/// What a caller may set on a communicator and on a call. A value set here wins over the
+/// environment.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include <rondo/types.hpp>
+
+namespace rondo {
+
+/// How the edges between ranks are carried.
+/// - `automatic`: shared memory on one host, MPI between hosts, and MPI where shared memory cannot
+///   be had; Communicator::topology() says which and why.
+/// - `shm`: shared memory or an error; never a fallback.
+/// - `mpi`: MPI on every edge, also on one host.
+enum class CarrierChoice : std::uint8_t { automatic, shm, mpi };
+
+struct CommunicatorOptions {
+  /// How long a call may take before it ends as a TimeoutError. Unset: RONDO_TIMEOUT, else 300 s.
+  std::optional<std::chrono::milliseconds> timeout = std::nullopt;
+  /// Unset: RONDO_ALGO, else automatic.
+  std::optional<Algorithm> algorithm = std::nullopt;
+  CarrierChoice carrier = CarrierChoice::automatic;
+  /// Payload of one FIFO slot, a multiple of 64; 0: chosen by carrier. The same on every rank.
+  std::size_t slot_bytes = 0;
+  /// Slots of one FIFO, at least 2; 0: chosen by carrier. The same on every rank.
+  std::uint32_t slots = 0;
+};
+
+struct CallOptions {
+  /// Unset: the communicator's.
+  std::optional<std::chrono::milliseconds> timeout = std::nullopt;
+  /// Unset: the communicator's.
+  std::optional<Algorithm> algorithm = std::nullopt;
+};
+
+}  // namespace rondo

@@ -1,0 +1,184 @@
+/// \file
+/// Element types, reductions and algorithms: the vocabulary of every call.
+#pragma once
+
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+#include <rondo/export.hpp>
+
+namespace rondo {
+
+/// Element types that travel through a collective.
+enum class DataType : std::uint8_t { f32, f64, f16, bf16, i8, u8, i32, u32, i64, u64 };
+inline constexpr int kDataTypeCount = 10;
+
+/// How elements of different ranks become one.
+/// - Integers wrap modulo 2^bits.
+/// - `min` and `max` of floating-point elements return NaN when either operand is NaN.
+/// - `avg` is the sum divided by the number of ranks, applied once; floating-point types only.
+/// - f16 and bf16 are widened to f32 for each operation and rounded to nearest-even once a step.
+enum class ReduceOp : std::uint8_t { sum, prod, min, max, avg };
+inline constexpr int kReduceOpCount = 5;
+
+/// The operations that a communicator offers.
+enum class Collective : std::uint8_t {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  reduce,
+  barrier
+};
+inline constexpr int kCollectiveCount = 6;
+
+/// How a collective is carried out. `automatic` lets Rondo choose.
+/// - `ring`: reduce-scatter and all-gather over chunks, sliced and pipelined (docs/ring.md).
+/// - `naive`: everything to rank 0, then back; the baseline that figures are compared with.
+enum class Algorithm : std::uint8_t { automatic, ring, naive };
+
+/// IEEE 754 binary16 as stored bits. Conversions round to nearest, ties to even.
+struct Float16 {
+  std::uint16_t bits = 0;
+
+  constexpr Float16() = default;
+  constexpr explicit Float16(float value) : bits(encode(value)) {}
+  static constexpr Float16 from_bits(std::uint16_t bits) {
+    Float16 result;
+    result.bits = bits;
+    return result;
+  }
+
+  constexpr explicit operator float() const {
+    const std::uint32_t sign = (bits & 0x8000U) << 16U;
+    const std::uint32_t exponent = (bits >> 10U) & 0x1FU;
+    const std::uint32_t mantissa = bits & 0x3FFU;
+    if (exponent == 0) {
+      const float magnitude = static_cast<float>(mantissa) * 0x1p-24F;
+      return sign != 0 ? -magnitude : magnitude;
+    }
+    const std::uint32_t wide_exponent = exponent == 0x1F ? 0xFFU : exponent + 112;
+    return std::bit_cast<float>(sign | (wide_exponent << 23U) | (mantissa << 13U));
+  }
+
+  friend constexpr bool operator==(Float16, Float16) = default;
+
+ private:
+  static constexpr std::uint16_t encode(float value) {
+    const auto wide = std::bit_cast<std::uint32_t>(value);
+    const auto sign = static_cast<std::uint16_t>((wide >> 16U) & 0x8000U);
+    const std::uint32_t magnitude = wide & 0x7FFFFFFFU;
+    if (magnitude > 0x7F800000U) {  // NaN: stays quiet, keeps the top of its payload
+      return static_cast<std::uint16_t>(sign | 0x7E00U | ((magnitude >> 13U) & 0x3FFU));
+    }
+    if (magnitude >= 0x477FF000U) {  // 65520 and above round to infinity
+      return static_cast<std::uint16_t>(sign | 0x7C00U);
+    }
+    if (magnitude < 0x38800000U) {  // below 2^-14: a subnormal, or zero
+      // Adding 0.5 leaves the value, in units of 2^-24 and rounded by the FPU, in the low bits.
+      const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
+      return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) & 0x7FFU));
+    }
+    const std::uint32_t odd = (magnitude >> 13U) & 1U;
+    return static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000U + 0xFFFU + odd) >> 13U));
+  }
+};
+
+/// bfloat16 (the top half of a binary32) as stored bits. Conversions round to nearest, ties to
+/// even.
+struct BFloat16 {
+  std::uint16_t bits = 0;
+
+  constexpr BFloat16() = default;
+  constexpr explicit BFloat16(float value) : bits(encode(value)) {}
+  static constexpr BFloat16 from_bits(std::uint16_t bits) {
+    BFloat16 result;
+    result.bits = bits;
+    return result;
+  }
+
+  constexpr explicit operator float() const {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U);
+  }
+
+  friend constexpr bool operator==(BFloat16, BFloat16) = default;
+
+ private:
+  static constexpr std::uint16_t encode(float value) {
+    const auto wide = std::bit_cast<std::uint32_t>(value);
+    if ((wide & 0x7FFFFFFFU) > 0x7F800000U) {
+      return static_cast<std::uint16_t>((wide >> 16U) | 0x40U);
+    }
+    const std::uint32_t odd = (wide >> 16U) & 1U;
+    return static_cast<std::uint16_t>((wide + 0x7FFFU + odd) >> 16U);
+  }
+};
+
+/// Bytes of one element.
+constexpr std::size_t size_of(DataType type) {
+  switch (type) {
+    case DataType::i8:
+    case DataType::u8:
+      return 1;
+    case DataType::f16:
+    case DataType::bf16:
+      return 2;
+    case DataType::f32:
+    case DataType::i32:
+    case DataType::u32:
+      return 4;
+    case DataType::f64:
+    case DataType::i64:
+    case DataType::u64:
+      return 8;
+  }
+  return 0;
+}
+
+constexpr bool is_floating(DataType type) {
+  return type == DataType::f32 || type == DataType::f64 || type == DataType::f16 ||
+         type == DataType::bf16;
+}
+
+/// Whether a call may combine this type and reduction: all pairs but integers with `avg`.
+constexpr bool supports(DataType type, ReduceOp op) {
+  return op != ReduceOp::avg || is_floating(type);
+}
+
+RONDO_API std::string_view name(DataType type);
+RONDO_API std::string_view name(ReduceOp op);
+RONDO_API std::string_view name(Collective collective);
+RONDO_API std::string_view name(Algorithm algorithm);
+
+namespace detail {
+template <class T>
+constexpr int data_type_of() {
+  if constexpr (std::same_as<T, float>) return static_cast<int>(DataType::f32);
+  if constexpr (std::same_as<T, double>) return static_cast<int>(DataType::f64);
+  if constexpr (std::same_as<T, Float16>) return static_cast<int>(DataType::f16);
+  if constexpr (std::same_as<T, BFloat16>) return static_cast<int>(DataType::bf16);
+  if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+    constexpr bool is_signed = std::numeric_limits<T>::is_signed;
+    if constexpr (sizeof(T) == 1) return static_cast<int>(is_signed ? DataType::i8 : DataType::u8);
+    if constexpr (sizeof(T) == 4)
+      return static_cast<int>(is_signed ? DataType::i32 : DataType::u32);
+    if constexpr (sizeof(T) == 8)
+      return static_cast<int>(is_signed ? DataType::i64 : DataType::u64);
+  }
+  return -1;
+}
+}  // namespace detail
+
+/// A C++ type with a DataType: float, double, Float16, BFloat16 and integers of 1, 4 and 8 bytes.
+template <class T>
+concept Element = detail::data_type_of<T>()
+>= 0;
+
+template <Element T>
+inline constexpr DataType kDataTypeOf = static_cast<DataType>(detail::data_type_of<T>());
+
+}  // namespace rondo

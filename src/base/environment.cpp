@@ -1,0 +1,51 @@
+#include "base/environment.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include <rondo/errors.hpp>
+
+namespace rondo::detail {
+namespace {
+
+std::optional<std::string> variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+std::chrono::milliseconds parse_timeout(std::string_view text) {
+  constexpr double kLongestSeconds = 1e9;
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc{} || end != text.data() + text.size() || !(seconds > 0) ||
+      seconds > kLongestSeconds) {
+    throw UsageError(fmt::format(
+        "RONDO_TIMEOUT is '{}'; it must be a number of seconds above 0, such as 30 or 0.5", text));
+  }
+  return std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(seconds * 1e3)));
+}
+
+Algorithm parse_algorithm(std::string_view text) {
+  for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::ring, Algorithm::naive}) {
+    if (text == name(algorithm)) return algorithm;
+  }
+  throw UsageError(fmt::format("RONDO_ALGO is '{}'; it must be auto, ring or naive", text));
+}
+
+}  // namespace
+
+Environment read_environment() {
+  Environment environment;
+  if (const auto text = variable("RONDO_TIMEOUT")) environment.timeout = parse_timeout(*text);
+  if (const auto text = variable("RONDO_ALGO")) environment.algorithm = parse_algorithm(*text);
+  return environment;
+}
+
+std::optional<std::string> read_log_setting() { return variable("RONDO_LOG"); }
+
+}  // namespace rondo::detail

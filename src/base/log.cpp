@@ -1,0 +1,68 @@
+#include "base/log.hpp"
+
+#include <unistd.h>
+
+#include <mutex>
+#include <optional>
+
+#include "base/environment.hpp"
+
+namespace rondo {
+namespace detail {
+namespace {
+
+// What RONDO_LOG asks for: the user's own request, so standard error is the place.
+void write_to_standard_error(LogLevel level, std::string_view text) {
+  constexpr std::string_view kNames[] = {"debug", "info", "warning"};
+  const std::string line = fmt::format("rondo {}: {}\n", kNames[static_cast<int>(level)], text);
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+struct Sink {
+  std::mutex mutex;
+  LogHook hook;
+  LogLevel lowest = LogLevel::info;
+
+  Sink() {
+    const std::optional<std::string> setting = read_log_setting();
+    if (!setting) return;
+    hook = write_to_standard_error;
+    if (*setting == "debug") lowest = LogLevel::debug;
+    if (*setting == "warning") lowest = LogLevel::warning;
+  }
+};
+
+Sink& sink() {
+  static Sink instance;
+  return instance;
+}
+
+}  // namespace
+
+bool log_enabled(LogLevel level) noexcept {
+  Sink& target = sink();
+  const std::lock_guard lock(target.mutex);
+  return target.hook != nullptr && level >= target.lowest;
+}
+
+void log_text(LogLevel level, const std::string& text) noexcept {
+  Sink& target = sink();
+  const std::lock_guard lock(target.mutex);
+  if (target.hook == nullptr || level < target.lowest) return;
+  try {
+    target.hook(level, text);
+  } catch (...) {  // a hook that throws must not change what the collective does
+    target.hook = nullptr;
+  }
+}
+
+}  // namespace detail
+
+void set_log_hook(LogHook hook, LogLevel lowest) {
+  detail::Sink& target = detail::sink();
+  const std::lock_guard lock(target.mutex);
+  target.hook = std::move(hook);
+  target.lowest = lowest;
+}
+
+}  // namespace rondo

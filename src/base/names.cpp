@@ -1,0 +1,42 @@
+#include <array>
+
+#include <rondo/topology.hpp>
+#include <rondo/types.hpp>
+
+namespace rondo {
+namespace {
+
+template <std::size_t N, class Enum>
+std::string_view pick(const std::array<std::string_view, N>& names, Enum value) {
+  const auto index = static_cast<std::size_t>(value);
+  return index < N ? names[index] : std::string_view("invalid");
+}
+
+}  // namespace
+
+std::string_view name(DataType type) {
+  static constexpr std::array<std::string_view, kDataTypeCount> kNames = {
+      "f32", "f64", "f16", "bf16", "i8", "u8", "i32", "u32", "i64", "u64"};
+  return pick(kNames, type);
+}
+
+std::string_view name(ReduceOp op) {
+  static constexpr std::array<std::string_view, kReduceOpCount> kNames = {"sum", "prod", "min",
+                                                                          "max", "avg"};
+  return pick(kNames, op);
+}
+
+std::string_view name(Collective collective) {
+  static constexpr std::array<std::string_view, kCollectiveCount> kNames = {
+      "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "barrier"};
+  return pick(kNames, collective);
+}
+
+std::string_view name(Algorithm algorithm) {
+  static constexpr std::array<std::string_view, 3> kNames = {"auto", "ring", "naive"};
+  return pick(kNames, algorithm);
+}
+
+std::string name(Carrier carrier) { return carrier == Carrier::shm ? "shm" : "mpi"; }
+
+}  // namespace rondo

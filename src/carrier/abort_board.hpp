@@ -1,0 +1,34 @@
+// Where the ranks of one host learn that their communicator has ended, and why. Lies in memory that
+// they share; zeroed memory is a board on which nothing is written.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "carrier/pump.hpp"
+
+namespace rondo::detail {
+
+class AbortBoard {
+ public:
+  // Any thread of any rank may raise; the first one's words stay.
+  void raise(int rank, std::string_view text) noexcept;
+  [[nodiscard]] bool raised() const noexcept;
+  // What was raised; only after raised().
+  [[nodiscard]] AbortRecord read() const;
+
+ private:
+  // kClear → kWriting by the one rank whose exchange succeeds; then kRaised, a release store, after
+  // the words; read with acquire before them.
+  static constexpr std::uint32_t kClear = 0;
+  static constexpr std::uint32_t kWriting = 1;
+  static constexpr std::uint32_t kRaised = 2;
+
+  mutable std::uint32_t state_ = kClear;
+  std::int32_t rank_ = 0;
+  std::uint32_t length_ = 0;
+  char text_[1012] = {};
+};
+static_assert(sizeof(AbortBoard) == 1024);
+
+}  // namespace rondo::detail

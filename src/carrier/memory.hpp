@@ -1,0 +1,53 @@
+// Memory that ranks share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace rondo::detail {
+
+// Owns a mapping of zeroed or shared pages.
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(std::byte* data, std::size_t bytes) : data_(data), bytes_(bytes) {}
+  Mapping(Mapping&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Mapping& operator=(Mapping&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping();
+
+  [[nodiscard]] std::byte* data() const { return data_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// Zeroed pages of this process. Throws TransportError.
+Mapping map_private(std::size_t bytes);
+
+// A new shared memory object with an unpredictable name, mode 0600, all of its pages reserved, so
+// that a full /dev/shm is an error here and never a SIGBUS later. Throws TransportError with the
+// cure when there is too little room.
+struct NamedMapping {
+  std::string name;
+  Mapping mapping;
+};
+NamedMapping create_shared(std::size_t bytes);
+
+// Maps the object that another process created. Throws TransportError.
+Mapping open_shared(const std::string& name, std::size_t bytes);
+
+// Removes the name; what is mapped stays mapped.
+void unlink_shared(const std::string& name) noexcept;
+
+}  // namespace rondo::detail

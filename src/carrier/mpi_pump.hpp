@@ -1,0 +1,86 @@
+// Carries FIFOs between hosts as MPI messages: a slot in use, header first, is one message.
+//
+// Towards a peer: a published slot is sent from where it is, and released once MPI is done with it.
+// From a peer: a receive is posted into every free slot; slots are published in the order of their
+// messages, which MPI keeps for one sender and tag. So the engine sees two local FIFOs.
+//
+// A sender may run ahead of its receiver by no more than MPI buffers for it; every half FIFO one
+// message is sent synchronously (MPI_Issend), so that this is at most a FIFO and a half.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "carrier/pump.hpp"
+#include "communicator/wiring.hpp"
+#include "fifo/fifo.hpp"
+
+namespace rondo::detail {
+
+// What a rank tells ranks on other hosts when the communicator ends.
+struct AbortMessage {
+  std::int32_t rank = 0;
+  std::array<char, 1012> text{};
+};
+
+class MpiPump final : public Pump {
+ public:
+  // Owns `comm`, which nothing else uses.
+  MpiPump(MPI_Comm comm, PumpEdges edges);
+  ~MpiPump() override;
+
+  void progress() override;
+  [[nodiscard]] bool drained() override;
+  void announce_abort(const AbortRecord& record) noexcept override;
+  void require_this_thread() const override;
+  void require_progress_thread() const override;
+
+ private:
+  // Requests for consecutive messages of one edge, oldest first.
+  class RequestRing {
+   public:
+    explicit RequestRing(std::uint32_t slots) : requests_(slots, MPI_REQUEST_NULL) {}
+    [[nodiscard]] std::uint64_t outstanding() const { return started_ - finished_; }
+    MPI_Request& start() { return requests_[started_++ % requests_.size()]; }
+    MPI_Request& oldest() { return requests_[finished_ % requests_.size()]; }
+    void finish_oldest() { ++finished_; }
+    [[nodiscard]] std::uint64_t started() const { return started_; }
+
+   private:
+    std::vector<MPI_Request> requests_;
+    std::uint64_t started_ = 0;
+    std::uint64_t finished_ = 0;
+  };
+  struct Outgoing {
+    int peer;
+    RecvEnd end;
+    RequestRing requests;
+  };
+  struct Incoming {
+    int peer;
+    SendEnd end;
+    RequestRing requests;
+  };
+
+  void send(Outgoing& edge);
+  void receive(Incoming& edge);
+  void look_for_abort();
+
+  MPI_Comm comm_;
+  int thread_level_ = MPI_THREAD_SINGLE;
+  std::vector<Outgoing> outgoing_;
+  std::vector<Incoming> incoming_;
+  std::vector<int> ranks_elsewhere_;
+  AbortBoard* board_;
+  AbortMessage heard_;
+  MPI_Request hearing_ = MPI_REQUEST_NULL;
+  std::unique_ptr<AbortMessage> said_;
+  std::vector<MPI_Request> saying_;
+  std::uint64_t rounds_ = 0;
+};
+
+}  // namespace rondo::detail

@@ -1,0 +1,95 @@
+#include <rondo/communicator.hpp>
+
+#include <fmt/format.h>
+
+#include "base/environment.hpp"
+#include "communicator/state.hpp"
+#include "communicator/validate.hpp"
+#include "communicator/wiring.hpp"
+
+namespace rondo {
+namespace detail {
+namespace {
+
+constexpr auto kDefaultTimeout = std::chrono::seconds(300);
+
+Algorithm choose(const Defaults& defaults, const Call& call) {
+  const Algorithm wanted = call.options.algorithm.value_or(defaults.algorithm);
+  return wanted == Algorithm::automatic ? Algorithm::ring : wanted;
+}
+
+}  // namespace
+
+Defaults resolve_defaults(const CommunicatorOptions& options) {
+  const Environment environment = read_environment();
+  Defaults defaults;
+  defaults.timeout = options.timeout.value_or(environment.timeout.value_or(kDefaultTimeout));
+  defaults.algorithm =
+      options.algorithm.value_or(environment.algorithm.value_or(Algorithm::automatic));
+  if (defaults.timeout.count() <= 0) {
+    throw UsageError(fmt::format("CommunicatorOptions::timeout is {} ms; it must be above 0",
+                                 defaults.timeout.count()));
+  }
+  if (defaults.algorithm > Algorithm::naive) {
+    throw UsageError("CommunicatorOptions::algorithm is not an Algorithm");
+  }
+  return defaults;
+}
+
+}  // namespace detail
+
+Communicator::Communicator(std::unique_ptr<detail::CommunicatorState> state)
+    : state_(std::move(state)) {}
+Communicator::Communicator(Communicator&&) noexcept = default;
+Communicator& Communicator::operator=(Communicator&&) noexcept = default;
+Communicator::~Communicator() = default;
+
+int Communicator::rank() const { return state_->engine.wiring().rank; }
+int Communicator::size() const { return state_->engine.wiring().size; }
+const Topology& Communicator::topology() const { return state_->engine.wiring().topology; }
+
+Algorithm Communicator::algorithm_for(const Call& call) const {
+  return detail::choose(state_->defaults, call);
+}
+
+void Communicator::run(const Call& call) {
+  detail::validate(call, rank(), size());
+  detail::CommunicatorState& state = *state_;
+  const detail::Pump* pump = state.engine.wiring().pump.get();
+  if (pump != nullptr) pump->require_this_thread();
+  state.queue.run([&state, &call] {
+    state.engine.run(call, detail::choose(state.defaults, call),
+                     call.options.timeout.value_or(state.defaults.timeout));
+  });
+}
+
+Work Communicator::run_async(const Call& call) {
+  detail::validate(call, rank(), size());
+  detail::CommunicatorState& state = *state_;
+  const detail::Pump* pump = state.engine.wiring().pump.get();
+  if (pump != nullptr) pump->require_progress_thread();
+  return Work(state.queue.run_async([&state, call] {
+    state.engine.run(call, detail::choose(state.defaults, call),
+                     call.options.timeout.value_or(state.defaults.timeout));
+  }));
+}
+
+void Communicator::abort(const std::string& reason) { state_->engine.abort(reason); }
+
+void Communicator::require_size(const char* call, const char* which, std::size_t actual,
+                                std::size_t expected) const {
+  if (actual == expected) return;
+  throw UsageError(fmt::format("rank {}: {}: `{}` has {} elements, it must have {}", rank(), call,
+                               which, actual, expected));
+}
+
+std::vector<Communicator> local_group(int size, const CommunicatorOptions& options) {
+  const detail::Defaults defaults = detail::resolve_defaults(options);
+  std::vector<Communicator> group;
+  for (detail::Wiring& wiring : detail::wire_local_group(size, options)) {
+    group.emplace_back(std::make_unique<detail::CommunicatorState>(std::move(wiring), defaults));
+  }
+  return group;
+}
+
+}  // namespace rondo

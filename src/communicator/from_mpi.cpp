@@ -1,0 +1,67 @@
+#include <rondo/mpi.hpp>
+
+#include <fmt/format.h>
+
+#include "bootstrap/mpi_bootstrap.hpp"
+#include "carrier/mpi_pump.hpp"
+#include "communicator/state.hpp"
+#include "communicator/wiring.hpp"
+
+namespace rondo {
+namespace detail {
+namespace {
+
+void require_running_mpi(MPI_Comm comm) {
+  int initialised = 0;
+  int finalised = 0;
+  MPI_Initialized(&initialised);
+  MPI_Finalized(&finalised);
+  if (initialised == 0 || finalised != 0) {
+    throw UsageError(
+        "from_mpi: MPI is not running; call MPI_Init or MPI_Init_thread first, and "
+        "MPI_Finalize after the communicator is destroyed");
+  }
+  if (comm == MPI_COMM_NULL) throw UsageError("from_mpi: the communicator is MPI_COMM_NULL");
+  int is_inter = 0;
+  check_mpi(MPI_Comm_test_inter(comm, &is_inter), "MPI_Comm_test_inter");
+  if (is_inter != 0) {
+    throw UsageError(
+        "from_mpi: the communicator is an inter-communicator; merge it first "
+        "(MPI_Intercomm_merge)");
+  }
+}
+
+// A duplicate that reports errors instead of ending the program.
+class Duplicate {
+ public:
+  explicit Duplicate(MPI_Comm comm) {
+    check_mpi(MPI_Comm_dup(comm, &comm_), "MPI_Comm_dup");
+    MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+  }
+  Duplicate(const Duplicate&) = delete;
+  Duplicate& operator=(const Duplicate&) = delete;
+  ~Duplicate() {
+    if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
+  }
+  [[nodiscard]] MPI_Comm get() const { return comm_; }
+  MPI_Comm release() { return std::exchange(comm_, MPI_COMM_NULL); }
+
+ private:
+  MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+}  // namespace
+}  // namespace detail
+
+Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
+  detail::require_running_mpi(comm);
+  const detail::Defaults defaults = detail::resolve_defaults(options);
+  detail::Duplicate duplicate(comm);
+  detail::MpiBootstrap bootstrap(duplicate.get());
+  detail::Wiring wiring = detail::wire_processes(bootstrap, options, [&](detail::PumpEdges edges) {
+    return std::make_unique<detail::MpiPump>(duplicate.release(), std::move(edges));
+  });
+  return Communicator(std::make_unique<detail::CommunicatorState>(std::move(wiring), defaults));
+}
+
+}  // namespace rondo

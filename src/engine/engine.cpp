@@ -1,0 +1,296 @@
+#include "engine/engine.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/log.hpp"
+#include "engine/run_schedule.hpp"
+#include "reduce/kernels.hpp"
+
+namespace rondo::detail {
+namespace {
+
+std::string describe(const Signature& signature) {
+  const auto collective = static_cast<Collective>(signature.collective);
+  std::string arguments;
+  if (collective != Collective::barrier) {
+    arguments =
+        fmt::format("{} x {}", signature.count, name(static_cast<DataType>(signature.type)));
+  }
+  if (collective == Collective::all_reduce || collective == Collective::reduce_scatter ||
+      collective == Collective::reduce) {
+    arguments += fmt::format(", {}", name(static_cast<ReduceOp>(signature.op)));
+  }
+  if (collective == Collective::broadcast || collective == Collective::reduce) {
+    arguments += fmt::format(", root {}", signature.root);
+  }
+  return fmt::format("call {} {}({}) by {}", signature.sequence, name(collective), arguments,
+                     name(static_cast<Algorithm>(signature.algorithm)));
+}
+
+// A buffer of which element `origin` of the vector comes first.
+struct Window {
+  std::byte* data = nullptr;
+  std::uint64_t origin = 0;
+};
+
+struct Buffers {
+  Window in;  // only read
+  Window out;
+};
+
+bool ignores_op(Collective collective) {
+  return collective == Collective::all_gather || collective == Collective::broadcast ||
+         collective == Collective::barrier;
+}
+
+bool has_root(Collective collective) {
+  return collective == Collective::broadcast || collective == Collective::reduce;
+}
+
+}  // namespace
+
+// What run_schedule stands on: FIFO ends, pointers and one reduction kernel.
+class Engine::HostPort {
+ public:
+  HostPort(Engine& engine, const Signature& signature, const Buffers& buffers,
+           std::size_t element_bytes, const ReduceKernel& kernel, bool chunks_are_ranks)
+      : engine_(engine),
+        signature_(signature),
+        buffers_(buffers),
+        element_bytes_(element_bytes),
+        kernel_(kernel),
+        chunks_are_ranks_(chunks_are_ranks) {}
+
+  [[nodiscard]] std::uint64_t chunk_at(int position) const {
+    return static_cast<std::uint64_t>(
+        chunks_are_ranks_ ? engine_.chunk_of_position_[static_cast<std::size_t>(position)]
+                          : position);
+  }
+
+  bool wait_received(int from, const Range& slice) {
+    RecvEnd& end = from_(from);
+    if (!waited(from, engine_.waiter_.wait(rank_at(from), [&] { return end.can_peek(); }))) {
+      return false;
+    }
+    const SlotHeader& header = *end.slot();
+    if (header.signature == signature_ && header.bytes == slice.count * element_bytes_) return true;
+    other_call_ = header.signature;
+    failed_at_ = from;
+    return false;
+  }
+
+  bool wait_free(int to) {
+    SendEnd& end = to_(to);
+    return waited(to, engine_.waiter_.wait(rank_at(to), [&] { return end.can_acquire(); }));
+  }
+
+  void move(const Step& step, const Range& slice) {
+    if (slice.count == 0) return;
+    const std::byte* received = step.has(kRecv) ? payload(from_(step.from).slot()) : nullptr;
+    std::byte* copied = step.has(kCopy) ? at(buffers_.out, slice) : nullptr;
+    std::byte* sent = step.has(kSend) ? payload(to_(step.to).slot()) : nullptr;
+    if (step.has(kReduce)) {
+      std::byte* first = copied != nullptr ? copied : sent;
+      std::byte* second = copied != nullptr ? sent : nullptr;
+      const ReduceFunction reduce = step.has(kFinish) ? kernel_.finish : kernel_.combine;
+      reduce(first, second, received, mine(step, slice), slice.count, engine_.wiring_.size);
+      return;
+    }
+    const std::byte* source = received != nullptr ? received : mine(step, slice);
+    if (copied != nullptr && copied != source) std::memcpy(copied, source, bytes(slice));
+    if (sent != nullptr) std::memcpy(sent, source, bytes(slice));
+  }
+
+  void release(int from) {
+    from_(from).release();
+    ++slices_done_;
+  }
+
+  void publish(int to, const Range& slice) {
+    SendEnd& end = to_(to);
+    end.slot()->signature = signature_;
+    end.slot()->bytes = bytes(slice);
+    end.publish();
+    bytes_sent_ += bytes(slice);
+  }
+
+  // Why the schedule stopped.
+  [[nodiscard]] const std::optional<Signature>& other_call() const { return other_call_; }
+  [[nodiscard]] WaitResult result() const { return result_; }
+  [[nodiscard]] int failed_at() const { return failed_at_; }
+  [[nodiscard]] std::string progress() const {
+    return fmt::format("{} slices received, {} bytes sent", slices_done_, bytes_sent_);
+  }
+  [[nodiscard]] int rank_at(int position) const {
+    return engine_.wiring_.topology.ring[static_cast<std::size_t>(position)];
+  }
+
+ private:
+  bool waited(int position, WaitResult result) {
+    if (result == WaitResult::ready) return true;
+    result_ = result;
+    failed_at_ = position;
+    return false;
+  }
+  [[nodiscard]] RecvEnd& from_(int position) {
+    return engine_.wiring_.from[static_cast<std::size_t>(position)];
+  }
+  [[nodiscard]] SendEnd& to_(int position) {
+    return engine_.wiring_.to[static_cast<std::size_t>(position)];
+  }
+  [[nodiscard]] std::size_t bytes(const Range& slice) const { return slice.count * element_bytes_; }
+  [[nodiscard]] const std::byte* mine(const Step& step, const Range& slice) const {
+    return at(step.has(kMineIsOutput) ? buffers_.out : buffers_.in, slice);
+  }
+  [[nodiscard]] std::byte* at(const Window& window, const Range& slice) const {
+    return window.data + (slice.offset - window.origin) * element_bytes_;
+  }
+
+  Engine& engine_;
+  const Signature& signature_;
+  Buffers buffers_;
+  std::size_t element_bytes_;
+  ReduceKernel kernel_;
+  bool chunks_are_ranks_;
+  std::uint64_t slices_done_ = 0;
+  std::uint64_t bytes_sent_ = 0;
+  WaitResult result_ = WaitResult::ready;
+  int failed_at_ = kNobody;
+  std::optional<Signature> other_call_;
+};
+
+Engine::Engine(Wiring wiring)
+    : wiring_(std::move(wiring)),
+      board_(wiring_.segment->board()),
+      waiter_(board_, wiring_.peers, wiring_.pump.get(), wiring_.crowded),
+      chunk_of_position_(wiring_.topology.ring) {
+  const auto& ring = wiring_.topology.ring;
+  position_ = static_cast<int>(std::find(ring.begin(), ring.end(), wiring_.rank) - ring.begin());
+}
+
+void Engine::run(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout) {
+  const std::size_t element_bytes = size_of(call.type);
+  const auto& ring = wiring_.topology.ring;
+  const int root_rank = has_root(call.collective) ? call.root : 0;
+  const auto root = static_cast<int>(std::find(ring.begin(), ring.end(), root_rank) - ring.begin());
+  const Schedule schedule{call.collective, algorithm, position_, wiring_.size, root};
+
+  Signature signature;
+  signature.sequence = sequence_++;
+  signature.count = call.count;
+  signature.root = root_rank;
+  signature.collective = static_cast<std::uint8_t>(call.collective);
+  signature.algorithm = static_cast<std::uint8_t>(algorithm);
+  signature.type = static_cast<std::uint8_t>(call.type);
+  signature.op = ignores_op(call.collective) ? 0 : static_cast<std::uint8_t>(call.op);
+  throw_if_ended(signature);
+
+  Slicing slicing;
+  slicing.count = call.count;
+  slicing.chunks = static_cast<std::uint64_t>(schedule.chunks());
+  // Who owns what is only visible in reduce_scatter and all_gather; elsewhere whole cache lines.
+  const bool visible =
+      call.collective == Collective::reduce_scatter || call.collective == Collective::all_gather;
+  slicing.granule = visible ? 1 : 64 / element_bytes;
+  slicing.slice_elems = wiring_.geometry.slot_bytes / element_bytes;
+  slicing.window = window_for(wiring_.geometry.slots);
+
+  // `in` is only ever read.
+  Buffers buffers{{static_cast<std::byte*>(const_cast<void*>(call.in)), 0},
+                  {static_cast<std::byte*>(call.out), 0}};
+  const std::uint64_t own_offset = chunk_range(call.count, static_cast<std::uint64_t>(wiring_.size),
+                                               static_cast<std::uint64_t>(wiring_.rank))
+                                       .offset;
+  if (call.collective == Collective::reduce_scatter) buffers.out.origin = own_offset;
+  if (call.collective == Collective::all_gather) buffers.in.origin = own_offset;
+  std::vector<std::byte> scratch;
+  if (schedule.needs_scratch()) {
+    scratch.resize(call.count * element_bytes);
+    buffers.out = {scratch.data(), 0};
+  }
+
+  HostPort port(*this, signature, buffers, element_bytes, vector_kernel(call.type, call.op),
+                schedule.chunks() == wiring_.size);
+  waiter_.begin_call(timeout);
+  try {
+    if (!run_schedule(schedule, slicing, port)) {
+      fail(signature, port, port.result(), port.rank_at(port.failed_at()));
+    }
+    // What was published must be on its way before this thread stops driving the pump.
+    if (wiring_.pump != nullptr) {
+      const int next = port.rank_at((position_ + 1) % wiring_.size);
+      const WaitResult result = waiter_.wait(next, [&] { return wiring_.pump->drained(); });
+      if (result != WaitResult::ready) fail(signature, port, result, next);
+    }
+  } catch (const TransportError& error) {
+    raise(error.what());
+    throw;
+  }
+  if (!scratch.empty() && call.collective == Collective::reduce_scatter) {
+    const std::uint64_t own_count =
+        chunk_range(call.count, static_cast<std::uint64_t>(wiring_.size),
+                    static_cast<std::uint64_t>(wiring_.rank))
+            .count;
+    if (own_count > 0) {
+      std::memcpy(call.out, scratch.data() + own_offset * element_bytes, own_count * element_bytes);
+    }
+  }
+}
+
+void Engine::fail(const Signature& signature, const HostPort& port, WaitResult result, int peer) {
+  if (port.other_call()) {
+    const std::string text = fmt::format(
+        "rank {} made {}, but rank {} made {}. Make the same calls in the same order on all ranks",
+        wiring_.rank, describe(signature), peer, describe(*port.other_call()));
+    raise(text);
+    throw MismatchError(text);
+  }
+  if (result == WaitResult::peer_ended) {
+    const std::string text = fmt::format(
+        "rank {}: rank {} (process {}) ended during {}; {}. Look at that process's own output for "
+        "the reason",
+        wiring_.rank, peer, wiring_.topology.places[static_cast<std::size_t>(peer)].process_id,
+        describe(signature), port.progress());
+    raise(text);
+    throw PeerError(text);
+  }
+  if (result == WaitResult::timed_out) {
+    const std::string text = fmt::format(
+        "rank {} waited for rank {} until the deadline of {}; {}. Has rank {} made the call? If it "
+        "is only slow, set a longer timeout (CallOptions, CommunicatorOptions or RONDO_TIMEOUT)",
+        wiring_.rank, peer, describe(signature), port.progress(), peer);
+    raise(text);
+    throw TimeoutError(text);
+  }
+  throw_if_ended(signature);
+  throw Error(
+      fmt::format("rank {}: {} stopped without a reason", wiring_.rank, describe(signature)));
+}
+
+void Engine::raise(const std::string& text) noexcept {
+  board_.raise(wiring_.rank, text);
+  tell_other_hosts({wiring_.rank, text});
+  log(LogLevel::warning, "{}", text);
+}
+
+void Engine::throw_if_ended(const Signature& signature) {
+  if (!board_.raised()) return;
+  const AbortRecord record = board_.read();
+  if (record.rank == wiring_.rank) tell_other_hosts(record);
+  throw PeerError(fmt::format("rank {}: {} cannot go on, rank {} has ended the communicator: {}",
+                              wiring_.rank, describe(signature), record.rank, record.text));
+}
+
+void Engine::tell_other_hosts(const AbortRecord& record) noexcept {
+  if (wiring_.pump == nullptr || told_other_hosts_) return;
+  told_other_hosts_ = true;
+  wiring_.pump->announce_abort(record);
+}
+
+void Engine::abort(const std::string& reason) noexcept { board_.raise(wiring_.rank, reason); }
+
+}  // namespace rondo::detail

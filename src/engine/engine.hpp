@@ -1,0 +1,68 @@
+// The host's shell around run_schedule: turns a checked call into integers and pointers, waits, and
+// turns what went wrong into an error.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <rondo/communicator.hpp>
+
+#include "carrier/abort_board.hpp"
+#include "carrier/host_segment.hpp"
+#include "carrier/peer_watch.hpp"
+#include "carrier/pump.hpp"
+#include "engine/waiter.hpp"
+#include "fifo/fifo.hpp"
+
+namespace rondo::detail {
+
+// Everything that joins one rank to the others. Made by communicator/wiring, owned by the engine.
+struct Wiring {
+  int rank = 0;
+  int size = 1;
+  Topology topology;
+  FifoGeometry geometry;
+  std::vector<SendEnd> to;    // by ring position of the peer; used where there is an edge
+  std::vector<RecvEnd> from;  // likewise
+  std::shared_ptr<HostSegment> segment;
+  std::vector<Mapping> private_fifos;  // of the edges that the pump carries
+  PeerWatch peers;
+  std::unique_ptr<Pump> pump;  // null when shared memory carries all; before `segment` in death
+  bool crowded = false;
+};
+
+class Engine {
+ public:
+  explicit Engine(Wiring wiring);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // `call` has been checked, and its algorithm is settled. Blocks until done; one thread at a time.
+  void run(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout);
+
+  // Any thread may call.
+  void abort(const std::string& reason) noexcept;
+
+  [[nodiscard]] const Wiring& wiring() const { return wiring_; }
+
+ private:
+  class HostPort;
+
+  [[noreturn]] void fail(const Signature& signature, const HostPort& port, WaitResult result,
+                         int peer);
+  void raise(const std::string& text) noexcept;
+  void throw_if_ended(const Signature& signature);
+  void tell_other_hosts(const AbortRecord& record) noexcept;
+
+  Wiring wiring_;
+  AbortBoard& board_;
+  Waiter waiter_;
+  std::vector<int> chunk_of_position_;
+  int position_ = 0;
+  std::uint64_t sequence_ = 0;
+  bool told_other_hosts_ = false;
+};
+
+}  // namespace rondo::detail

@@ -1,0 +1,37 @@
+// The two memory operations that the FIFO protocol is made of, at system scope: the other end may
+// be another thread, another process or another device.
+#pragma once
+
+#include <cstdint>
+
+#include "base/portable.hpp"
+
+#ifdef __CUDA_ARCH__
+#include <cuda/atomic>
+#else
+#include <atomic>
+#endif
+
+namespace rondo::detail {
+
+// Everything the storing side wrote before its store_release is visible after this returns its
+// value.
+RONDO_HOST_DEVICE inline std::uint64_t load_acquire(std::uint64_t& word) {
+#ifdef __CUDA_ARCH__
+  return cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(word).load(
+      cuda::memory_order_acquire);
+#else
+  return std::atomic_ref<std::uint64_t>(word).load(std::memory_order_acquire);
+#endif
+}
+
+RONDO_HOST_DEVICE inline void store_release(std::uint64_t& word, std::uint64_t value) {
+#ifdef __CUDA_ARCH__
+  cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(word).store(
+      value, cuda::memory_order_release);
+#else
+  std::atomic_ref<std::uint64_t>(word).store(value, std::memory_order_release);
+#endif
+}
+
+}  // namespace rondo::detail

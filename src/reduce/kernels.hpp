@@ -1,0 +1,27 @@
+// dst ← a op b, for every element type and operation.
+#pragma once
+
+#include <cstddef>
+
+#include <rondo/types.hpp>
+
+namespace rondo::detail {
+
+// dst[i] ← finish(a[i] op b[i]) for `count` elements, and the same to `also` unless it is null.
+// `dst` may be `a` or `b`; other overlaps are not allowed. `ranks` is what an average divides by
+// and is ignored by all else. Any alignment of the element type will do.
+using ReduceFunction = void (*)(std::byte* dst, std::byte* also, const std::byte* a,
+                                const std::byte* b, std::size_t count, int ranks);
+
+struct ReduceKernel {
+  ReduceFunction combine = nullptr;  // a op b
+  ReduceFunction finish = nullptr;   // the same for the last operand; averages divide
+};
+
+// Vector code for this processor. The pair must be supported (rondo::supports).
+ReduceKernel vector_kernel(DataType type, ReduceOp op);
+
+// One element at a time: what the vector code is tested against.
+ReduceKernel reference_kernel(DataType type, ReduceOp op);
+
+}  // namespace rondo::detail

@@ -1,0 +1,199 @@
+// The reductions in vectors, through Google Highway: this file is compiled once for each
+// instruction set, and the best one for the processor is taken when the library first needs it.
+
+#include "reduce/kernels.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "reduce/vector.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target.h, as Highway asks.
+#include <hwy/highway.h>
+
+#include "reduce/dispatch.hpp"
+#include "reduce/functors.hpp"
+#include "reduce/scalar_loop.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rondo::detail::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Without F16C, Highway's conversion to f16 truncates; the scalar one rounds.
+#if HWY_ARCH_X86 && HWY_TARGET >= HWY_SSE4
+constexpr bool kRoundsToF16 = false;
+#else
+constexpr bool kRoundsToF16 = true;
+#endif
+
+// How elements of type T get into vectors of the type they are computed in, and back.
+template <class T>
+struct Lanes {
+  using Tag = hn::ScalableTag<T>;
+  static HWY_INLINE auto load(Tag tag, const std::byte* from) {
+    return hn::LoadU(tag, reinterpret_cast<const T*>(from));
+  }
+  template <class V>
+  static HWY_INLINE void store(Tag tag, V value, std::byte* to) {
+    hn::StoreU(value, tag, reinterpret_cast<T*>(to));
+  }
+};
+
+template <>
+struct Lanes<Float16> {
+  using Tag = hn::ScalableTag<float>;
+  using Narrow = hn::Rebind<hwy::float16_t, Tag>;
+  static HWY_INLINE auto load(Tag tag, const std::byte* from) {
+    return hn::PromoteTo(tag, hn::LoadU(Narrow{}, reinterpret_cast<const hwy::float16_t*>(from)));
+  }
+  template <class V>
+  static HWY_INLINE void store(Tag /*tag*/, V value, std::byte* to) {
+    hn::StoreU(hn::DemoteTo(Narrow{}, value), Narrow{}, reinterpret_cast<hwy::float16_t*>(to));
+  }
+};
+
+// Highway's conversion to bf16 truncates, so the rounding is done on the bits, as BFloat16 does it.
+template <>
+struct Lanes<BFloat16> {
+  using Tag = hn::ScalableTag<float>;
+  using Wide = hn::RebindToUnsigned<Tag>;
+  using Narrow = hn::Rebind<std::uint16_t, Tag>;
+  static HWY_INLINE auto load(Tag tag, const std::byte* from) {
+    const auto bits = hn::LoadU(Narrow{}, reinterpret_cast<const std::uint16_t*>(from));
+    return hn::BitCast(tag, hn::ShiftLeft<16>(hn::PromoteTo(Wide{}, bits)));
+  }
+  template <class V>
+  static HWY_INLINE void store(Tag /*tag*/, V value, std::byte* to) {
+    const Wide wide;
+    const auto bits = hn::BitCast(wide, value);
+    const auto top = hn::ShiftRight<16>(bits);
+    const auto odd = hn::And(top, hn::Set(wide, 1));
+    const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(wide, 0x7FFF)), odd));
+    const auto quiet = hn::Or(top, hn::Set(wide, 0x40));
+    const auto is_nan = hn::RebindMask(wide, hn::IsNaN(value));
+    const auto result = hn::IfThenElse(is_nan, quiet, rounded);
+    // The value fits 16 bits, so the saturating conversion from signed keeps it.
+    const hn::RebindToSigned<Wide> as_signed;
+    hn::StoreU(hn::DemoteTo(Narrow{}, hn::BitCast(as_signed, result)), Narrow{},
+               reinterpret_cast<std::uint16_t*>(to));
+  }
+};
+
+struct VectorSum {
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    return hn::Add(a, b);
+  }
+};
+struct VectorProd {
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    return hn::Mul(a, b);
+  }
+};
+struct VectorMin {
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    if constexpr (hwy::IsFloat<hn::TFromV<V>>()) {
+      return hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(a)), a, b);
+    } else {
+      return hn::Min(a, b);
+    }
+  }
+};
+struct VectorMax {
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    if constexpr (hwy::IsFloat<hn::TFromV<V>>()) {
+      return hn::IfThenElse(hn::Or(hn::Gt(a, b), hn::IsNaN(a)), a, b);
+    } else {
+      return hn::Max(a, b);
+    }
+  }
+};
+template <class Lane>
+struct VectorSumThenDivide {
+  Lane divisor;
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    return hn::Div(hn::Add(a, b), hn::Set(hn::DFromV<V>(), divisor));
+  }
+};
+
+// Vectors for all whole vectors, then single elements.
+template <class T, bool kTwoOutputs, class VectorOp, class ScalarOp>
+HWY_INLINE void vector_loop(std::byte* dst, std::byte* also, const std::byte* a, const std::byte* b,
+                            std::size_t count, VectorOp op, ScalarOp scalar_op) {
+  const typename Lanes<T>::Tag tag;
+  const std::size_t lanes = hn::Lanes(tag);
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const std::size_t at = i * sizeof(T);
+    const auto value = op(Lanes<T>::load(tag, a + at), Lanes<T>::load(tag, b + at));
+    Lanes<T>::store(tag, value, dst + at);
+    if constexpr (kTwoOutputs) Lanes<T>::store(tag, value, also + at);
+  }
+  const std::size_t at = i * sizeof(T);
+  scalar_loop<T>(dst + at, kTwoOutputs ? also + at : nullptr, a + at, b + at, count - i, scalar_op);
+}
+
+template <class T, class VectorOp, class ScalarOp>
+HWY_INLINE void run(std::byte* dst, std::byte* also, const std::byte* a, const std::byte* b,
+                    std::size_t count, VectorOp op, ScalarOp scalar_op) {
+  if constexpr (std::is_same_v<T, Float16> && !kRoundsToF16) {
+    scalar_loop<T>(dst, also, a, b, count, scalar_op);
+  } else if (also != nullptr) {
+    vector_loop<T, true>(dst, also, a, b, count, op, scalar_op);
+  } else {
+    vector_loop<T, false>(dst, also, a, b, count, op, scalar_op);
+  }
+}
+
+template <class T>
+struct VectorKernels {
+  template <class VectorOp, class ScalarOp>
+  static void call(std::byte* dst, std::byte* also, const std::byte* a, const std::byte* b,
+                   std::size_t count, int /*ranks*/) {
+    run<T>(dst, also, a, b, count, VectorOp{}, ScalarOp{});
+  }
+  // Highway has no products of these lanes for every target; the compiler vectorises the loop.
+  static void scalar_prod(std::byte* dst, std::byte* also, const std::byte* a, const std::byte* b,
+                          std::size_t count, int /*ranks*/) {
+    scalar_loop<T>(dst, also, a, b, count, Prod<T>{});
+  }
+  static constexpr ReduceFunction pick_prod() {
+    if constexpr (std::is_integral_v<T> && sizeof(T) != 4) {
+      return scalar_prod;
+    } else {
+      return call<VectorProd, Prod<T>>;
+    }
+  }
+  static constexpr ReduceFunction sum = call<VectorSum, Sum<T>>;
+  static constexpr ReduceFunction prod = pick_prod();
+  static constexpr ReduceFunction min = call<VectorMin, Min<T>>;
+  static constexpr ReduceFunction max = call<VectorMax, Max<T>>;
+  static void sum_then_divide(std::byte* dst, std::byte* also, const std::byte* a,
+                              const std::byte* b, std::size_t count, int ranks) {
+    const auto divisor = static_cast<ArithmeticOf<T>>(ranks);
+    run<T>(dst, also, a, b, count, VectorSumThenDivide<ArithmeticOf<T>>{divisor},
+           SumThenDivide<T>{divisor});
+  }
+};
+
+ReduceKernel select(DataType type, ReduceOp op) { return select_kernel<VectorKernels>(type, op); }
+
+}  // namespace
+}  // namespace rondo::detail::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rondo::detail {
+
+HWY_EXPORT(select);
+
+ReduceKernel vector_kernel(DataType type, ReduceOp op) {
+  return HWY_DYNAMIC_DISPATCH(select)(type, op);
+}
+
+}  // namespace rondo::detail
+#endif

@@ -1,0 +1,286 @@
+// What a rank does, as pure integers: no pointers, no element types, no transports. Host and device
+// compile this header alike.
+//
+// Ranks are numbered here by their position in the ring. A step is one verb applied to one chunk;
+// the verbs are fused, so that a rank reads and writes each element of its own buffer once, and all
+// else lives in FIFO slots that stay in cache.
+//
+// Ring all-reduce on n = 4 positions, chunks c0 … c3 (each row one step, "s 3" = send chunk 3,
+// "rrs" = recv-reduce-send, "rrcs" = recv-reduce-copy-send, "rcs" = recv-copy-send, "rc" =
+// recv-copy):
+//
+//   step   position 0   position 1   position 2   position 3
+//    0      s    3       s    0       s    1       s    2
+//    1      rrs  2       rrs  3       rrs  0       rrs  1
+//    2      rrs  1       rrs  2       rrs  3       rrs  0
+//    3      rrcs 0       rrcs 1       rrcs 2       rrcs 3      <- reduce-scatter done: p owns chunk
+//    p 4      rcs  3       rcs  0       rcs  1       rcs  2 5      rcs  2       rcs  3       rcs  0
+//    rcs  1 6      rc   1       rc   2       rc   3       rc   0
+//
+// What position p receives at step i is what position p−1 sent at step i−1: the same chunk. The
+// first half alone is reduce-scatter, the second half alone all-gather.
+// Source: P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
+// workstations", J. Parallel Distrib. Comput. 69 (2009).
+#pragma once
+
+#include <cstdint>
+
+#include <rondo/types.hpp>
+
+#include "base/portable.hpp"
+
+namespace rondo::detail {
+
+// A verb is a set of these parts.
+enum VerbPart : std::uint8_t {
+  kRecv = 1,           // take a slot from `from`
+  kReduce = 2,         // combine what was received with my elements
+  kCopy = 4,           // write the value to my output
+  kSend = 8,           // write the value to a slot towards `to`
+  kMineIsOutput = 16,  // "my elements" are those of the output, not of the input
+  kFinish = 32,        // the value is final: an average is divided here, once
+};
+
+inline constexpr std::uint8_t kRecvReduceSend = kRecv | kReduce | kSend;
+inline constexpr std::uint8_t kRecvReduceCopy = kRecv | kReduce | kCopy;
+inline constexpr std::uint8_t kRecvReduceCopySend = kRecv | kReduce | kCopy | kSend;
+inline constexpr std::uint8_t kRecvCopySend = kRecv | kCopy | kSend;
+inline constexpr std::uint8_t kRecvCopy = kRecv | kCopy;
+inline constexpr std::uint8_t kCopySend = kCopy | kSend;
+
+inline constexpr int kNobody = -1;
+
+struct Step {
+  std::uint8_t verb = 0;
+  int chunk = 0;
+  int from = kNobody;
+  int to = kNobody;
+
+  [[nodiscard]] constexpr bool has(VerbPart part) const { return (verb & part) != 0; }
+};
+
+// One rank's part in one collective.
+struct Schedule {
+  Collective collective = Collective::barrier;
+  Algorithm algorithm = Algorithm::ring;
+  int position = 0;
+  int size = 1;
+  int root = 0;  // a position
+
+  // Into how many chunks the vector is cut: one for each rank, or one for all.
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr int chunks() const;
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr int steps() const;
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr Step step(int index) const;
+  // Whether this position accumulates the whole vector although its output does not hold it.
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr bool needs_scratch() const;
+};
+
+namespace ring {
+
+RONDO_HOST_DEVICE constexpr int wrap(int value, int size) {
+  const int rest = value % size;
+  return rest < 0 ? rest + size : rest;
+}
+
+RONDO_HOST_DEVICE constexpr int steps(const Schedule& s) {
+  switch (s.collective) {
+    case Collective::all_reduce:
+      return 2 * s.size - 1;
+    case Collective::reduce_scatter:
+    case Collective::all_gather:
+    case Collective::barrier:
+      return s.size;
+    case Collective::broadcast:
+    case Collective::reduce:
+      return 1;
+  }
+  return 0;
+}
+
+// reduce-scatter: the partial sum of a chunk starts right after its owner and walks round to it.
+RONDO_HOST_DEVICE constexpr Step reduce_scatter_step(const Schedule& s, int index) {
+  const int prev = wrap(s.position - 1, s.size);
+  const int next = wrap(s.position + 1, s.size);
+  const int chunk = wrap(s.position - 1 - index, s.size);
+  if (index == 0) return {kSend, chunk, kNobody, next};
+  if (index < s.size - 1) return {kRecvReduceSend, chunk, prev, next};
+  return {kRecvReduceCopy | kFinish, chunk, prev, kNobody};
+}
+
+// all-gather: every finished chunk starts at its owner and walks round to the one before it.
+RONDO_HOST_DEVICE constexpr Step all_gather_step(const Schedule& s, int index) {
+  const int prev = wrap(s.position - 1, s.size);
+  const int next = wrap(s.position + 1, s.size);
+  const int chunk = wrap(s.position - index, s.size);
+  if (index == 0) return {kCopySend, chunk, kNobody, next};
+  if (index < s.size - 1) return {kRecvCopySend, chunk, prev, next};
+  return {kRecvCopy, chunk, prev, kNobody};
+}
+
+// The last step of reduce-scatter and the first of all-gather are about the same chunk: one step.
+RONDO_HOST_DEVICE constexpr Step all_reduce_step(const Schedule& s, int index) {
+  const int joint = s.size - 1;
+  if (index < joint) return reduce_scatter_step(s, index);
+  if (index > joint) return all_gather_step(s, index - joint);
+  const Step last = reduce_scatter_step(s, index);
+  return {kRecvReduceCopySend | kFinish, last.chunk, last.from, wrap(s.position + 1, s.size)};
+}
+
+// A chain from the root round to the position before it.
+RONDO_HOST_DEVICE constexpr Step broadcast_step(const Schedule& s) {
+  const int prev = wrap(s.position - 1, s.size);
+  const int next = wrap(s.position + 1, s.size);
+  const int distance = wrap(s.position - s.root, s.size);
+  if (distance == 0) return {kCopySend, 0, kNobody, next};
+  if (distance < s.size - 1) return {kRecvCopySend, 0, prev, next};
+  return {kRecvCopy, 0, prev, kNobody};
+}
+
+// A chain from the position after the root round to the root.
+RONDO_HOST_DEVICE constexpr Step reduce_step(const Schedule& s) {
+  const int prev = wrap(s.position - 1, s.size);
+  const int next = wrap(s.position + 1, s.size);
+  const int distance = wrap(s.position - s.root - 1, s.size);
+  if (distance == 0) return {kSend, 0, kNobody, next};
+  if (distance < s.size - 1) return {kRecvReduceSend, 0, prev, next};
+  return {kRecvReduceCopy | kFinish, 0, prev, kNobody};
+}
+
+RONDO_HOST_DEVICE constexpr Step step(const Schedule& s, int index) {
+  switch (s.collective) {
+    case Collective::all_reduce:
+      return all_reduce_step(s, index);
+    case Collective::reduce_scatter:
+    case Collective::barrier:  // its last step follows from every other rank's first
+      return reduce_scatter_step(s, index);
+    case Collective::all_gather:
+      return all_gather_step(s, index);
+    case Collective::broadcast:
+      return broadcast_step(s);
+    case Collective::reduce:
+      return reduce_step(s);
+  }
+  return {};
+}
+
+}  // namespace ring
+
+// Everything to position 0, then back: one edge each way between 0 and each other position.
+namespace naive {
+
+// Position 0 takes in all others' elements, one position after the other.
+RONDO_HOST_DEVICE constexpr Step accumulate_step(int chunk, int peer, int size) {
+  int verb = kRecvReduceCopy;
+  if (peer > 1) verb |= kMineIsOutput;
+  if (peer == size - 1) verb |= kFinish;
+  return {static_cast<std::uint8_t>(verb), chunk, peer, kNobody};
+}
+
+RONDO_HOST_DEVICE constexpr Step send_output_step(int chunk, int peer) {
+  return {kSend | kMineIsOutput, chunk, kNobody, peer};
+}
+
+RONDO_HOST_DEVICE constexpr int steps(const Schedule& s) {
+  const int others = s.size - 1;
+  const bool centre = s.position == 0;
+  switch (s.collective) {
+    case Collective::all_reduce:
+    case Collective::barrier:
+      return centre ? 2 * others : 2;
+    case Collective::reduce_scatter:
+      return centre ? s.size * others + others : s.size + 1;
+    case Collective::all_gather:
+      return centre ? 1 + others + others * others : 1 + others;
+    case Collective::broadcast:
+      return centre ? others + (s.root == 0 ? 1 : 0) : 1;
+    case Collective::reduce:
+      return centre ? others + (s.root == 0 ? 0 : 1) : (s.position == s.root ? 2 : 1);
+  }
+  return 0;
+}
+
+// Positions 1 … n−1 without `skipped`, in order.
+RONDO_HOST_DEVICE constexpr int other_than(int index, int skipped) {
+  return index < skipped ? index : index + 1;
+}
+
+RONDO_HOST_DEVICE constexpr Step centre_step(const Schedule& s, int index) {
+  const int others = s.size - 1;
+  switch (s.collective) {
+    case Collective::all_reduce:
+    case Collective::barrier:
+      if (index < others) return accumulate_step(0, index + 1, s.size);
+      return send_output_step(0, index - others + 1);
+    case Collective::reduce_scatter:
+      if (index < s.size * others) {
+        return accumulate_step(index / others, index % others + 1, s.size);
+      }
+      return send_output_step(index - s.size * others + 1, index - s.size * others + 1);
+    case Collective::all_gather: {
+      if (index == 0) return {kCopy, 0, kNobody, kNobody};
+      if (index <= others) return {kRecvCopy, index, index, kNobody};
+      const int peer = (index - 1 - others) / others + 1;
+      return send_output_step(other_than((index - 1 - others) % others, peer), peer);
+    }
+    case Collective::broadcast:
+      if (index == 0 && s.root == 0) return {kCopy, 0, kNobody, kNobody};
+      if (index == 0) return {kRecvCopy, 0, s.root, kNobody};
+      if (s.root == 0) return send_output_step(0, index);
+      return send_output_step(0, index < s.root ? index : index + 1);
+    case Collective::reduce:
+      if (index < others) return accumulate_step(0, index + 1, s.size);
+      return send_output_step(0, s.root);
+  }
+  return {};
+}
+
+RONDO_HOST_DEVICE constexpr Step outer_step(const Schedule& s, int index) {
+  switch (s.collective) {
+    case Collective::all_reduce:
+    case Collective::barrier:
+    case Collective::reduce:
+      if (index == 0) return {kSend, 0, kNobody, 0};
+      return {kRecvCopy, 0, 0, kNobody};
+    case Collective::reduce_scatter:
+      if (index < s.size) return {kSend, index, kNobody, 0};
+      return {kRecvCopy, s.position, 0, kNobody};
+    case Collective::all_gather:
+      if (index == 0) return {kCopySend, s.position, kNobody, 0};
+      return {kRecvCopy, other_than(index - 1, s.position), 0, kNobody};
+    case Collective::broadcast:
+      if (s.position == s.root) return {kCopySend, 0, kNobody, 0};
+      return {kRecvCopy, 0, 0, kNobody};
+  }
+  return {};
+}
+
+RONDO_HOST_DEVICE constexpr Step step(const Schedule& s, int index) {
+  return s.position == 0 ? centre_step(s, index) : outer_step(s, index);
+}
+
+}  // namespace naive
+
+RONDO_HOST_DEVICE constexpr int Schedule::chunks() const {
+  const bool whole = collective == Collective::broadcast || collective == Collective::reduce ||
+                     (algorithm == Algorithm::naive &&
+                      (collective == Collective::all_reduce || collective == Collective::barrier));
+  return whole ? 1 : size;
+}
+
+RONDO_HOST_DEVICE constexpr int Schedule::steps() const {
+  if (size == 1) return 1;
+  return algorithm == Algorithm::naive ? naive::steps(*this) : ring::steps(*this);
+}
+
+RONDO_HOST_DEVICE constexpr Step Schedule::step(int index) const {
+  if (size == 1) return {kCopy, 0, kNobody, kNobody};
+  return algorithm == Algorithm::naive ? naive::step(*this, index) : ring::step(*this, index);
+}
+
+RONDO_HOST_DEVICE constexpr bool Schedule::needs_scratch() const {
+  if (algorithm != Algorithm::naive || position != 0 || size == 1) return false;
+  return collective == Collective::reduce_scatter ||
+         (collective == Collective::reduce && root != 0);
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,54 @@
+// How a vector is cut: into chunks, which ranks own, and chunks into slices, which fit a FIFO slot.
+//
+// Slices are walked in windows: a rank does all steps of its schedule for the first `window` slices
+// of every chunk, then for the next `window`, and so on. Within a step it publishes at most
+// `window` slices before it takes any, so with a FIFO of more than `window` slots a slot is always
+// free for the rank whose turn it is, and nobody waits in a circle (tests/schedule proves it by
+// running all ranks). A wider window hides the latency of a hop behind the slices that are under
+// way.
+#pragma once
+
+#include <cstdint>
+
+#include <rondo/chunk.hpp>
+
+#include "base/portable.hpp"
+
+namespace rondo::detail {
+
+struct Slicing {
+  std::uint64_t count = 0;  // elements of the vector
+  std::uint64_t chunks = 1;
+  std::uint64_t granule = 1;      // chunk borders fall on multiples of this
+  std::uint64_t slice_elems = 1;  // elements that fit a slot
+  std::uint64_t window = 1;       // slices of a chunk that one pass over the steps handles
+
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr Range chunk(std::uint64_t index) const {
+    return chunk_range(count, chunks, index, granule);
+  }
+  // At least one: an empty chunk still travels as an empty slice, so that calls that differ meet.
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr std::uint64_t slices(std::uint64_t index) const {
+    const std::uint64_t elems = chunk(index).count;
+    const std::uint64_t needed = elems / slice_elems + (elems % slice_elems != 0 ? 1 : 0);
+    return needed == 0 ? 1 : needed;
+  }
+  // Chunk 0 is the largest.
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr std::uint64_t windows() const {
+    return (slices(0) + window - 1) / window;
+  }
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr Range slice(std::uint64_t index,
+                                                        std::uint64_t number) const {
+    const Range whole = chunk(index);
+    const std::uint64_t begin = number * slice_elems;
+    const std::uint64_t left = whole.count - begin;
+    return {whole.offset + begin, left < slice_elems ? left : slice_elems};
+  }
+};
+
+// The widest window that a FIFO of `slots` slots is safe with leaves one slot free; half of the
+// slots keeps both ends busy.
+RONDO_HOST_DEVICE constexpr std::uint64_t window_for(std::uint32_t slots) {
+  return slots <= 2 ? 1 : slots / 2;
+}
+
+}  // namespace rondo::detail

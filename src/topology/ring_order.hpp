@@ -1,0 +1,26 @@
+// In which order the ring visits the ranks, and which edges the algorithms use.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "carrier/host_segment.hpp"
+
+namespace rondo::detail {
+
+// Where a rank is, as far as the order of the ring depends on it.
+struct Place {
+  std::string host;    // equal for ranks that may share memory
+  int numa_node = -1;  // -1: not bound to one
+};
+
+// Ranks of one host are neighbours, and within a host those of one NUMA node, so that the ring
+// enters and leaves each once. Hosts and nodes come in the order of their lowest rank, ranks in
+// their own: rank 0 is first, and the order depends on nothing but the places.
+std::vector<int> ring_order(const std::vector<Place>& places);
+
+// Every edge that a schedule may use: those of the ring in its order, then those between rank 0 and
+// the others that `naive` uses besides.
+std::vector<RankPair> schedule_edges(const std::vector<int>& ring);
+
+}  // namespace rondo::detail

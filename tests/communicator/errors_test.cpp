@@ -1,0 +1,266 @@
+// What happens when something is wrong: who is told what.
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/ranks.hpp"
+
+namespace rondo::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+template <class ErrorType, class Function>
+std::string message_of(Function&& function) {
+  try {
+    function();
+  } catch (const ErrorType& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << "another error: " << error.what();
+    return {};
+  }
+  ADD_FAILURE() << "no error";
+  return {};
+}
+
+void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
+}
+
+TEST(Usage, WrongArgumentsAreErrorsAndNothingIsLost) {
+  std::vector<Communicator> group = local_group(1);
+  Communicator& comm = group[0];
+  std::vector<float> data(8, 1.0F);
+  std::vector<int> integers(8, 1);
+
+  expect_contains(
+      message_of<UsageError>([&] {
+        comm.run(
+            {.collective = Collective::all_reduce, .in = nullptr, .out = data.data(), .count = 8});
+      }),
+      "`in` is null");
+  expect_contains(
+      message_of<UsageError>([&] {
+        comm.run(
+            {.collective = Collective::all_reduce, .in = data.data(), .out = nullptr, .count = 8});
+      }),
+      "`out` is null");
+  expect_contains(message_of<UsageError>(
+                      [&] { comm.all_reduce(std::span(data).first(6), std::span(data).last(6)); }),
+                  "overlap");
+  expect_contains(message_of<UsageError>([&] { comm.broadcast(data, 1); }), "root 1 is not a rank");
+  expect_contains(message_of<UsageError>([&] { comm.reduce(data, -1); }), "root -1 is not a rank");
+  expect_contains(message_of<UsageError>([&] { comm.all_reduce(integers, ReduceOp::avg); }),
+                  "avg is not defined for i32");
+  expect_contains(message_of<UsageError>(
+                      [&] { comm.all_reduce(std::span(data).first(2), std::span(data).last(3)); }),
+                  "`out` has 3 elements, it must have 2");
+  expect_contains(message_of<UsageError>(
+                      [&] { comm.all_reduce(data, ReduceOp::sum, {.timeout = milliseconds(0)}); }),
+                  "timeout");
+  expect_contains(message_of<UsageError>([&] {
+                    comm.run({.collective = Collective::all_reduce,
+                              .in = data.data(),
+                              .out = data.data(),
+                              .count = SIZE_MAX});
+                  }),
+                  "address space");
+  expect_contains(
+      message_of<UsageError>([&] {
+        comm.run({.collective = Collective::all_reduce, .type = static_cast<DataType>(99)});
+      }),
+      "not a DataType");
+  expect_contains(message_of<UsageError>(
+                      [&] { static_cast<void>(comm.all_reduce_async(integers, ReduceOp::avg)); }),
+                  "avg is not defined");
+  // Adjacent buffers do not overlap, and after all these errors the communicator works.
+  comm.all_reduce(std::span(data).first(4), std::span(data).last(4));
+  EXPECT_EQ(data, std::vector<float>(8, 1.0F));
+}
+
+TEST(Usage, OptionsOutOfRangeAreErrors) {
+  EXPECT_THROW(local_group(0), UsageError);
+  EXPECT_THROW(local_group(-3), UsageError);
+  EXPECT_THROW(local_group(2, {.slots = 1}), UsageError);
+  EXPECT_THROW(local_group(2, {.slot_bytes = 100}), UsageError);
+  EXPECT_THROW(local_group(2, {.timeout = milliseconds(-1)}), UsageError);
+  EXPECT_THROW(local_group(2, {.carrier = CarrierChoice::mpi}), UsageError);
+  ::setenv("RONDO_TIMEOUT", "soon", 1);
+  expect_contains(message_of<UsageError>([] { local_group(2); }), "RONDO_TIMEOUT is 'soon'");
+  ::unsetenv("RONDO_TIMEOUT");
+}
+
+// Runs a call that differs between the ranks; every rank must fail, and what the first to notice
+// says must name both ranks and both calls.
+void expect_mismatch(const std::function<void(Communicator&)>& call,
+                     const std::vector<std::string>& parts) {
+  std::mutex mutex;
+  std::string mismatch;
+  std::atomic<int> failed = 0;
+  run_ranks(2, {.timeout = std::chrono::seconds(60)}, [&](Communicator& comm) {
+    try {
+      call(comm);
+    } catch (const MismatchError& error) {
+      const std::lock_guard lock(mutex);
+      mismatch = error.what();
+      ++failed;
+    } catch (const PeerError&) {
+      ++failed;
+    }
+    // The communicator has ended; a later call says why at once.
+    std::vector<float> data(1);
+    expect_contains(message_of<PeerError>([&] { comm.all_reduce(data); }), "Make the same calls");
+  });
+  EXPECT_EQ(failed, 2);
+  for (const std::string& part : parts) expect_contains(mismatch, part);
+}
+
+TEST(Mismatch, OfCountsNamesBothCalls) {
+  expect_mismatch(
+      [](Communicator& comm) {
+        std::vector<float> data(static_cast<std::size_t>(100 + comm.rank()));
+        comm.all_reduce(data);
+      },
+      {"rank 0", "rank 1", "all_reduce(100 x f32, sum)", "all_reduce(101 x f32, sum)"});
+}
+
+TEST(Mismatch, OfAnEmptyAndAFullCall) {
+  expect_mismatch(
+      [](Communicator& comm) {
+        std::vector<float> data(comm.rank() == 0 ? 0 : 5000);
+        comm.all_reduce(data);
+      },
+      {"all_reduce(0 x f32, sum)", "all_reduce(5000 x f32, sum)"});
+}
+
+TEST(Mismatch, OfTypes) {
+  expect_mismatch(
+      [](Communicator& comm) {
+        std::vector<float> floats(10);
+        std::vector<int> integers(10);
+        if (comm.rank() == 0) {
+          comm.all_reduce(floats);
+        } else {
+          comm.all_reduce(integers);
+        }
+      },
+      {"10 x f32", "10 x i32"});
+}
+
+TEST(Mismatch, OfReductions) {
+  expect_mismatch(
+      [](Communicator& comm) {
+        std::vector<float> data(10);
+        comm.all_reduce(data, comm.rank() == 0 ? ReduceOp::sum : ReduceOp::max);
+      },
+      {"f32, sum", "f32, max"});
+}
+
+TEST(Mismatch, OfCollectives) {
+  expect_mismatch(
+      [](Communicator& comm) {
+        std::vector<float> data(10);
+        if (comm.rank() == 0) {
+          comm.all_reduce(data);
+        } else {
+          comm.barrier();
+        }
+      },
+      {"all_reduce", "barrier"});
+}
+
+TEST(Mismatch, OfAlgorithms) {
+  expect_mismatch(
+      [](Communicator& comm) {
+        std::vector<float> data(10);
+        comm.all_reduce(data, ReduceOp::sum,
+                        {.algorithm = comm.rank() == 0 ? Algorithm::ring : Algorithm::naive});
+      },
+      {"by ring", "by naive"});
+}
+
+TEST(Timeout, NamesThePeerAndTheCall) {
+  run_ranks(2, {}, [](Communicator& comm) {
+    if (comm.rank() == 1) return;  // never makes the call
+    std::vector<float> data(10);
+    const std::string text = message_of<TimeoutError>(
+        [&] { comm.all_reduce(data, ReduceOp::sum, {.timeout = milliseconds(50)}); });
+    expect_contains(text, "rank 0 waited for rank 1");
+    expect_contains(text, "all_reduce(10 x f32, sum)");
+    expect_contains(text, "RONDO_TIMEOUT");
+  });
+}
+
+TEST(Timeout, OfAnAsynchronousCallSurfacesInWait) {
+  run_ranks(2, {.timeout = milliseconds(50)}, [](Communicator& comm) {
+    if (comm.rank() == 1) return;
+    std::vector<float> data(10);
+    const Work work = comm.all_reduce_async(data);
+    message_of<TimeoutError>([&] { work.wait(); });
+    EXPECT_TRUE(work.done());
+    message_of<TimeoutError>([&] { work.wait(); });  // again, the same
+  });
+}
+
+TEST(Timeout, TheEnvironmentSetsTheDefault) {
+  ::setenv("RONDO_TIMEOUT", "0.05", 1);
+  run_ranks(2, {}, [](Communicator& comm) {
+    if (comm.rank() == 1) return;
+    EXPECT_THROW(comm.barrier(), TimeoutError);
+  });
+  ::unsetenv("RONDO_TIMEOUT");
+}
+
+TEST(Abort, EndsACallInProgressOnEveryRank) {
+  std::vector<Communicator> group = local_group(3);
+  std::vector<std::thread> threads;
+  std::atomic<int> told = 0;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      const std::string text =
+          message_of<PeerError>([&] { group[static_cast<std::size_t>(rank)].barrier(); });
+      expect_contains(text, "rank 2 has ended the communicator: no more data");
+      ++told;
+    });
+  }
+  group[2].abort("no more data");
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(told, 2);
+  message_of<PeerError>([&] { group[2].barrier(); });
+}
+
+TEST(Abort, EndsWhatIsQueued) {
+  std::vector<Communicator> group = local_group(2);
+  std::vector<float> data(10);
+  const Work first = group[0].all_reduce_async(data);
+  const Work second = group[0].barrier_async();
+  group[1].abort("stop");
+  EXPECT_THROW(first.wait(), PeerError);
+  EXPECT_THROW(second.wait(), PeerError);
+}
+
+TEST(Log, TheHookIsToldAndSilenceIsTheDefault) {
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  set_log_hook([&](LogLevel level, std::string_view text) {
+    const std::lock_guard lock(mutex);
+    EXPECT_EQ(level, LogLevel::warning);
+    lines.emplace_back(text);
+  });
+  run_ranks(2, {.timeout = milliseconds(20)}, [](Communicator& comm) {
+    if (comm.rank() == 0) {
+      EXPECT_THROW(comm.barrier(), TimeoutError);
+    }
+  });
+  set_log_hook({});
+  ASSERT_EQ(lines.size(), 1U);
+  expect_contains(lines[0], "rank 0 waited for rank 1");
+}
+
+}  // namespace
+}  // namespace rondo::test

@@ -1,0 +1,171 @@
+// The vector kernels against the plain reference, on every instruction set that this processor has.
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+
+#include "reduce/dispatch.hpp"
+#include "reduce/kernels.hpp"
+#include "tests/support/collective_checks.hpp"
+
+namespace rondo::detail {
+namespace {
+
+template <class T>
+bool is_nan(T value) {
+  if constexpr (std::is_integral_v<T>) {
+    return false;
+  } else {
+    return std::isnan(
+        static_cast<double>(static_cast<std::conditional_t<sizeof(T) == 2, float, T>>(value)));
+  }
+}
+
+// Bit for bit, but that one NaN is as good as another.
+template <class T>
+bool same(T a, T b) {
+  return std::memcmp(&a, &b, sizeof(T)) == 0 || (is_nan(a) && is_nan(b));
+}
+
+// Random bits, and the values where floating point is special.
+template <class T>
+std::vector<T> operands(std::size_t count, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::vector<T> values(count);
+  for (T& value : values) {
+    const std::uint64_t bits = random();
+    std::memcpy(static_cast<void*>(&value), &bits, sizeof(T));
+    if constexpr (!std::is_integral_v<T>) {
+      const double kSpecial[] = {0.0,
+                                 -0.0,
+                                 1.0,
+                                 -1.5,
+                                 std::numeric_limits<double>::infinity(),
+                                 -std::numeric_limits<double>::infinity(),
+                                 std::numeric_limits<double>::quiet_NaN(),
+                                 65504.0,
+                                 65519.9,
+                                 65520.0,
+                                 0x1p-24,
+                                 0x1p-25,
+                                 1e-40,
+                                 3e38};
+      if (bits % 3 == 0)
+        value = exact::from_double<T>(kSpecial[(bits >> 8U) % std::size(kSpecial)]);
+    }
+  }
+  return values;
+}
+
+template <class T>
+void compare(ReduceOp op, std::size_t count, std::size_t offset, bool two_outputs) {
+  SCOPED_TRACE(::testing::Message() << name(kDataTypeOf<T>) << " " << name(op) << " count " << count
+                                    << " offset " << offset << " also " << two_outputs);
+  const std::vector<T> a = operands<T>(count + offset, 1);
+  const std::vector<T> b = operands<T>(count + offset, 2);
+  const ReduceKernel kernels[] = {vector_kernel(kDataTypeOf<T>, op),
+                                  reference_kernel(kDataTypeOf<T>, op)};
+  for (const bool finish : {false, true}) {
+    std::vector<T> out[2];
+    std::vector<T> also[2];
+    for (int k = 0; k < 2; ++k) {
+      out[k] = b;  // in place over one operand, at an odd offset
+      also[k].assign(count + offset, T{});
+      const auto bytes = [&](std::vector<T>& v) {
+        return reinterpret_cast<std::byte*>(v.data() + offset);
+      };
+      const ReduceFunction function = finish ? kernels[k].finish : kernels[k].combine;
+      function(bytes(out[k]), two_outputs ? bytes(also[k]) : nullptr,
+               reinterpret_cast<const std::byte*>(a.data() + offset), bytes(out[k]), count, 3);
+    }
+    for (std::size_t i = 0; i < count + offset; ++i) {
+      ASSERT_TRUE(same(out[0][i], out[1][i])) << "element " << i << ", finish " << finish;
+      ASSERT_TRUE(same(also[0][i], also[1][i])) << "second output, element " << i;
+    }
+  }
+}
+
+class VectorKernels : public ::testing::TestWithParam<std::int64_t> {
+ protected:
+  void SetUp() override {
+    hwy::SetSupportedTargetsForTest(GetParam());
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+  void TearDown() override {
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+TEST_P(VectorKernels, AgreeWithTheReference) {
+  test::for_each_type_and_op([&]<class T>(ReduceOp op) {
+    for (const std::size_t count : {0U, 1U, 3U, 15U, 16U, 17U, 63U, 64U, 65U, 1000U}) {
+      for (const std::size_t offset : {0U, 1U}) {
+        compare<T>(op, count, offset, false);
+        compare<T>(op, count, offset, true);
+      }
+    }
+  });
+}
+
+std::vector<std::int64_t> targets() { return hwy::SupportedAndGeneratedTargets(); }
+
+INSTANTIATE_TEST_SUITE_P(Targets, VectorKernels, ::testing::ValuesIn(targets()),
+                         [](const auto& target) {
+                           return std::string(hwy::TargetName(target.param));
+                         });
+
+TEST(Kernels, AnUnalignedBufferIsFine) {
+  std::vector<std::byte> memory(4096);
+  const std::vector<float> ones(100, 1.0F);
+  std::memcpy(memory.data() + 1, ones.data(), 400);
+  vector_kernel(DataType::f32, ReduceOp::sum)
+      .combine(memory.data() + 1, nullptr, memory.data() + 1,
+               reinterpret_cast<const std::byte*>(ones.data()), 100, 1);
+  for (std::size_t i = 0; i < 100; ++i) {
+    float value = 0;
+    std::memcpy(&value, memory.data() + 1 + 4 * i, 4);
+    ASSERT_EQ(value, 2.0F);
+  }
+}
+
+TEST(Float16, EveryValueSurvivesTheRoundTrip) {
+  for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+    const auto value = Float16::from_bits(static_cast<std::uint16_t>(bits));
+    const auto wide = static_cast<float>(value);
+    if (std::isnan(wide)) {
+      EXPECT_TRUE(is_nan(Float16(wide)));
+    } else {
+      EXPECT_EQ(Float16(wide).bits, bits);
+    }
+  }
+}
+
+TEST(Float16, RoundsAsTheCompilersOwnTypeDoes) {
+  std::mt19937 random(7);
+  for (int i = 0; i < 1000000; ++i) {
+    // Exponents around the range of f16, so that subnormals and overflow are common.
+    const auto bits =
+        static_cast<std::uint32_t>((random() & 0x807FFFFFU) | ((96U + random() % 52U) << 23U));
+    const auto value = std::bit_cast<float>(bits);
+    const auto expected = static_cast<_Float16>(value);
+    ASSERT_EQ(Float16(value).bits, std::bit_cast<std::uint16_t>(expected)) << value;
+  }
+}
+
+TEST(BFloat16, RoundsToNearestEven) {
+  EXPECT_EQ(BFloat16(std::bit_cast<float>(0x3F808000U)).bits, 0x3F80);  // tie, even below
+  EXPECT_EQ(BFloat16(std::bit_cast<float>(0x3F818000U)).bits, 0x3F82);  // tie, even above
+  EXPECT_EQ(BFloat16(std::bit_cast<float>(0x3F808001U)).bits, 0x3F81);
+  EXPECT_TRUE(is_nan(BFloat16(std::numeric_limits<float>::quiet_NaN())));
+  EXPECT_EQ(static_cast<float>(BFloat16(-2.5F)), -2.5F);
+}
+
+}  // namespace
+}  // namespace rondo::detail

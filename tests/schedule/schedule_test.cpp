@@ -1,0 +1,301 @@
+// The schedule of every rank, run in one thread: what each rank does is recorded through the real
+// loop (run_schedule), then all ranks' records are played against bounded FIFOs.
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "engine/run_schedule.hpp"
+
+namespace rondo::detail {
+namespace {
+
+constexpr int kMostRanks = 17;
+
+// How often each rank's input is in an element.
+using Contributions = std::array<std::uint8_t, kMostRanks>;
+
+Contributions operator+(Contributions a, const Contributions& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<std::uint8_t>(a[i] + b[i]);
+  return a;
+}
+
+struct Action {
+  Step step;
+  Range slice;
+};
+
+class RecordingPort {
+ public:
+  bool wait_received(int /*from*/, const Range& /*slice*/) { return true; }
+  bool wait_free(int /*to*/) { return true; }
+  void move(const Step& step, const Range& slice) { actions.push_back({step, slice}); }
+  void release(int /*from*/) {}
+  void publish(int /*to*/, const Range& /*slice*/) {}
+  [[nodiscard]] static std::uint64_t chunk_at(int position) {
+    return static_cast<std::uint64_t>(position);
+  }
+
+  std::vector<Action> actions;
+};
+
+struct Slot {
+  Range slice;
+  std::vector<Contributions> elements;
+  std::vector<bool> finished;
+};
+
+struct Rank {
+  std::vector<Action> actions;
+  std::size_t done = 0;
+  std::vector<Contributions> in;
+  std::vector<Contributions> out;
+  std::vector<bool> finished;  // by element of out: an average would have been divided
+};
+
+struct Setting {
+  Collective collective;
+  Algorithm algorithm;
+  int size;
+  int root;
+  std::uint64_t count;
+  std::uint64_t slice_elems;
+  std::uint64_t window;
+  std::size_t depth;
+};
+
+class Simulation {
+ public:
+  explicit Simulation(const Setting& setting) : setting_(setting) {
+    for (int position = 0; position < setting.size; ++position) {
+      const Schedule schedule{setting.collective, setting.algorithm, position, setting.size,
+                              setting.root};
+      const Slicing slicing{setting.count, static_cast<std::uint64_t>(schedule.chunks()), 1,
+                            setting.slice_elems, setting.window};
+      RecordingPort port;
+      EXPECT_TRUE(run_schedule(schedule, slicing, port));
+      Rank rank;
+      rank.actions = std::move(port.actions);
+      rank.in.assign(setting.count, {});
+      for (Contributions& element : rank.in) element[static_cast<std::size_t>(position)] = 1;
+      rank.out.assign(setting.count, {});
+      rank.finished.assign(setting.count, false);
+      ranks_.push_back(std::move(rank));
+    }
+  }
+
+  // False when nobody can go on.
+  bool run() {
+    bool moved = true;
+    while (moved) {
+      moved = false;
+      for (int position = 0; position < setting_.size; ++position) {
+        while (try_next(position)) moved = true;
+      }
+    }
+    return std::all_of(ranks_.begin(), ranks_.end(),
+                       [](const Rank& rank) { return rank.done == rank.actions.size(); });
+  }
+
+  [[nodiscard]] bool fifos_empty() const {
+    return std::all_of(fifos_.begin(), fifos_.end(),
+                       [](const auto& entry) { return entry.second.empty(); });
+  }
+  [[nodiscard]] const Rank& rank(int position) const {
+    return ranks_[static_cast<std::size_t>(position)];
+  }
+
+ private:
+  bool try_next(int position) {
+    Rank& rank = ranks_[static_cast<std::size_t>(position)];
+    if (rank.done == rank.actions.size()) return false;
+    const auto& [step, slice] = rank.actions[rank.done];
+    std::deque<Slot>* from = step.has(kRecv) ? &fifos_[{step.from, position}] : nullptr;
+    std::deque<Slot>* to = step.has(kSend) ? &fifos_[{position, step.to}] : nullptr;
+    if (from != nullptr && from->empty()) return false;
+    if (to != nullptr && to->size() >= setting_.depth) return false;
+    Slot result{slice, {}, {}};
+    if (from != nullptr) {
+      EXPECT_EQ(from->front().slice, slice);
+    }
+    for (std::uint64_t i = 0; i < slice.count; ++i) {
+      const std::uint64_t element = slice.offset + i;
+      const Contributions mine = step.has(kMineIsOutput) ? rank.out[element] : rank.in[element];
+      Contributions value = from != nullptr ? from->front().elements[i] : mine;
+      bool finished = from != nullptr ? from->front().finished[i]
+                                      : step.has(kMineIsOutput) && rank.finished[element];
+      if (step.has(kReduce)) value = value + mine;
+      if (step.has(kFinish)) {
+        EXPECT_FALSE(finished) << "an average would be divided twice";
+        finished = true;
+      }
+      if (step.has(kCopy)) {
+        rank.out[element] = value;
+        rank.finished[element] = finished;
+      }
+      result.elements.push_back(value);
+      result.finished.push_back(finished);
+    }
+    if (from != nullptr) from->pop_front();
+    if (to != nullptr) to->push_back(std::move(result));
+    ++rank.done;
+    return true;
+  }
+
+  Setting setting_;
+  std::vector<Rank> ranks_;
+  std::map<std::pair<int, int>, std::deque<Slot>> fifos_;
+};
+
+Contributions everyone(int size) {
+  Contributions all{};
+  std::fill_n(all.begin(), size, std::uint8_t{1});
+  return all;
+}
+Contributions only(int position) {
+  Contributions one{};
+  one[static_cast<std::size_t>(position)] = 1;
+  return one;
+}
+
+// What element `element` of the output must hold at `position`; nothing where it is not specified.
+bool correct(const Setting& s, const Rank& rank, int position, std::uint64_t element) {
+  const auto owner = [&] {
+    int chunk = 0;
+    while (true) {
+      const Range range = chunk_range(s.count, static_cast<std::uint64_t>(s.size),
+                                      static_cast<std::uint64_t>(chunk));
+      if (element < range.offset + range.count) return chunk;
+      ++chunk;
+    }
+  };
+  const bool reduced =
+      rank.out[element] == everyone(s.size) && (s.size == 1 || rank.finished[element]);
+  switch (s.collective) {
+    case Collective::all_reduce:
+      return reduced;
+    case Collective::reduce_scatter:
+      return owner() != position || reduced;
+    case Collective::reduce:
+      return position != s.root || reduced;
+    case Collective::all_gather:
+      return rank.out[element] == only(owner());
+    case Collective::broadcast:
+      return rank.out[element] == only(s.root);
+    case Collective::barrier:
+      break;
+  }
+  return true;
+}
+
+void expect_correct(const Setting& setting) {
+  Simulation simulation(setting);
+  const auto where = [&] {
+    return ::testing::Message() << name(setting.collective) << " by " << name(setting.algorithm)
+                                << ", " << setting.size << " ranks, root " << setting.root << ", "
+                                << setting.count << " elements, window " << setting.window
+                                << ", depth " << setting.depth;
+  };
+  ASSERT_TRUE(simulation.run()) << "deadlock: " << where();
+  EXPECT_TRUE(simulation.fifos_empty()) << where();
+  for (int position = 0; position < setting.size; ++position) {
+    for (std::uint64_t element = 0; element < setting.count; ++element) {
+      ASSERT_TRUE(correct(setting, simulation.rank(position), position, element))
+          << where() << ", position " << position << ", element " << element;
+    }
+  }
+}
+
+class ScheduleOfAllRanks : public ::testing::TestWithParam<std::tuple<int, Algorithm>> {};
+
+TEST_P(ScheduleOfAllRanks, ReducesEachElementOnceAtAnyDepth) {
+  const auto [size, algorithm] = GetParam();
+  for (const Collective collective :
+       {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
+        Collective::broadcast, Collective::reduce, Collective::barrier}) {
+    const bool rooted = collective == Collective::broadcast || collective == Collective::reduce;
+    for (int root = 0; root < (rooted ? size : 1); ++root) {
+      for (const std::size_t depth : {2U, 3U, 4U, 8U}) {
+        // The window that the library takes, and the widest that may be safe.
+        for (const std::uint64_t window :
+             {window_for(static_cast<std::uint32_t>(depth)), std::uint64_t{depth - 1}}) {
+          const auto n = static_cast<std::uint64_t>(size);
+          expect_correct({collective, algorithm, size, root, 5 * n + 1, 1, window, depth});
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ScheduleOfAllRanks, HandlesEveryCount) {
+  const auto [size, algorithm] = GetParam();
+  const auto n = static_cast<std::uint64_t>(size);
+  for (const std::uint64_t count :
+       {std::uint64_t{0}, std::uint64_t{1}, n - 1, n, n + 1, 7 * n + 3}) {
+    for (const Collective collective :
+         {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
+          Collective::broadcast, Collective::reduce}) {
+      expect_correct({collective, algorithm, size, size - 1, count, 3, 4, 8});
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, ScheduleOfAllRanks,
+                         ::testing::Combine(::testing::Range(1, kMostRanks + 1),
+                                            ::testing::Values(Algorithm::ring, Algorithm::naive)));
+
+// Why the library asks for two slots: with one, every rank holds the slot that its prev waits for.
+TEST(Schedule, OneSlotDeadlocks) {
+  EXPECT_FALSE(Simulation({Collective::all_reduce, Algorithm::ring, 4, 0, 16, 1, 1, 1}).run());
+}
+
+// Why a window is narrower than the FIFO.
+TEST(Schedule, AWindowAsWideAsTheFifoDeadlocks) {
+  EXPECT_FALSE(Simulation({Collective::all_reduce, Algorithm::ring, 4, 0, 64, 1, 4, 4}).run());
+}
+
+TEST(Schedule, IsAConstant) {
+  constexpr Schedule kSchedule{Collective::all_reduce, Algorithm::ring, 1, 4, 0};
+  static_assert(kSchedule.steps() == 7);
+  static_assert(kSchedule.step(0).verb == kSend && kSchedule.step(0).chunk == 0);
+  static_assert(kSchedule.step(1).verb == kRecvReduceSend && kSchedule.step(1).chunk == 3);
+  static_assert(kSchedule.step(3).verb == (kRecvReduceCopySend | kFinish));
+  static_assert(kSchedule.step(3).chunk == 1);
+  static_assert(kSchedule.step(6).verb == kRecvCopy && kSchedule.step(6).chunk == 2);
+}
+
+TEST(Chunks, CoverTheVectorInOrder) {
+  for (const std::uint64_t chunks : {1U, 2U, 3U, 7U, 16U}) {
+    for (const std::uint64_t granule : {1U, 16U}) {
+      for (const std::uint64_t count : {0U, 1U, 5U, 15U, 16U, 17U, 1000U, 4097U}) {
+        std::uint64_t next = 0;
+        for (std::uint64_t i = 0; i < chunks; ++i) {
+          const Range range = chunk_range(count, chunks, i, granule);
+          EXPECT_EQ(range.offset, next);
+          EXPECT_TRUE(range.count == 0 || range.offset % granule == 0);
+          EXPECT_LE(range.count, chunk_range(count, chunks, 0, granule).count);
+          next += range.count;
+        }
+        EXPECT_EQ(next, count);
+      }
+    }
+  }
+}
+
+TEST(Chunks, AreEqualWhenTheyCanBe) {
+  for (std::uint64_t i = 0; i < 4; ++i) EXPECT_EQ(chunk_range(400, 4, i), (Range{i * 100, 100}));
+}
+
+TEST(Chunks, CountsAbove32BitsKeepTheirSize) {
+  constexpr std::uint64_t kCount = (std::uint64_t{1} << 40U) + 5;
+  EXPECT_EQ(chunk_range(kCount, 2, 1),
+            (Range{(std::uint64_t{1} << 39U) + 3, (std::uint64_t{1} << 39U) + 2}));
+}
+
+}  // namespace
+}  // namespace rondo::detail
