@@ -1,0 +1,159 @@
+// Communicators over MPI processes. RONDO_TEST_CARRIER=mpi forces the MPI carrier onto one host.
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include <rondo/mpi.hpp>
+
+#include "tests/support/collective_checks.hpp"
+
+namespace rondo::test {
+namespace {
+
+CommunicatorOptions options() {
+  CommunicatorOptions result;
+  result.timeout = std::chrono::seconds(120);
+  const char* carrier = std::getenv("RONDO_TEST_CARRIER");
+  if (carrier != nullptr && std::string_view(carrier) == "mpi") {
+    result.carrier = CarrierChoice::mpi;
+  }
+  return result;
+}
+
+TEST(Mpi, EveryCollectiveTypeAndReduction) {
+  CommunicatorOptions small = options();
+  small.slot_bytes = 512;
+  small.slots = 4;
+  Communicator comm = from_mpi(MPI_COMM_WORLD, small);
+  const auto n = static_cast<std::size_t>(comm.size());
+  for_each_type_and_op([&]<class T>(ReduceOp op) {
+    for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive}) {
+      for (const std::size_t count : {std::size_t{0}, std::size_t{1}, n + 1, std::size_t{2311}}) {
+        CollectiveCheck<T>(comm, count, op, algorithm).all();
+      }
+    }
+  });
+}
+
+TEST(Mpi, LargeOddCountsWithDefaultSlots) {
+  Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive}) {
+    CollectiveCheck<float>(comm, 1234567, ReduceOp::avg, algorithm).all_reduce();
+    CollectiveCheck<BFloat16>(comm, 654321, ReduceOp::sum, algorithm).all_reduce();
+    CollectiveCheck<std::int64_t>(comm, 345677, ReduceOp::max, algorithm).reduce_scatter();
+    CollectiveCheck<double>(comm, 345677, ReduceOp::prod, algorithm).all_gather();
+    CollectiveCheck<float>(comm, 1234567, ReduceOp::sum, algorithm).broadcast(comm.size() - 1);
+    CollectiveCheck<float>(comm, 1234567, ReduceOp::sum, algorithm).reduce(comm.size() - 1);
+  }
+}
+
+TEST(Mpi, ManyCallsInARow) {
+  Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+  for (std::size_t call = 0; call < 300; ++call) {
+    std::vector<std::uint32_t> data(1 + call * 7 % 50, static_cast<std::uint32_t>(call));
+    const std::vector<std::uint32_t> expected(
+        data.size(), static_cast<std::uint32_t>(call) * static_cast<std::uint32_t>(comm.size()));
+    comm.all_reduce(data);
+    ASSERT_EQ(data, expected);
+  }
+}
+
+TEST(Mpi, AsynchronousCallsRunInOrder) {
+  Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+  std::vector<std::vector<int>> buffers(20, std::vector<int>(20000, comm.rank()));
+  std::vector<Work> works;
+  for (auto& buffer : buffers) works.push_back(comm.all_reduce_async(buffer));
+  comm.barrier();
+  const int sum = comm.size() * (comm.size() - 1) / 2;
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    EXPECT_TRUE(works[i].done());
+    works[i].wait();
+    EXPECT_EQ(buffers[i], std::vector<int>(20000, sum));
+  }
+}
+
+TEST(Mpi, CommunicatorsAreIndependentAndTheCallersIsNotUsed) {
+  Communicator a = from_mpi(MPI_COMM_WORLD, options());
+  Communicator b = from_mpi(MPI_COMM_WORLD, options());
+  int rank = 0;
+  int size = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  // A message of the caller's own, under way while Rondo works, with a tag that Rondo uses too.
+  int received = -1;
+  const int mine = rank;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Irecv(&received, 1, MPI_INT, (rank + size - 1) % size, 0, MPI_COMM_WORLD, &request);
+  std::vector<int> x(1000, 1);
+  std::vector<int> y(1000, 2);
+  const Work work = a.all_reduce_async(x);
+  b.all_reduce(y);
+  work.wait();
+  MPI_Send(&mine, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  EXPECT_EQ(received, (rank + size - 1) % size);
+  EXPECT_EQ(x, std::vector<int>(1000, size));
+  EXPECT_EQ(y, std::vector<int>(1000, 2 * size));
+}
+
+TEST(Mpi, APartOfTheWorldIsACommunicator) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm half = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &half);  // in reverse order
+  {
+    Communicator comm = from_mpi(half, options());
+    CollectiveCheck<float>(comm, 1001, ReduceOp::sum, Algorithm::ring).all();
+  }
+  MPI_Comm_free(&half);
+}
+
+TEST(Mpi, AMismatchFailsOnEveryRank) {
+  Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+  if (comm.size() == 1) return;  // one rank cannot disagree with itself
+  std::vector<float> data(static_cast<std::size_t>(10 + (comm.rank() == 0 ? 1 : 0)));
+  try {
+    comm.all_reduce(data);
+    FAIL() << "rank " << comm.rank() << " noticed nothing";
+  } catch (const MismatchError& error) {
+    EXPECT_NE(std::string(error.what()).find("all_reduce(11 x f32, sum)"), std::string::npos)
+        << error.what();
+  } catch (const PeerError& error) {
+    EXPECT_NE(std::string(error.what()).find("Make the same calls"), std::string::npos)
+        << error.what();
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST(Mpi, OptionsThatDifferAreAnErrorOnEveryRank) {
+  int rank = 0;
+  int size = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size == 1) return;  // one rank cannot disagree with itself
+  CommunicatorOptions different = options();
+  different.slots = rank == 1 ? 4 : 8;
+  EXPECT_THROW(from_mpi(MPI_COMM_WORLD, different), UsageError);
+}
+
+TEST(Mpi, WrongCommunicatorsAreErrors) { EXPECT_THROW(from_mpi(MPI_COMM_NULL), UsageError); }
+
+TEST(Mpi, TheTopologySaysHowEachEdgeIsCarried) {
+  const Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+  const Topology& topology = comm.topology();
+  ASSERT_EQ(topology.places.size(), static_cast<std::size_t>(comm.size()));
+  EXPECT_EQ(topology.ring.front(), 0);
+  for (const Edge& edge : topology.edges) {
+    const bool same_host = topology.places[static_cast<std::size_t>(edge.from)].host ==
+                           topology.places[static_cast<std::size_t>(edge.to)].host;
+    const bool forced = options().carrier == CarrierChoice::mpi;
+    EXPECT_EQ(edge.carrier, same_host && !forced ? Carrier::shm : Carrier::mpi) << edge.reason;
+    EXPECT_FALSE(edge.reason.empty());
+  }
+}
+
+}  // namespace
+}  // namespace rondo::test

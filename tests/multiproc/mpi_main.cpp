@@ -1,0 +1,37 @@
+// Runs every test on all ranks of MPI_COMM_WORLD; rank 0 prints, the others only when they fail.
+
+#include <cstdio>
+#include <cstring>
+
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+int main(int argc, char** argv) {
+  int level = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  ::testing::InitGoogleTest(&argc, argv);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
+  if (rank != 0) {
+    class Failures : public ::testing::EmptyTestEventListener {
+     public:
+      explicit Failures(int on_rank) : rank_(on_rank) {}
+      void OnTestPartResult(const ::testing::TestPartResult& result) override {
+        if (result.failed()) {
+          std::fprintf(stderr, "rank %d: %s:%d: %s\n", rank_, result.file_name(),
+                       result.line_number(), result.message());
+        }
+      }
+
+     private:
+      int rank_;
+    };
+    delete listeners.Release(listeners.default_result_printer());
+    listeners.Append(new Failures(rank));
+  }
+  int failed = RUN_ALL_TESTS();
+  MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return failed;
+}
