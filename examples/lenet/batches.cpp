@@ -1,0 +1,45 @@
+#include "batches.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <rondo/chunk.hpp>
+
+#include "model.hpp"
+
+namespace lenet {
+
+std::vector<std::uint32_t> shuffled(std::size_t count, std::uint64_t seed, int epoch) {
+  std::vector<std::uint32_t> order(count);
+  std::iota(order.begin(), order.end(), 0U);
+  std::seed_seq mixed{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U),
+                      static_cast<std::uint32_t>(epoch)};
+  std::mt19937_64 random(mixed);
+  std::shuffle(order.begin(), order.end(), random);
+  return order;
+}
+
+void Batch::load(const Samples& samples, std::span<const std::uint32_t> chosen) {
+  images.resize(chosen.size() * kImagePixels);
+  labels.resize(chosen.size());
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const std::uint8_t* pixels = samples.images.data() + chosen[i] * kImagePixels;
+    std::transform(pixels, pixels + kImagePixels, images.data() + i * kImagePixels,
+                   [](std::uint8_t pixel) { return static_cast<float>(pixel) / 255.0F; });
+    labels[i] = samples.labels[chosen[i]];
+  }
+}
+
+std::span<const std::uint32_t> minibatch(std::span<const std::uint32_t> order, std::size_t index,
+                                         std::size_t batch_size) {
+  const std::size_t begin = index * batch_size;
+  return order.subspan(begin, std::min(batch_size, order.size() - begin));
+}
+
+std::span<const std::uint32_t> share(std::span<const std::uint32_t> samples, int rank, int size) {
+  const rondo::Range range = rondo::chunk_range(samples.size(), static_cast<std::uint64_t>(size),
+                                                static_cast<std::uint64_t>(rank));
+  return samples.subspan(range.offset, range.count);
+}
+
+}  // namespace lenet

@@ -1,0 +1,30 @@
+// Which samples a rank sees, and when.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "idx.hpp"
+
+namespace lenet {
+
+// The order of the samples in an epoch: the same on every rank, from seed and epoch alone.
+std::vector<std::uint32_t> shuffled(std::size_t count, std::uint64_t seed, int epoch);
+
+// A rank's samples of one minibatch, as the model takes them.
+struct Batch {
+  std::vector<float> images;  // in [0, 1]
+  std::vector<std::uint8_t> labels;
+
+  void load(const Samples& samples, std::span<const std::uint32_t> chosen);
+};
+
+// Minibatch number `index` of an epoch: `batch_size` samples, fewer at the end.
+std::span<const std::uint32_t> minibatch(std::span<const std::uint32_t> order, std::size_t index,
+                                         std::size_t batch_size);
+
+// The part of them that rank `rank` of `size` takes; parts differ by at most one sample.
+std::span<const std::uint32_t> share(std::span<const std::uint32_t> samples, int rank, int size);
+
+}  // namespace lenet

@@ -1,0 +1,44 @@
+// The IDX files of MNIST and its kin, gzipped or not.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace lenet {
+
+// A data file that is missing, truncated or not what it should be; says which file and what is
+// wrong.
+class DataError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct IdxArray {
+  std::vector<std::uint32_t> dims;
+  std::vector<std::uint8_t> values;
+};
+
+// Reads an IDX file of unsigned bytes with `dimensions` dimensions. Memory grows with what the file
+// holds, never with what its header claims. Throws DataError.
+IdxArray read_idx(const std::filesystem::path& file, std::size_t dimensions);
+
+struct Samples {
+  std::vector<std::uint8_t> images;  // one after the other, 784 pixels each
+  std::vector<std::uint8_t> labels;
+
+  [[nodiscard]] std::size_t count() const { return labels.size(); }
+};
+
+struct Dataset {
+  Samples train;
+  Samples test;
+};
+
+// Reads train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz, t10k-… from `directory`, and checks
+// that they belong together. Throws DataError.
+Dataset read_dataset(const std::filesystem::path& directory);
+
+}  // namespace lenet

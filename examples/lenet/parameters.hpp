@@ -1,0 +1,66 @@
+// The model's parameters: eight arrays in one block of memory, in forward order, with plain
+// layouts.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace lenet {
+
+struct ParameterShape {
+  std::string_view name;
+  std::array<std::int64_t, 4> dims;  // as written in the articles; 1 where there are fewer
+
+  [[nodiscard]] constexpr std::size_t count() const {
+    return static_cast<std::size_t>(dims[0] * dims[1] * dims[2] * dims[3]);
+  }
+};
+
+enum Parameter : std::size_t { kW1, kB1, kW2, kB2, kW3, kB3, kW4, kB4, kParameterCount };
+
+inline constexpr std::array<ParameterShape, kParameterCount> kShapes = {{
+    {"W1", {20, 1, 3, 3}},
+    {"b1", {20, 1, 1, 1}},
+    {"W2", {50, 20, 5, 5}},
+    {"b2", {50, 1, 1, 1}},
+    {"W3", {800, 128, 1, 1}},
+    {"b3", {128, 1, 1, 1}},
+    {"W4", {128, 10, 1, 1}},
+    {"b4", {10, 1, 1, 1}},
+}};
+
+// Parameters, or gradients of them: one value for each.
+class ParameterBlock {
+ public:
+  ParameterBlock() : values_(offset_of(kParameterCount)) {}
+
+  [[nodiscard]] std::span<float> operator[](std::size_t parameter) {
+    return std::span(values_).subspan(offset_of(parameter), kShapes[parameter].count());
+  }
+  [[nodiscard]] std::span<float> all() { return values_; }
+  [[nodiscard]] std::span<const float> all() const { return values_; }
+
+ private:
+  static constexpr std::size_t offset_of(std::size_t parameter) {
+    std::size_t offset = 0;
+    for (std::size_t i = 0; i < parameter; ++i) offset += kShapes[i].count();
+    return offset;
+  }
+
+  std::vector<float> values_;
+};
+
+// Weights from N(0, 0.01²) and biases 0, from the seed alone.
+void initialise(ParameterBlock& parameters, std::uint64_t seed);
+
+// parameters ← parameters − rate · gradients.
+void descend(ParameterBlock& parameters, const ParameterBlock& gradients, float rate);
+
+// Differs, in all likelihood, when any bit of any parameter does.
+std::uint64_t hash_of(const ParameterBlock& parameters);
+
+}  // namespace lenet

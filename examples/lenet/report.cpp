@@ -1,0 +1,83 @@
+#include "report.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <numeric>
+#include <stdexcept>
+
+namespace lenet {
+namespace {
+
+// Whether a person watches. A launcher may give its processes a terminal of their own although its
+// output goes to a file, so the launcher's output must be a terminal too, where that can be seen.
+bool watched() {
+  if (::isatty(STDOUT_FILENO) == 0) return false;
+  std::error_code error;
+  const auto parents = std::filesystem::read_symlink(
+      fmt::format("/proc/{}/fd/{}", ::getppid(), STDOUT_FILENO), error);
+  return error || parents.string().starts_with("/dev/pts/") ||
+         parents.string().starts_with("/dev/tty");
+}
+
+}  // namespace
+
+Report::Report(bool visible, int epochs)
+    : visible_(visible), terminal_(visible && watched()), epochs_(epochs) {}
+
+void Report::step(int epoch, std::size_t done, std::size_t all) {
+  constexpr std::size_t kWidth = 30;
+  if (!terminal_) return;
+  const std::size_t full = done * kWidth / all;
+  fmt::print("\repoch {:>2}/{} [{}{}] {}/{}", epoch, epochs_, std::string(full, '#'),
+             std::string(kWidth - full, '.'), done, all);
+  std::fflush(stdout);
+}
+
+void Report::epoch_done(int epoch, const EpochResult& result) {
+  results_.push_back(result);
+  if (!visible_) return;
+  fmt::print(
+      "{}epoch {:>2}/{}  {:6.2f} s  loss {:.4f}  train accuracy {:.4f}  test accuracy {:.4f}\n",
+      terminal_ ? "\r\033[K" : "", epoch, epochs_, result.seconds, result.train_loss,
+      result.train_accuracy, result.test_accuracy);
+  std::fflush(stdout);
+}
+
+void Report::finished(std::uint64_t hash, std::size_t train_samples) {
+  if (!visible_ || results_.empty()) return;
+  const double total =
+      std::accumulate(results_.begin(), results_.end(), 0.0,
+                      [](double sum, const EpochResult& result) { return sum + result.seconds; });
+  const double mean = total / static_cast<double>(results_.size());
+  fmt::print("\n{:<22}{}\n", "epochs", results_.size());
+  fmt::print("{:<22}{:.2f} (mean), {:.2f} in all\n", "seconds an epoch", mean, total);
+  fmt::print("{:<22}{:.0f}\n", "samples a second", static_cast<double>(train_samples) / mean);
+  fmt::print("{:<22}{:.2f}\n", "seconds to evaluate", results_.back().evaluation_seconds);
+  fmt::print("{:<22}{:.4f}\n", "train loss", results_.back().train_loss);
+  fmt::print("{:<22}{:.4f}\n", "test accuracy", results_.back().test_accuracy);
+  fmt::print("{:<22}{:016x}, equal on all ranks\n", "hash of parameters", hash);
+}
+
+void Report::write_history(const std::filesystem::path& file, const nlohmann::json& config,
+                           std::uint64_t hash) const {
+  nlohmann::json epochs = nlohmann::json::array();
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    epochs.push_back({{"epoch", i + 1},
+                      {"seconds", results_[i].seconds},
+                      {"train_loss", results_[i].train_loss},
+                      {"test_accuracy", results_[i].test_accuracy}});
+  }
+  const nlohmann::json history = {
+      {"config", config}, {"epochs", epochs}, {"param_hash", fmt::format("{:016x}", hash)}};
+  const std::filesystem::path beside = file.string() + ".part";
+  std::ofstream out(beside);
+  out << history.dump(2) << '\n';
+  out.close();
+  if (!out) throw std::runtime_error(fmt::format("cannot write {}", beside.string()));
+  std::filesystem::rename(beside, file);
+}
+
+}  // namespace lenet
