@@ -1,0 +1,42 @@
+// Times one collective at one size, and checks its result.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <rondo/communicator.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/perf/options.hpp"
+
+namespace rondo::perf {
+
+// One collective of another library, for comparison: the same call, made by it. Empty where it has
+// no such type or size.
+using Peer = std::function<std::optional<std::function<void()>>(const Call&)>;
+
+struct Timing {
+  double min_us = 0;
+  double median_us = 0;
+  double p99_us = 0;
+  std::uint64_t wrong = 0;  // elements, over all ranks
+};
+
+struct Row {
+  std::string algo;
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  Timing out_of_place;
+  Timing in_place;
+};
+
+// Collective: every rank of `comm` calls it and gets the same row; nothing where a peer cannot make
+// the call.
+std::optional<Row> measure(Communicator& comm, const Options& options, const std::string& algo,
+                           std::uint64_t count, const Peer& peer);
+
+// Bytes a second that each link must carry, as a multiple of bytes / time.
+double bus_factor(Collective op, int ranks);
+
+}  // namespace rondo::perf

@@ -1,0 +1,119 @@
+#include "bench/perf/mpi_peer.hpp"
+
+#include <cstring>
+#include <limits>
+#include <rondo/chunk.hpp>
+#include <vector>
+
+namespace rondo::perf {
+namespace {
+
+MPI_Datatype mpi_type(DataType type) {
+  switch (type) {
+    case DataType::f32:
+      return MPI_FLOAT;
+    case DataType::f64:
+      return MPI_DOUBLE;
+    case DataType::i8:
+      return MPI_INT8_T;
+    case DataType::u8:
+      return MPI_UINT8_T;
+    case DataType::i32:
+      return MPI_INT32_T;
+    case DataType::u32:
+      return MPI_UINT32_T;
+    case DataType::i64:
+      return MPI_INT64_T;
+    case DataType::u64:
+      return MPI_UINT64_T;
+    case DataType::f16:
+    case DataType::bf16:
+      break;
+  }
+  return MPI_DATATYPE_NULL;
+}
+
+MPI_Op mpi_op(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+      return MPI_SUM;
+    case ReduceOp::prod:
+      return MPI_PROD;
+    case ReduceOp::min:
+      return MPI_MIN;
+    case ReduceOp::max:
+      return MPI_MAX;
+    case ReduceOp::avg:
+      break;
+  }
+  return MPI_OP_NULL;
+}
+
+// Counts and offsets of the ranks' chunks.
+struct Parts {
+  std::vector<int> counts;
+  std::vector<int> offsets;
+
+  Parts(std::uint64_t count, int size) {
+    for (int rank = 0; rank < size; ++rank) {
+      const Range range =
+          chunk_range(count, static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(rank));
+      counts.push_back(static_cast<int>(range.count));
+      offsets.push_back(static_cast<int>(range.offset));
+    }
+  }
+};
+
+void run(const Call& call, MPI_Comm comm, MPI_Datatype type, MPI_Op op, const Parts& parts) {
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  const auto count = static_cast<int>(call.count);
+  const bool in_place = call.in == call.out;
+  const void* in = in_place ? MPI_IN_PLACE : call.in;
+  switch (call.collective) {
+    case Collective::all_reduce:
+      MPI_Allreduce(in, call.out, count, type, op, comm);
+      break;
+    case Collective::reduce_scatter:
+      MPI_Reduce_scatter(call.in, call.out, parts.counts.data(), type, op, comm);
+      break;
+    case Collective::all_gather:
+      MPI_Allgatherv(call.in, parts.counts[static_cast<std::size_t>(rank)], type, call.out,
+                     parts.counts.data(), parts.offsets.data(), type, comm);
+      break;
+    case Collective::broadcast:
+      if (rank == 0 && !in_place) {  // MPI knows only one buffer here
+        std::memcpy(call.out, call.in, call.count * size_of(call.type));
+      }
+      MPI_Bcast(call.out, count, type, 0, comm);
+      break;
+    case Collective::reduce:
+      MPI_Reduce(in_place && rank != 0 ? call.in : in, call.out, count, type, op, 0, comm);
+      break;
+    case Collective::barrier:
+      MPI_Barrier(comm);
+      break;
+  }
+}
+
+}  // namespace
+
+Peer mpi_peer(MPI_Comm comm) {
+  return [comm](const Call& call) -> std::optional<std::function<void()>> {
+    const MPI_Datatype type = mpi_type(call.type);
+    const MPI_Op op = mpi_op(call.op);
+    int rank = 0;
+    int size = 1;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    if (type == MPI_DATATYPE_NULL || op == MPI_OP_NULL ||
+        call.count > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
+      return std::nullopt;
+    }
+    return [call, comm, type, op, parts = Parts(call.count, size)] {
+      run(call, comm, type, op, parts);
+    };
+  };
+}
+
+}  // namespace rondo::perf

@@ -1,0 +1,68 @@
+#include "bench/perf/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <map>
+#include <rondo/version.hpp>
+
+namespace rondo::perf {
+namespace {
+
+template <class Enum>
+std::map<std::string, Enum> names(int count) {
+  std::map<std::string, Enum> result;
+  for (int i = 0; i < count; ++i) {
+    const auto value = static_cast<Enum>(i);
+    result.emplace(name(value), value);
+  }
+  return result;
+}
+
+}  // namespace
+
+Options parse(int argc, char** argv, bool has_mpi) {
+  Options options;
+  options.algos = {"ring", "naive"};
+  if (has_mpi) options.algos.emplace_back("mpi");
+  CLI::App app("Measures collectives and checks every element of their results.", "rondo-perf");
+  auto collectives = names<Collective>(kCollectiveCount);
+  collectives.erase("barrier");
+  app.add_option("--op", options.op, "collective")->transform(CLI::CheckedTransformer(collectives));
+  app.add_option("--algo", options.algos, "auto, ring, naive, mpi; several with commas")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"auto", "ring", "naive", "mpi"}))
+      ->capture_default_str();
+  app.add_option("-b", options.first_bytes, "first size, such as 4 or 1KiB")
+      ->transform(CLI::AsSizeValue(false));
+  app.add_option("-e", options.last_bytes, "last size")->transform(CLI::AsSizeValue(false));
+  app.add_option("-f", options.factor, "from one size to the next")
+      ->check(CLI::Range(1.01, 1e9))
+      ->capture_default_str();
+  app.add_option("-d", options.type, "element type")
+      ->transform(CLI::CheckedTransformer(names<DataType>(kDataTypeCount)));
+  app.add_option("-o", options.redop, "reduction")
+      ->transform(CLI::CheckedTransformer(names<ReduceOp>(kReduceOpCount)));
+  app.add_option("-n", options.iterations,
+                 "timed iterations; 0: as many as a third of a second has")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("-w", options.warmups, "iterations before those")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--ranks", options.ranks, "a group of N ranks in this process, without mpirun")
+      ->check(CLI::Range(1, 16));
+  app.add_option("--json", options.json, "file to write the rows to");
+  app.set_version_flag("--version", RONDO_VERSION);
+  try {
+    app.parse(argc, argv);
+    if (!supports(options.type, options.redop)) {
+      throw CLI::ValidationError("-o", std::string(name(options.redop)) + " is not defined for " +
+                                           std::string(name(options.type)));
+    }
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
+  }
+  return options;
+}
+
+}  // namespace rondo::perf

@@ -1,0 +1,29 @@
+// What rondo-perf is asked to do.
+#pragma once
+
+#include <cstdint>
+#include <rondo/types.hpp>
+#include <string>
+#include <vector>
+
+namespace rondo::perf {
+
+struct Options {
+  Collective op = Collective::all_reduce;
+  std::vector<std::string> algos;
+  std::uint64_t first_bytes = 4;
+  std::uint64_t last_bytes = std::uint64_t{64} << 20U;
+  double factor = 4;
+  DataType type = DataType::f32;
+  ReduceOp redop = ReduceOp::sum;
+  int iterations = 0;  // 0: about a third of a second for each row
+  int warmups = 5;
+  int ranks = 0;  // 0: the processes of mpirun
+  std::string json;
+};
+
+// Reads the command line; exits the program where it asks for help or is wrong. `has_mpi`: the
+// program is built with MPI.
+Options parse(int argc, char** argv, bool has_mpi);
+
+}  // namespace rondo::perf
