@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# The MPI tests on two test hosts: run.sh REPOSITORY TEST_PROGRAM. Exit code 77 (skipped), with the
+# reason, where test hosts cannot be made.
+set -uo pipefail
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+for ranks_per_host in 1 2; do
+  timeout 250 "$1/tools/test_hosts.sh" --hosts 2 --ranks-per-host "$ranks_per_host" -- "$2" >"$output" 2>&1
+  code=$?
+  if [ $code = 77 ]; then
+    echo "skipped: $(cat "$output")"
+    exit 77
+  fi
+  grep -vE '\[ (RUN|      OK) ' "$output"
+  [ $code = 0 ] || exit $code
+done

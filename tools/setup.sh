@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Installs what Rondo needs on Debian 12 or Ubuntu and says what; does nothing when all is there.
+# With --lint also what the format check and clang-tidy need.
+set -euo pipefail
+
+packages=(
+  g++ meson ninja-build pkg-config
+  libopenmpi-dev openmpi-bin libhwloc-dev libhwy-dev libfmt-dev
+  libcli11-dev nlohmann-json3-dev libgtest-dev
+  libdnnl-dev zlib1g-dev libxxhash-dev dataset-fashion-mnist
+  python3-matplotlib iproute2
+)
+if [ "${1:-}" = --lint ]; then packages+=(clang-format clang-tidy); fi
+
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+echo "installing: ${missing[*]}"
+as_root=()
+if [ "$(id -u)" != 0 ]; then
+  command -v sudo >/dev/null || {
+    echo "setup: not root and no sudo; as root, run: apt-get install ${missing[*]}" >&2
+    exit 1
+  }
+  as_root=(sudo)
+fi
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get update -q
+"${as_root[@]}" apt-get install -y -q --no-install-recommends "${missing[@]}"

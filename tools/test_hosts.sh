@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Runs a command under mpirun across several hosts that are network namespaces of this machine.
+#
+#   tools/test_hosts.sh [--hosts N] [--ranks-per-host K] [--rate 1gbit] -- PROGRAM ARGUMENTS...
+#
+# Each host has its own network, host name and address (10.77.0.1, .2, ...); each link is shaped at
+# both ends by a token bucket. Needs root and iproute2. All that it makes has this process's id in
+# its name, and is removed on exit, whatever happens; nothing else is touched.
+set -euo pipefail
+
+hosts=2
+ranks_per_host=1
+rate=1gbit
+usage() { sed -n '2,9s/^# \{0,1\}//p' "$0"; }
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --hosts) hosts=$2; shift 2 ;;
+    --ranks-per-host) ranks_per_host=$2; shift 2 ;;
+    --rate) rate=$2; shift 2 ;;
+    --help) usage; exit 0 ;;
+    --) shift; break ;;
+    *) usage >&2; exit 2 ;;
+  esac
+done
+[ $# -gt 0 ] || { usage >&2; exit 2; }
+
+[ "$(id -u)" = 0 ] || { echo "test_hosts: making network namespaces needs root" >&2; exit 77; }
+command -v ip >/dev/null || { echo "test_hosts: ip is missing (Debian: iproute2)" >&2; exit 77; }
+command -v mpirun >/dev/null || { echo "test_hosts: mpirun is missing (Debian: openmpi-bin)" >&2; exit 77; }
+
+prefix=rondo$$
+made=()
+work=$(mktemp -d)
+cleanup() {
+  trap - EXIT INT TERM
+  for space in "${made[@]}"; do ip netns delete "$space" 2>/dev/null || true; done
+  rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+make_namespace() {
+  ip netns add "$1" || { echo "test_hosts: cannot make the network namespace $1" >&2; exit 77; }
+  made+=("$1")
+  ip -n "$1" link set lo up
+}
+shape() { ip netns exec "$1" tc qdisc add dev "$2" root tbf rate "$rate" burst 256kb latency 50ms; }
+
+make_namespace "$prefix-net"
+ip -n "$prefix-net" link add bridge0 type bridge
+ip -n "$prefix-net" link set bridge0 up
+names=""
+for ((i = 0; i < hosts; ++i)); do
+  space=$prefix-h$i
+  make_namespace "$space"
+  ip -n "$space" link add eth0 type veth peer name "port$i" netns "$prefix-net"
+  ip -n "$space" address add "10.77.0.$((i + 1))/24" dev eth0
+  ip -n "$space" link set eth0 up
+  ip -n "$prefix-net" link set "port$i" master bridge0 up
+  shape "$space" eth0
+  shape "$prefix-net" "port$i"
+  names="$names,h$i:$ranks_per_host"
+done
+
+cat > "$work/agent" <<AGENT
+#!/bin/sh
+host=\$1
+shift
+exec ip netns exec "$prefix-\$host" unshare -u sh -c 'hostname "\$0"; exec sh -c "\$1"' "\$host" "\$*"
+AGENT
+chmod +x "$work/agent"
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+ip netns exec "$prefix-h0" unshare -u sh -c 'hostname h0; exec "$@"' sh \
+  mpirun -n $((hosts * ranks_per_host)) --host "${names#,}" \
+  --mca plm_rsh_agent "$work/agent" --mca btl tcp,vader,self --mca pml ob1 \
+  --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 \
+  --mca mpi_yield_when_idle 1 --mca rmaps_base_oversubscribe 1 --bind-to none \
+  "$@" 2> >(grep -v 'plm:rsh: setpgid failed' >&2)
