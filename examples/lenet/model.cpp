@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <dnnl.hpp>
 #include <unordered_map>
 #include <vector>
+
+#include "onednn.hpp"
 
 namespace lenet {
 namespace {
@@ -49,18 +50,6 @@ class Sequence {
   dnnl::engine engine_;
   std::vector<Operation> operations_;
 };
-
-dnnl::primitive_attr with_relu() {
-  dnnl::post_ops post;
-  post.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
-  dnnl::primitive_attr attributes;
-  attributes.set_post_ops(post);
-  return attributes;
-}
-
-constexpr auto kTraining = dnnl::prop_kind::forward_training;
-constexpr auto kDirect = dnnl::algorithm::convolution_direct;
-constexpr auto kAverage = dnnl::algorithm::pooling_avg_exclude_padding;
 
 }  // namespace
 
@@ -156,21 +145,12 @@ class Model::Graph {
   // kernels for this layout take two thirds of the time of those for blocked layouts.
   Convolution convolution(const memory& input, const Pair& weights, const Pair& bias,
                           const Dims& output) {
-    const memory::desc in = describe(input.get_desc().dims(), Tag::nhwc);
-    const memory::desc any_weights = describe(weights.value.get_desc().dims(), Tag::any);
-    Convolution layer{{{kTraining,
-                        kDirect,
-                        in,
-                        any_weights,
-                        bias.value.get_desc(),
-                        describe(output, Tag::nhwc),
-                        {1, 1},
-                        {0, 0},
-                        {0, 0}},
-                       with_relu(),
-                       engine_},
-                      {},
-                      {}};
+    Convolution layer{
+        onednn::convolution_forward(engine_, describe(onednn::dims_of(input.get_desc()), Tag::nhwc),
+                                    any_layout(weights), bias.value.get_desc(),
+                                    describe(output, Tag::nhwc), onednn::with_relu()),
+        {},
+        {}};
     layer.input = forward_.reordered(input, layer.forward.src_desc());
     layer.output = forward_.buffer(layer.forward.dst_desc());
     forward_.add(
@@ -184,16 +164,9 @@ class Model::Graph {
 
   void convolution_backward_weights(const Convolution& layer, const Pair& weights, const Pair& bias,
                                     const memory& slopes) {
-    const dnnl::convolution_backward_weights::primitive_desc backward(
-        {kDirect,
-         layer.forward.src_desc(),
-         describe(weights.value.get_desc().dims(), Tag::any),
-         bias.slope.get_desc(),
-         layer.forward.dst_desc(),
-         {1, 1},
-         {0, 0},
-         {0, 0}},
-        engine_, layer.forward);
+    const auto backward = onednn::convolution_backward_weights(
+        engine_, layer.forward.src_desc(), any_layout(weights), bias.slope.get_desc(),
+        layer.forward.dst_desc(), layer.forward);
     const memory gradient = gradient_buffer(weights, backward.diff_weights_desc());
     backward_.add(dnnl::convolution_backward_weights(backward), {{DNNL_ARG_SRC, layer.input},
                                                                  {DNNL_ARG_DIFF_DST, slopes},
@@ -204,15 +177,9 @@ class Model::Graph {
 
   memory convolution_backward_data(const Convolution& layer, const Pair& weights,
                                    const memory& slopes) {
-    const dnnl::convolution_backward_data::primitive_desc backward(
-        {kDirect,
-         layer.forward.src_desc(),
-         describe(weights.value.get_desc().dims(), Tag::any),
-         layer.forward.dst_desc(),
-         {1, 1},
-         {0, 0},
-         {0, 0}},
-        engine_, layer.forward);
+    const auto backward =
+        onednn::convolution_backward_data(engine_, layer.forward.src_desc(), any_layout(weights),
+                                          layer.forward.dst_desc(), layer.forward);
     const memory result = backward_.buffer(backward.diff_src_desc());
     backward_.add(dnnl::convolution_backward_data(backward),
                   {{DNNL_ARG_WEIGHTS, backward_.reordered(weights.value, backward.weights_desc())},
@@ -222,15 +189,7 @@ class Model::Graph {
   }
 
   Pooling pooling(const memory& input, const Dims& output) {
-    Pooling layer{{{kTraining,
-                    kAverage,
-                    input.get_desc(),
-                    describe(output, Tag::nhwc),
-                    {2, 2},
-                    {2, 2},
-                    {0, 0},
-                    {0, 0}},
-                   engine_},
+    Pooling layer{onednn::pooling_forward(engine_, input.get_desc(), describe(output, Tag::nhwc)),
                   {}};
     layer.output = forward_.buffer(layer.forward.dst_desc());
     forward_.add(dnnl::pooling_forward(layer.forward),
@@ -239,9 +198,8 @@ class Model::Graph {
   }
 
   memory pooling_backward(const Pooling& layer, const memory& input, const memory& slopes) {
-    const dnnl::pooling_backward::primitive_desc backward(
-        {kAverage, input.get_desc(), layer.forward.dst_desc(), {2, 2}, {2, 2}, {0, 0}, {0, 0}},
-        engine_, layer.forward);
+    const auto backward = onednn::pooling_backward(engine_, input.get_desc(),
+                                                   layer.forward.dst_desc(), layer.forward);
     const memory result = backward_.buffer(backward.diff_src_desc());
     backward_.add(dnnl::pooling_backward(backward),
                   {{DNNL_ARG_DIFF_DST, backward_.reordered(slopes, layer.forward.dst_desc())},
@@ -251,10 +209,9 @@ class Model::Graph {
 
   Dense dense(const memory& input, const Pair& weights, const Pair& bias, memory::dim outputs,
               bool relu) {
-    Dense layer{{{kTraining, input.get_desc(), describe(weights.value.get_desc().dims(), Tag::any),
-                  bias.value.get_desc(), describe({batch_, outputs}, Tag::nc)},
-                 relu ? with_relu() : dnnl::primitive_attr(),
-                 engine_},
+    Dense layer{onednn::dense_forward(engine_, input.get_desc(), any_layout(weights),
+                                      bias.value.get_desc(), describe({batch_, outputs}, Tag::nc),
+                                      relu ? onednn::with_relu() : dnnl::primitive_attr()),
                 input,
                 {}};
     layer.output = forward_.buffer(layer.forward.dst_desc());
@@ -270,10 +227,9 @@ class Model::Graph {
   // Leaves the gradients of the layer's parameters; returns those of its input.
   memory dense_backward(const Dense& layer, const Pair& weights, const Pair& bias,
                         const memory& slopes) {
-    const memory::desc any_weights = describe(weights.value.get_desc().dims(), Tag::any);
-    const dnnl::inner_product_backward_weights::primitive_desc of_weights(
-        {layer.forward.src_desc(), any_weights, bias.slope.get_desc(), layer.forward.dst_desc()},
-        engine_, layer.forward);
+    const auto of_weights = onednn::dense_backward_weights(
+        engine_, layer.forward.src_desc(), any_layout(weights), bias.slope.get_desc(),
+        layer.forward.dst_desc(), layer.forward);
     const memory gradient = gradient_buffer(weights, of_weights.diff_weights_desc());
     backward_.add(dnnl::inner_product_backward_weights(of_weights),
                   {{DNNL_ARG_SRC, layer.input},
@@ -281,8 +237,9 @@ class Model::Graph {
                    {DNNL_ARG_DIFF_WEIGHTS, gradient},
                    {DNNL_ARG_DIFF_BIAS, bias.slope}});
     store_gradient(weights, gradient);
-    const dnnl::inner_product_backward_data::primitive_desc of_data(
-        {layer.forward.src_desc(), any_weights, layer.forward.dst_desc()}, engine_, layer.forward);
+    const auto of_data =
+        onednn::dense_backward_data(engine_, layer.forward.src_desc(), any_layout(weights),
+                                    layer.forward.dst_desc(), layer.forward);
     const memory result = backward_.buffer(of_data.diff_src_desc());
     backward_.add(dnnl::inner_product_backward_data(of_data),
                   {{DNNL_ARG_WEIGHTS, backward_.reordered(weights.value, of_data.weights_desc())},
@@ -293,13 +250,9 @@ class Model::Graph {
 
   // The slopes where the layer's output is above 0, which is where its input was.
   memory relu_backward(const memory& output, const memory& slopes) {
-    const auto relu = dnnl::algorithm::eltwise_relu_use_dst_for_bwd;
     const memory::desc desc = output.get_desc();
-    const dnnl::eltwise_forward::primitive_desc forward({kTraining, relu, desc, 0.0F}, engine_);
-    const dnnl::eltwise_backward::primitive_desc backward({relu, desc, desc, 0.0F}, engine_,
-                                                          forward);
     const memory result = backward_.buffer(desc);
-    backward_.add(dnnl::eltwise_backward(backward),
+    backward_.add(dnnl::eltwise_backward(onednn::relu_backward(engine_, desc)),
                   {{DNNL_ARG_DST, output},
                    {DNNL_ARG_DIFF_DST, backward_.reordered(slopes, desc)},
                    {DNNL_ARG_DIFF_SRC, result}});
@@ -307,10 +260,15 @@ class Model::Graph {
   }
 
   memory log_softmax(const memory& input) {
-    const dnnl::logsoftmax_forward::primitive_desc desc({kTraining, input.get_desc(), 1}, engine_);
+    const auto desc = onednn::log_softmax_forward(engine_, input.get_desc());
     const memory result = forward_.buffer(desc.dst_desc());
-    forward_.add(dnnl::logsoftmax_forward(desc), {{DNNL_ARG_SRC, input}, {DNNL_ARG_DST, result}});
+    forward_.add(onednn::LogSoftmax(desc), {{DNNL_ARG_SRC, input}, {DNNL_ARG_DST, result}});
     return result;
+  }
+
+  // The weights' shape in whatever layout oneDNN likes best.
+  static memory::desc any_layout(const Pair& weights) {
+    return describe(onednn::dims_of(weights.value.get_desc()), Tag::any);
   }
 
   // oneDNN writes a gradient in place where its layout is the trainer's, else beside it.

@@ -1,4 +1,4 @@
-// The only reader of the environment. docs/environment.md lists the variables.
+// The only reader of the environment. README.md lists the variables.
 #pragma once
 
 #include <chrono>

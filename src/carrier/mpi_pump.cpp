@@ -112,6 +112,7 @@ void MpiPump::progress() {
 
 void MpiPump::look_for_abort() {
   if (hearing_ == MPI_REQUEST_NULL || !finished(hearing_, "listening for an abort")) return;
+  heard_one_ = true;
   heard_.text.back() = '\0';
   board_->raise(heard_.rank, heard_.text.data());
 }
@@ -125,7 +126,10 @@ bool MpiPump::drained() {
 }
 
 void MpiPump::announce_abort(const AbortRecord& record) noexcept {
-  if (said_ != nullptr) return;
+  int gone = 0;
+  MPI_Finalized(&gone);
+  // What came from another host was told to all ranks there.
+  if (gone != 0 || said_ != nullptr || heard_one_) return;
   try {
     said_ = std::make_unique<AbortMessage>();
     said_->rank = record.rank;

@@ -77,6 +77,7 @@ class MpiPump final : public Pump {
   std::vector<int> ranks_elsewhere_;
   AbortBoard* board_;
   AbortMessage heard_;
+  bool heard_one_ = false;
   MPI_Request hearing_ = MPI_REQUEST_NULL;
   std::unique_ptr<AbortMessage> said_;
   std::vector<MPI_Request> saying_;

@@ -22,7 +22,8 @@ class Pump {
   virtual void progress() = 0;
   // Whether everything published by this rank has left its slots.
   [[nodiscard]] virtual bool drained() = 0;
-  // Tells the ranks on other hosts that the communicator has ended; takes at most a second.
+  // Tells the ranks on other hosts that the communicator has ended, unless they know: once, in at
+  // most a second.
   virtual void announce_abort(const AbortRecord& record) noexcept = 0;
   // Throw UsageError when the calling thread, or a thread of Rondo's own, may not drive this pump.
   virtual void require_this_thread() const = 0;

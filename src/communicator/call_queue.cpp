@@ -32,7 +32,7 @@ CallQueue::~CallQueue() {
 CallQueue::Turn::~Turn() {
   const std::lock_guard lock(queue_.mutex_);
   queue_.running_ = false;
-  if (!queue_.queue_.empty()) queue_.changed_.notify_all();
+  queue_.changed_.notify_all();
 }
 
 std::shared_ptr<WorkState> CallQueue::push(std::function<void()> call) {
@@ -69,6 +69,7 @@ void CallQueue::serve() {
     lock.lock();
     running_ = false;
     entry.state->finish(std::move(error));
+    changed_.notify_all();
   }
 }
 

@@ -31,12 +31,14 @@ class CallQueue {
   // Runs what is queued, then ends the thread.
   ~CallQueue();
 
-  // Runs `call` on this thread if nothing is queued or running, else on the progress thread after
-  // what is; returns when it is done and throws what it threw.
+  // Runs `call` on this thread if nothing is queued, else on the progress thread after what is;
+  // returns when it is done and throws what it threw.
   template <class Function>
   void run(Function&& call) {
     std::unique_lock lock(mutex_);
-    if (running_ || !queue_.empty()) {
+    // Another thread's blocking call is waited for here, so that this one stays on its own thread.
+    changed_.wait(lock, [this] { return !running_ || !queue_.empty(); });
+    if (!queue_.empty()) {
       const auto state = push(std::forward<Function>(call));
       lock.unlock();
       state->wait();

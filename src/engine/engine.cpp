@@ -172,6 +172,11 @@ Engine::Engine(Wiring wiring)
   position_ = static_cast<int>(std::find(ring.begin(), ring.end(), wiring_.rank) - ring.begin());
 }
 
+Engine::~Engine() {
+  // An abort() that no call has met yet.
+  if (wiring_.pump != nullptr && board_.raised()) wiring_.pump->announce_abort(board_.read());
+}
+
 void Engine::run(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout) {
   const std::size_t element_bytes = size_of(call.type);
   const auto& ring = wiring_.topology.ring;
@@ -273,22 +278,17 @@ void Engine::fail(const Signature& signature, const HostPort& port, WaitResult r
 
 void Engine::raise(const std::string& text) noexcept {
   board_.raise(wiring_.rank, text);
-  tell_other_hosts({wiring_.rank, text});
+  if (wiring_.pump != nullptr) wiring_.pump->announce_abort({wiring_.rank, text});
   log(LogLevel::warning, "{}", text);
 }
 
 void Engine::throw_if_ended(const Signature& signature) {
   if (!board_.raised()) return;
   const AbortRecord record = board_.read();
-  if (record.rank == wiring_.rank) tell_other_hosts(record);
+  // Whoever raised it may be in no call of its own, so everyone who meets it passes it on.
+  if (wiring_.pump != nullptr) wiring_.pump->announce_abort(record);
   throw PeerError(fmt::format("rank {}: {} cannot go on, rank {} has ended the communicator: {}",
                               wiring_.rank, describe(signature), record.rank, record.text));
-}
-
-void Engine::tell_other_hosts(const AbortRecord& record) noexcept {
-  if (wiring_.pump == nullptr || told_other_hosts_) return;
-  told_other_hosts_ = true;
-  wiring_.pump->announce_abort(record);
 }
 
 void Engine::abort(const std::string& reason) noexcept { board_.raise(wiring_.rank, reason); }

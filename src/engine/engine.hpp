@@ -38,6 +38,7 @@ class Engine {
   explicit Engine(Wiring wiring);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
+  ~Engine();
 
   // `call` has been checked, and its algorithm is settled. Blocks until done; one thread at a time.
   void run(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout);
@@ -54,7 +55,6 @@ class Engine {
                          int peer);
   void raise(const std::string& text) noexcept;
   void throw_if_ended(const Signature& signature);
-  void tell_other_hosts(const AbortRecord& record) noexcept;
 
   Wiring wiring_;
   AbortBoard& board_;
@@ -62,7 +62,6 @@ class Engine {
   std::vector<int> chunk_of_position_;
   int position_ = 0;
   std::uint64_t sequence_ = 0;
-  bool told_other_hosts_ = false;
 };
 
 }  // namespace rondo::detail

@@ -9,6 +9,7 @@
 #include <rondo/mpi.hpp>
 
 #include "tests/support/collective_checks.hpp"
+#include "tests/support/large_check.hpp"
 
 namespace rondo::test {
 namespace {
@@ -48,6 +49,21 @@ TEST(Mpi, LargeOddCountsWithDefaultSlots) {
     CollectiveCheck<float>(comm, 1234567, ReduceOp::sum, algorithm).broadcast(comm.size() - 1);
     CollectiveCheck<float>(comm, 1234567, ReduceOp::sum, algorithm).reduce(comm.size() - 1);
   }
+}
+
+// Only with two ranks, for the memory it takes.
+TEST(Mpi, CountsBeyondTwoToTheThirtyOne) {
+  Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+  constexpr std::uint64_t kNeededKib = 6U << 20U;
+  std::vector<std::uint64_t> memory = {available_kib()};
+  comm.all_reduce(memory, ReduceOp::min);
+  if (comm.size() != 2 || std::getenv("RONDO_TEST_LARGE") == nullptr) {
+    GTEST_SKIP() << "runs with two ranks and RONDO_TEST_LARGE set";
+  }
+  if (memory[0] < kNeededKib) {
+    GTEST_SKIP() << "needs 6 GiB of memory, " << memory[0] / 1024 << " MiB are available";
+  }
+  check_beyond_int(comm);
 }
 
 TEST(Mpi, ManyCallsInARow) {
