@@ -180,7 +180,7 @@ class Model::Graph {
     const auto backward =
         onednn::convolution_backward_data(engine_, layer.forward.src_desc(), any_layout(weights),
                                           layer.forward.dst_desc(), layer.forward);
-    const memory result = backward_.buffer(backward.diff_src_desc());
+    memory result = backward_.buffer(backward.diff_src_desc());
     backward_.add(dnnl::convolution_backward_data(backward),
                   {{DNNL_ARG_WEIGHTS, backward_.reordered(weights.value, backward.weights_desc())},
                    {DNNL_ARG_DIFF_DST, slopes},
@@ -200,7 +200,7 @@ class Model::Graph {
   memory pooling_backward(const Pooling& layer, const memory& input, const memory& slopes) {
     const auto backward = onednn::pooling_backward(engine_, input.get_desc(),
                                                    layer.forward.dst_desc(), layer.forward);
-    const memory result = backward_.buffer(backward.diff_src_desc());
+    memory result = backward_.buffer(backward.diff_src_desc());
     backward_.add(dnnl::pooling_backward(backward),
                   {{DNNL_ARG_DIFF_DST, backward_.reordered(slopes, layer.forward.dst_desc())},
                    {DNNL_ARG_DIFF_SRC, result}});
@@ -240,7 +240,7 @@ class Model::Graph {
     const auto of_data =
         onednn::dense_backward_data(engine_, layer.forward.src_desc(), any_layout(weights),
                                     layer.forward.dst_desc(), layer.forward);
-    const memory result = backward_.buffer(of_data.diff_src_desc());
+    memory result = backward_.buffer(of_data.diff_src_desc());
     backward_.add(dnnl::inner_product_backward_data(of_data),
                   {{DNNL_ARG_WEIGHTS, backward_.reordered(weights.value, of_data.weights_desc())},
                    {DNNL_ARG_DIFF_DST, slopes},
@@ -251,7 +251,7 @@ class Model::Graph {
   // The slopes where the layer's output is above 0, which is where its input was.
   memory relu_backward(const memory& output, const memory& slopes) {
     const memory::desc desc = output.get_desc();
-    const memory result = backward_.buffer(desc);
+    memory result = backward_.buffer(desc);
     backward_.add(dnnl::eltwise_backward(onednn::relu_backward(engine_, desc)),
                   {{DNNL_ARG_DST, output},
                    {DNNL_ARG_DIFF_DST, backward_.reordered(slopes, desc)},
@@ -261,7 +261,7 @@ class Model::Graph {
 
   memory log_softmax(const memory& input) {
     const auto desc = onednn::log_softmax_forward(engine_, input.get_desc());
-    const memory result = forward_.buffer(desc.dst_desc());
+    memory result = forward_.buffer(desc.dst_desc());
     forward_.add(onednn::LogSoftmax(desc), {{DNNL_ARG_SRC, input}, {DNNL_ARG_DST, result}});
     return result;
   }

@@ -14,8 +14,6 @@ namespace rondo {
 class RONDO_API Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
-  Error(const Error&) = default;
-  Error& operator=(const Error&) = default;
   ~Error() override;
 };
 
@@ -24,8 +22,6 @@ class RONDO_API Error : public std::runtime_error {
 class RONDO_API UsageError : public Error {
  public:
   using Error::Error;
-  UsageError(const UsageError&) = default;
-  UsageError& operator=(const UsageError&) = default;
   ~UsageError() override;
 };
 
@@ -33,8 +29,6 @@ class RONDO_API UsageError : public Error {
 class RONDO_API MismatchError : public Error {
  public:
   using Error::Error;
-  MismatchError(const MismatchError&) = default;
-  MismatchError& operator=(const MismatchError&) = default;
   ~MismatchError() override;
 };
 
@@ -42,8 +36,6 @@ class RONDO_API MismatchError : public Error {
 class RONDO_API TimeoutError : public Error {
  public:
   using Error::Error;
-  TimeoutError(const TimeoutError&) = default;
-  TimeoutError& operator=(const TimeoutError&) = default;
   ~TimeoutError() override;
 };
 
@@ -51,8 +43,6 @@ class RONDO_API TimeoutError : public Error {
 class RONDO_API PeerError : public Error {
  public:
   using Error::Error;
-  PeerError(const PeerError&) = default;
-  PeerError& operator=(const PeerError&) = default;
   ~PeerError() override;
 };
 
@@ -60,8 +50,6 @@ class RONDO_API PeerError : public Error {
 class RONDO_API TransportError : public Error {
  public:
   using Error::Error;
-  TransportError(const TransportError&) = default;
-  TransportError& operator=(const TransportError&) = default;
   ~TransportError() override;
 };
 

@@ -3,11 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
-#include "carrier/pump.hpp"
-
 namespace rondo::detail {
+
+struct AbortRecord {
+  int rank = 0;
+  std::string text;
+};
 
 class AbortBoard {
  public:

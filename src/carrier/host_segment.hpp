@@ -6,19 +6,12 @@
 #include <optional>
 #include <vector>
 
+#include "base/rank_pair.hpp"
 #include "carrier/abort_board.hpp"
 #include "carrier/memory.hpp"
 #include "fifo/fifo.hpp"
 
 namespace rondo::detail {
-
-// A directed edge between two ranks.
-struct RankPair {
-  int from = 0;
-  int to = 0;
-
-  friend bool operator==(const RankPair&, const RankPair&) = default;
-};
 
 // Owns the mapping. All ranks of the host construct it with the same edges in the same order.
 class HostSegment {

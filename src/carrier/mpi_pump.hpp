@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "carrier/pump.hpp"
-#include "communicator/wiring.hpp"
 #include "fifo/fifo.hpp"
 
 namespace rondo::detail {

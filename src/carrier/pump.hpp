@@ -2,13 +2,28 @@
 // with what comes from there. Every wait drives it; it has no thread of its own.
 #pragma once
 
-#include <string>
+#include <vector>
+
+#include "carrier/abort_board.hpp"
+#include "fifo/fifo.hpp"
 
 namespace rondo::detail {
 
-struct AbortRecord {
-  int rank = 0;
-  std::string text;
+// What a pump is to carry for its rank: the far sides of FIFOs whose near sides the engine has, and
+// whom to tell when the communicator ends.
+struct PumpEdges {
+  struct Out {
+    int peer = 0;
+    RecvEnd published;  // slots that the engine has filled
+  };
+  struct In {
+    int peer = 0;
+    SendEnd free;  // slots that the engine will read
+  };
+  std::vector<Out> out;
+  std::vector<In> in;
+  std::vector<int> ranks_elsewhere;  // which do not share this rank's abort board
+  AbortBoard* board = nullptr;
 };
 
 class Pump {

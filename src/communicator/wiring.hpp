@@ -15,22 +15,7 @@ namespace rondo::detail {
 // One wiring for each rank of a group in this process. Throws UsageError, TransportError.
 std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& options);
 
-// What a pump is to carry for this rank: the far sides of private FIFOs, and whom to tell of an
-// abort.
-struct PumpEdges {
-  struct Out {
-    int peer;
-    RecvEnd published;  // slots that the engine has filled
-  };
-  struct In {
-    int peer;
-    SendEnd free;  // slots that the engine will read
-  };
-  std::vector<Out> out;
-  std::vector<In> in;
-  std::vector<int> ranks_elsewhere;  // which do not share this rank's abort board
-  AbortBoard* board = nullptr;
-};
+// Makes the pump that carries this rank's edges to other hosts.
 using PumpFactory = std::function<std::unique_ptr<Pump>(PumpEdges)>;
 
 // This process's wiring; collective over the bootstrap's ranks, and all ranks throw if one cannot

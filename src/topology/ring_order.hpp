@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "carrier/host_segment.hpp"
+#include "base/rank_pair.hpp"
 
 namespace rondo::detail {
 

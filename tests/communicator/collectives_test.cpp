@@ -15,7 +15,8 @@ constexpr CommunicatorOptions kSmallSlots{.slot_bytes = 256, .slots = 4};
 class Group : public ::testing::TestWithParam<std::tuple<int, Algorithm>> {};
 
 TEST_P(Group, EveryTypeAndReduction) {
-  const auto [size, algorithm] = GetParam();
+  const int size = std::get<0>(GetParam());
+  const Algorithm algorithm = std::get<1>(GetParam());
   run_ranks(size, kSmallSlots, [algorithm](Communicator& comm) {
     const auto n = static_cast<std::size_t>(comm.size());
     for_each_type_and_op([&]<class T>(ReduceOp op) {
@@ -29,7 +30,8 @@ TEST_P(Group, EveryTypeAndReduction) {
 }
 
 TEST_P(Group, LargeOddCountsWithDefaultSlots) {
-  const auto [size, algorithm] = GetParam();
+  const int size = std::get<0>(GetParam());
+  const Algorithm algorithm = std::get<1>(GetParam());
   run_ranks(size, {}, [algorithm](Communicator& comm) {
     CollectiveCheck<float>(comm, 1234567, ReduceOp::avg, algorithm).all_reduce();
     CollectiveCheck<BFloat16>(comm, 654321, ReduceOp::sum, algorithm).all_reduce();

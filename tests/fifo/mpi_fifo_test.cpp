@@ -1,5 +1,6 @@
 // The FIFO contract for the MPI pump: one process sends to itself.
 
+#include "carrier/memory.hpp"
 #include "carrier/mpi_pump.hpp"
 #include "tests/fifo/fifo_contract.hpp"
 
@@ -25,7 +26,7 @@ class MpiToMyself {
   }
   [[nodiscard]] static FifoGeometry geometry() { return kGeometry; }
   // Both local FIFOs, and what MPI buffers: a message in every half FIFO is synchronous.
-  [[nodiscard]] static std::uint64_t capacity() { return 3 * kGeometry.slots; }
+  [[nodiscard]] static std::uint64_t capacity() { return std::uint64_t{3} * kGeometry.slots; }
   SendEnd& send_end() { return send_; }
   RecvEnd& recv_end() { return recv_; }
   void drive() { pump_->progress(); }

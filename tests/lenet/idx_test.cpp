@@ -38,7 +38,7 @@ class Idx : public ::testing::Test {
   }
 
   std::filesystem::path write(const std::string& name, const Bytes& bytes) {
-    const auto path = folder_ / name;
+    auto path = folder_ / name;
     gzFile file = gzopen(path.c_str(), "wb");
     gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
     gzclose(file);
@@ -155,7 +155,7 @@ TEST_F(Idx, ImagesAndLabelsMustBelongTogether) {
   write("train-labels-idx1-ubyte.gz", labels);
   expect_error([&] { read_dataset(folder_); }, "train-labels", "label number 2 is 10");
   Bytes images = header(0x803, {5, 7, 7});
-  images.resize(images.size() + 5 * 49);
+  images.resize(images.size() + std::size_t{5} * 49);
   write("train-images-idx3-ubyte.gz", images);
   expect_error([&] { read_dataset(folder_); }, "train-images", "7x7 pixels");
 }

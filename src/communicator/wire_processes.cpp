@@ -1,39 +1,15 @@
-#include "communicator/wiring.hpp"
-
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <fstream>
-#include <optional>
 
 #include <fmt/format.h>
 
 #include "base/log.hpp"
 #include "carrier/memory.hpp"
-#include "topology/machine.hpp"
-#include "topology/ring_order.hpp"
+#include "communicator/wiring.hpp"
+#include "communicator/wiring_parts.hpp"
 
 namespace rondo::detail {
 namespace {
-
-// Slots that stay in a core's L2 together with the buffers they are combined with.
-constexpr FifoGeometry kShmGeometry{128 * 1024, 8};
-// Slices below MPI's usual eager limit for TCP (64 KiB), enough of them to cover a round trip.
-constexpr FifoGeometry kMpiGeometry{32 * 1024, 16};
-
-// What every rank tells the others. Fixed size: it travels as bytes.
-struct RankFacts {
-  std::array<char, 256> host{};
-  std::array<char, 64> boot{};
-  std::uint64_t process_namespace = 0;
-  std::int64_t process_id = 0;
-  std::int32_t numa_node = -1;
-  std::uint32_t slots = 0;
-  std::uint64_t slot_bytes = 0;
-  CarrierChoice carrier = CarrierChoice::automatic;
-};
 
 struct SegmentOffer {  // from the lowest rank of each host
   bool made = false;
@@ -45,113 +21,6 @@ struct SegmentAnswer {  // from every rank
   bool mapped = false;
   std::array<char, 256> error{};
 };
-
-template <std::size_t N>
-void put(std::array<char, N>& to, const std::string& from) {
-  const std::size_t length = std::min(from.size(), N - 1);
-  std::memcpy(to.data(), from.data(), length);
-  to[length] = '\0';
-}
-
-// Changes with every start of the machine, so that equal host names on two machines stay apart.
-std::string boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string text;
-  std::getline(file, text);
-  return text;
-}
-
-void validate_geometry(const CommunicatorOptions& options) {
-  constexpr std::size_t kLargestSlot = std::size_t{1} << 30U;
-  if (options.slot_bytes % 64 != 0 || options.slot_bytes > kLargestSlot) {
-    throw UsageError(fmt::format(
-        "CommunicatorOptions::slot_bytes is {}; it must be a multiple of 64 up to 1 GiB, or 0",
-        options.slot_bytes));
-  }
-  if (options.slots == 1 || options.slots > 4096) {
-    throw UsageError(fmt::format(
-        "CommunicatorOptions::slots is {}; it must be 2 to 4096, or 0: a rank holds one slot while "
-        "it waits for the next",
-        options.slots));
-  }
-  if (options.carrier > CarrierChoice::mpi) {
-    throw UsageError("CommunicatorOptions::carrier is not a CarrierChoice");
-  }
-}
-
-FifoGeometry choose_geometry(const CommunicatorOptions& options, bool any_mpi) {
-  FifoGeometry geometry = any_mpi ? kMpiGeometry : kShmGeometry;
-  if (options.slot_bytes != 0) geometry.slot_bytes = options.slot_bytes;
-  if (options.slots != 0) geometry.slots = options.slots;
-  return geometry;
-}
-
-std::vector<RankPlace> places_of(const std::vector<RankFacts>& facts) {
-  std::vector<RankPlace> places;
-  for (const RankFacts& rank : facts) {
-    places.push_back({rank.host.data(), static_cast<int>(rank.process_id), rank.numa_node});
-  }
-  return places;
-}
-
-std::vector<Place> order_keys(const std::vector<RankFacts>& facts) {
-  std::vector<Place> keys;
-  for (const RankFacts& rank : facts) {
-    keys.push_back({fmt::format("{} {}", rank.host.data(), rank.boot.data()), rank.numa_node});
-  }
-  return keys;
-}
-
-// Positions in the ring, by rank.
-std::vector<std::size_t> positions_of(const std::vector<int>& ring) {
-  std::vector<std::size_t> positions(ring.size());
-  for (std::size_t i = 0; i < ring.size(); ++i) positions[static_cast<std::size_t>(ring[i])] = i;
-  return positions;
-}
-
-// Connects the ends of `rank` to the FIFOs that `segment` carries.
-void connect_segment(Wiring& wiring, const std::vector<RankPair>& edges) {
-  const auto position = positions_of(wiring.topology.ring);
-  for (const RankPair& edge : edges) {
-    const auto fifo = wiring.segment->fifo(edge);
-    if (!fifo) continue;
-    if (edge.from == wiring.rank) {
-      wiring.to[position[static_cast<std::size_t>(edge.to)]] = SendEnd(*fifo);
-    }
-    if (edge.to == wiring.rank) {
-      wiring.from[position[static_cast<std::size_t>(edge.from)]] = RecvEnd(*fifo);
-    }
-  }
-}
-
-Wiring empty_wiring(int rank, int size, const FifoGeometry& geometry, std::vector<int> ring) {
-  Wiring wiring;
-  wiring.rank = rank;
-  wiring.size = size;
-  wiring.geometry = geometry;
-  wiring.topology.ring = std::move(ring);
-  wiring.to.resize(static_cast<std::size_t>(size));
-  wiring.from.resize(static_cast<std::size_t>(size));
-  return wiring;
-}
-
-bool crowded(std::size_t ranks_here) {
-  const long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
-  return cores > 0 && ranks_here > static_cast<std::size_t>(cores);
-}
-
-RankFacts my_facts(const CommunicatorOptions& options) {
-  RankFacts facts;
-  put(facts.host, host_name());
-  put(facts.boot, boot_id());
-  facts.process_namespace = process_namespace();
-  facts.process_id = ::getpid();
-  facts.numa_node = bound_numa_node();
-  facts.slots = options.slots;
-  facts.slot_bytes = options.slot_bytes;
-  facts.carrier = options.carrier;
-  return facts;
-}
 
 void require_same_options(const std::vector<RankFacts>& facts) {
   for (std::size_t rank = 1; rank < facts.size(); ++rank) {
@@ -249,7 +118,7 @@ class ProcessWirer {
     } catch (const TransportError& error) {
       put(answer.error, error.what());
     }
-    const std::vector<SegmentAnswer> answers = bootstrap_.exchange(answer);
+    std::vector<SegmentAnswer> answers = bootstrap_.exchange(answer);
     if (mine.made) unlink_shared(mine.name.data());
     for (std::size_t rank = 0; rank < offers.size(); ++rank) {
       if (leader_of(static_cast<int>(rank)) == static_cast<int>(rank) && !offers[rank].made) {
@@ -352,35 +221,6 @@ class ProcessWirer {
 };
 
 }  // namespace
-
-std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& options) {
-  if (size < 1) throw UsageError(fmt::format("local_group({}): a group has at least 1 rank", size));
-  validate_geometry(options);
-  if (options.carrier == CarrierChoice::mpi) {
-    throw UsageError("local_group: ranks of one process are joined by memory, never by MPI");
-  }
-  const FifoGeometry geometry = choose_geometry(options, false);
-  RankFacts facts = my_facts(options);
-  const std::vector<RankFacts> all(static_cast<std::size_t>(size), facts);
-  const std::vector<int> ring = ring_order(order_keys(all));
-  const std::vector<RankPair> edges = schedule_edges(ring);
-  const auto segment = std::make_shared<HostSegment>(
-      map_private(HostSegment::bytes_for(edges.size(), geometry)), edges, geometry);
-  std::vector<Wiring> group;
-  for (int rank = 0; rank < size; ++rank) {
-    Wiring wiring = empty_wiring(rank, size, geometry, ring);
-    wiring.topology.places = places_of(all);
-    for (std::size_t i = 0; i < edges.size(); ++i) {
-      wiring.topology.edges.push_back(
-          {edges[i].from, edges[i].to, Carrier::shm, "one process", i < ring.size()});
-    }
-    wiring.segment = segment;
-    connect_segment(wiring, edges);
-    wiring.crowded = crowded(static_cast<std::size_t>(size));
-    group.push_back(std::move(wiring));
-  }
-  return group;
-}
 
 Wiring wire_processes(Bootstrap& bootstrap, const CommunicatorOptions& options,
                       const PumpFactory& make_pump) {

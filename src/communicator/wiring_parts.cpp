@@ -1,0 +1,119 @@
+#include "communicator/wiring_parts.hpp"
+
+#include <unistd.h>
+
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "topology/machine.hpp"
+
+namespace rondo::detail {
+namespace {
+
+// Slots that stay in a core's L2 together with the buffers they are combined with.
+constexpr FifoGeometry kShmGeometry{std::uint64_t{128} * 1024, 8};
+// Slices below MPI's usual eager limit for TCP (64 KiB), enough of them to cover a round trip.
+constexpr FifoGeometry kMpiGeometry{std::uint64_t{32} * 1024, 16};
+
+// Changes with every start of the machine, so that equal host names on two machines stay apart.
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string text;
+  std::getline(file, text);
+  return text;
+}
+
+}  // namespace
+
+void validate_geometry(const CommunicatorOptions& options) {
+  constexpr std::size_t kLargestSlot = std::size_t{1} << 30U;
+  if (options.slot_bytes % 64 != 0 || options.slot_bytes > kLargestSlot) {
+    throw UsageError(fmt::format(
+        "CommunicatorOptions::slot_bytes is {}; it must be a multiple of 64 up to 1 GiB, or 0",
+        options.slot_bytes));
+  }
+  if (options.slots == 1 || options.slots > 4096) {
+    throw UsageError(fmt::format(
+        "CommunicatorOptions::slots is {}; it must be 2 to 4096, or 0: a rank holds one slot while "
+        "it waits for the next",
+        options.slots));
+  }
+  if (options.carrier > CarrierChoice::mpi) {
+    throw UsageError("CommunicatorOptions::carrier is not a CarrierChoice");
+  }
+}
+
+FifoGeometry choose_geometry(const CommunicatorOptions& options, bool any_mpi) {
+  FifoGeometry geometry = any_mpi ? kMpiGeometry : kShmGeometry;
+  if (options.slot_bytes != 0) geometry.slot_bytes = options.slot_bytes;
+  if (options.slots != 0) geometry.slots = options.slots;
+  return geometry;
+}
+
+std::vector<RankPlace> places_of(const std::vector<RankFacts>& facts) {
+  std::vector<RankPlace> places;
+  for (const RankFacts& rank : facts) {
+    places.push_back({rank.host.data(), static_cast<int>(rank.process_id), rank.numa_node});
+  }
+  return places;
+}
+
+std::vector<Place> order_keys(const std::vector<RankFacts>& facts) {
+  std::vector<Place> keys;
+  for (const RankFacts& rank : facts) {
+    keys.push_back({fmt::format("{} {}", rank.host.data(), rank.boot.data()), rank.numa_node});
+  }
+  return keys;
+}
+
+std::vector<std::size_t> positions_of(const std::vector<int>& ring) {
+  std::vector<std::size_t> positions(ring.size());
+  for (std::size_t i = 0; i < ring.size(); ++i) positions[static_cast<std::size_t>(ring[i])] = i;
+  return positions;
+}
+
+void connect_segment(Wiring& wiring, const std::vector<RankPair>& edges) {
+  const auto position = positions_of(wiring.topology.ring);
+  for (const RankPair& edge : edges) {
+    const auto fifo = wiring.segment->fifo(edge);
+    if (!fifo) continue;
+    if (edge.from == wiring.rank) {
+      wiring.to[position[static_cast<std::size_t>(edge.to)]] = SendEnd(*fifo);
+    }
+    if (edge.to == wiring.rank) {
+      wiring.from[position[static_cast<std::size_t>(edge.from)]] = RecvEnd(*fifo);
+    }
+  }
+}
+
+Wiring empty_wiring(int rank, int size, const FifoGeometry& geometry, std::vector<int> ring) {
+  Wiring wiring;
+  wiring.rank = rank;
+  wiring.size = size;
+  wiring.geometry = geometry;
+  wiring.topology.ring = std::move(ring);
+  wiring.to.resize(static_cast<std::size_t>(size));
+  wiring.from.resize(static_cast<std::size_t>(size));
+  return wiring;
+}
+
+bool crowded(std::size_t ranks_here) {
+  const long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
+  return cores > 0 && ranks_here > static_cast<std::size_t>(cores);
+}
+
+RankFacts my_facts(const CommunicatorOptions& options) {
+  RankFacts facts;
+  put(facts.host, host_name());
+  put(facts.boot, boot_id());
+  facts.process_namespace = process_namespace();
+  facts.process_id = ::getpid();
+  facts.numa_node = bound_numa_node();
+  facts.slots = options.slots;
+  facts.slot_bytes = options.slot_bytes;
+  facts.carrier = options.carrier;
+  return facts;
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,57 @@
+// What wiring the ranks of one process and wiring processes have in common.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <rondo/options.hpp>
+
+#include "base/rank_pair.hpp"
+#include "engine/engine.hpp"
+#include "topology/ring_order.hpp"
+
+namespace rondo::detail {
+
+// What every rank tells the others. Fixed size: it travels as bytes.
+struct RankFacts {
+  std::array<char, 256> host{};
+  std::array<char, 64> boot{};
+  std::uint64_t process_namespace = 0;
+  std::int64_t process_id = 0;
+  std::int32_t numa_node = -1;
+  std::uint32_t slots = 0;
+  std::uint64_t slot_bytes = 0;
+  CarrierChoice carrier = CarrierChoice::automatic;
+};
+
+// Copies a text into a fixed array, cut to fit.
+template <std::size_t N>
+void put(std::array<char, N>& to, const std::string& from) {
+  const std::size_t length = std::min(from.size(), N - 1);
+  std::memcpy(to.data(), from.data(), length);
+  to[length] = '\0';
+}
+
+RankFacts my_facts(const CommunicatorOptions& options);
+
+// Throws UsageError for FIFO sizes and carriers out of range.
+void validate_geometry(const CommunicatorOptions& options);
+FifoGeometry choose_geometry(const CommunicatorOptions& options, bool any_mpi);
+
+std::vector<RankPlace> places_of(const std::vector<RankFacts>& facts);
+std::vector<Place> order_keys(const std::vector<RankFacts>& facts);
+// Positions in the ring, by rank.
+std::vector<std::size_t> positions_of(const std::vector<int>& ring);
+
+// A wiring without any link.
+Wiring empty_wiring(int rank, int size, const FifoGeometry& geometry, std::vector<int> ring);
+// Connects the ends of the wiring's rank to those of `edges` that its segment carries.
+void connect_segment(Wiring& wiring, const std::vector<RankPair>& edges);
+// Whether this many ranks are more than the machine has cores.
+bool crowded(std::size_t ranks_here);
+
+}  // namespace rondo::detail
