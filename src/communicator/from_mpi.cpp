@@ -1,6 +1,6 @@
 #include <rondo/mpi.hpp>
 
-#include <fmt/format.h>
+#include <string>
 
 #include "bootstrap/mpi_bootstrap.hpp"
 #include "carrier/mpi_pump.hpp"
@@ -55,12 +55,20 @@ class Duplicate {
 
 Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
   detail::require_running_mpi(comm);
-  const detail::Defaults defaults = detail::resolve_defaults(options);
+  detail::Defaults defaults;
+  std::string refusal;
+  try {
+    defaults = detail::resolve_defaults(options);
+    detail::validate_geometry(options);
+  } catch (const UsageError& error) {
+    refusal = error.what();
+  }
   detail::Duplicate duplicate(comm);
   detail::MpiBootstrap bootstrap(duplicate.get());
-  detail::Wiring wiring = detail::wire_processes(bootstrap, options, [&](detail::PumpEdges edges) {
-    return std::make_unique<detail::MpiPump>(duplicate.release(), std::move(edges));
-  });
+  detail::Wiring wiring =
+      detail::wire_processes(bootstrap, options, refusal, [&](detail::PumpEdges edges) {
+        return std::make_unique<detail::MpiPump>(duplicate.release(), std::move(edges));
+      });
   return Communicator(std::make_unique<detail::CommunicatorState>(std::move(wiring), defaults));
 }
 

@@ -22,7 +22,11 @@ struct SegmentAnswer {  // from every rank
   std::array<char, 256> error{};
 };
 
-void require_same_options(const std::vector<RankFacts>& facts) {
+void require_usable_options(const std::vector<RankFacts>& facts) {
+  for (std::size_t rank = 0; rank < facts.size(); ++rank) {
+    if (facts[rank].refusal[0] == '\0') continue;
+    throw UsageError(fmt::format("rank {}: {}", rank, facts[rank].refusal.data()));
+  }
   for (std::size_t rank = 1; rank < facts.size(); ++rank) {
     const RankFacts& a = facts[0];
     const RankFacts& b = facts[rank];
@@ -41,8 +45,8 @@ class ProcessWirer {
   ProcessWirer(Bootstrap& bootstrap, const CommunicatorOptions& options)
       : bootstrap_(bootstrap), options_(options), rank_(bootstrap.rank()) {}
 
-  Wiring wire(const PumpFactory& make_pump) {
-    gather_facts();
+  Wiring wire(const std::string& refusal, const PumpFactory& make_pump) {
+    gather_facts(refusal);
     share_segment();
     Wiring wiring = empty_wiring(rank_, bootstrap_.size(), geometry_, ring_);
     wiring.topology.places = places_of(facts_);
@@ -56,9 +60,11 @@ class ProcessWirer {
   }
 
  private:
-  void gather_facts() {
-    facts_ = bootstrap_.exchange(my_facts(options_));
-    require_same_options(facts_);
+  void gather_facts(const std::string& refusal) {
+    RankFacts mine = my_facts(options_);
+    put(mine.refusal, refusal);
+    facts_ = bootstrap_.exchange(mine);
+    require_usable_options(facts_);
     keys_ = order_keys(facts_);
     ring_ = ring_order(keys_);
     edges_ = schedule_edges(ring_);
@@ -223,9 +229,8 @@ class ProcessWirer {
 }  // namespace
 
 Wiring wire_processes(Bootstrap& bootstrap, const CommunicatorOptions& options,
-                      const PumpFactory& make_pump) {
-  validate_geometry(options);
-  return ProcessWirer(bootstrap, options).wire(make_pump);
+                      const std::string& refusal, const PumpFactory& make_pump) {
+  return ProcessWirer(bootstrap, options).wire(refusal, make_pump);
 }
 
 }  // namespace rondo::detail

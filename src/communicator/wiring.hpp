@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <rondo/options.hpp>
@@ -18,9 +19,13 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
 // Makes the pump that carries this rank's edges to other hosts.
 using PumpFactory = std::function<std::unique_ptr<Pump>(PumpEdges)>;
 
+// Throws UsageError for FIFO sizes and carriers out of range.
+void validate_geometry(const CommunicatorOptions& options);
+
 // This process's wiring; collective over the bootstrap's ranks, and all ranks throw if one cannot
-// be joined. Throws UsageError, TransportError.
+// be joined. A rank that has found its own arguments wrong still takes part, with the reason as
+// `refusal`, so that nobody waits for it. Throws UsageError, TransportError.
 Wiring wire_processes(Bootstrap& bootstrap, const CommunicatorOptions& options,
-                      const PumpFactory& make_pump);
+                      const std::string& refusal, const PumpFactory& make_pump);
 
 }  // namespace rondo::detail

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "communicator/wiring.hpp"
 #include "topology/machine.hpp"
 
 namespace rondo::detail {

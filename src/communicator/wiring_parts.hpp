@@ -26,6 +26,7 @@ struct RankFacts {
   std::uint32_t slots = 0;
   std::uint64_t slot_bytes = 0;
   CarrierChoice carrier = CarrierChoice::automatic;
+  std::array<char, 512> refusal{};  // why this rank cannot go on; empty if it can
 };
 
 // Copies a text into a fixed array, cut to fit.
@@ -38,8 +39,6 @@ void put(std::array<char, N>& to, const std::string& from) {
 
 RankFacts my_facts(const CommunicatorOptions& options);
 
-// Throws UsageError for FIFO sizes and carriers out of range.
-void validate_geometry(const CommunicatorOptions& options);
 FifoGeometry choose_geometry(const CommunicatorOptions& options, bool any_mpi);
 
 std::vector<RankPlace> places_of(const std::vector<RankFacts>& facts);

@@ -155,6 +155,23 @@ TEST(Mpi, OptionsThatDifferAreAnErrorOnEveryRank) {
   EXPECT_THROW(from_mpi(MPI_COMM_WORLD, different), UsageError);
 }
 
+// Nobody waits for a rank whose own arguments are wrong.
+TEST(Mpi, OptionsOutOfRangeOnOneRankAreAnErrorOnEveryRank) {
+  int rank = 0;
+  int size = 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  CommunicatorOptions wrong = options();
+  if (rank == size - 1) wrong.timeout = std::chrono::milliseconds(-1);
+  try {
+    const Communicator comm = from_mpi(MPI_COMM_WORLD, wrong);
+    FAIL() << "rank " << rank << " noticed nothing";
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("rank " + std::to_string(size - 1)), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(Mpi, WrongCommunicatorsAreErrors) { EXPECT_THROW(from_mpi(MPI_COMM_NULL), UsageError); }
 
 TEST(Mpi, TheTopologySaysHowEachEdgeIsCarried) {
