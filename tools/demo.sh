@@ -22,4 +22,4 @@ CHECK
 
 echo
 echo "== all-reduce: ring, naive and MPI, 2 ranks =="
-"${launch[@]}" build/bench/rondo-perf -b 4KiB -e 64MiB -f 16
+"${launch[@]}" build/bench/rondo-perf -b 1KiB -e 64MiB -f 16

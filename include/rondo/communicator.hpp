@@ -2,7 +2,9 @@
 /// The communicator: a group of ranks and the collectives between them.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <ranges>
 #include <span>
@@ -58,7 +60,8 @@ concept OutputRange =
 template <class In, class Out>
 concept SameElements = std::same_as<detail::ElementOf<In>, detail::ElementOf<Out>>;
 
-/// One rank's membership in a group. A move-only owner.
+/// One rank's membership in a group. A move-only owner; one that was moved from may only be destroyed
+/// or assigned to.
 ///
 /// Every rank makes the same calls in the same order, with the same type, count, reduction, root
 /// and algorithm; a rank that does not is found by its peers, and the call ends as a MismatchError,
@@ -83,7 +86,8 @@ class RONDO_API Communicator {
   Communicator& operator=(Communicator&&) noexcept;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
-  /// Finishes what is queued, each call within its deadline.
+  /// Finishes what is queued, each call within its deadline. While an exception unwinds the stack, aborts
+  /// instead: this rank will not make the calls that the others wait for.
   ~Communicator();
 
   [[nodiscard]] int rank() const;
@@ -98,7 +102,8 @@ class RONDO_API Communicator {
   [[nodiscard]] Work run_async(const Call& call);
 
   /// Ends the communicator on all ranks: calls in progress and later ones fail as PeerError with
-  /// `reason`. Never blocks for longer than a second; any thread may call.
+  /// `reason`. Any thread may call; does not block. Ranks of this host see it at once; those of other
+  /// hosts are told by the first rank of this host that is in a call, makes one, or is destroyed.
   void abort(const std::string& reason);
 
   /// Every element becomes the reduction of that element over all ranks.

@@ -10,14 +10,15 @@
 
 namespace rondo {
 
-enum class LogLevel : std::uint8_t { debug, info, warning };
+/// `info`: how ranks were joined, and why so. `warning`: what went wrong.
+enum class LogLevel : std::uint8_t { info, warning };
 
 /// Receives one message without a line end. May be called from any thread, one call at a time.
 using LogHook = std::function<void(LogLevel, std::string_view)>;
 
 /// Sends messages of `lowest` level and above to `hook`, in place of where they went before; an
-/// empty hook silences the library. Without this call, RONDO_LOG=debug|info|warning makes messages
-/// of that level and above go to standard error. Thread-safe.
+/// empty hook silences the library. Without this call, RONDO_LOG=info|warning makes messages of
+/// that level and above go to standard error. Thread-safe.
 RONDO_API void set_log_hook(LogHook hook, LogLevel lowest = LogLevel::info);
 
 }  // namespace rondo

@@ -43,11 +43,12 @@ struct Topology {
 /// The machine as this process sees it.
 struct Machine {
   std::string host;
+  /// Hardware threads.
   int cores = 0;
   int numa_nodes = 0;
   std::uint64_t l2_bytes = 0;
   std::uint64_t l3_bytes = 0;
-  /// "hwloc 2.9.0", or "no hwloc".
+  /// Where this is known from: "hwloc API 2.8.0", say, or "no hwloc".
   std::string source;
 };
 

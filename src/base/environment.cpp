@@ -39,13 +39,16 @@ Algorithm parse_algorithm(std::string_view text) {
 
 }  // namespace
 
-Environment read_environment() {
-  Environment environment;
-  if (const auto text = variable("RONDO_TIMEOUT")) environment.timeout = parse_timeout(*text);
-  if (const auto text = variable("RONDO_ALGO")) environment.algorithm = parse_algorithm(*text);
-  return environment;
+std::optional<std::chrono::milliseconds> environment_timeout() {
+  const auto text = variable("RONDO_TIMEOUT");
+  return text ? std::optional(parse_timeout(*text)) : std::nullopt;
 }
 
-std::optional<std::string> read_log_setting() { return variable("RONDO_LOG"); }
+std::optional<Algorithm> environment_algorithm() {
+  const auto text = variable("RONDO_ALGO");
+  return text ? std::optional(parse_algorithm(*text)) : std::nullopt;
+}
+
+std::optional<std::string> environment_log() { return variable("RONDO_LOG"); }
 
 }  // namespace rondo::detail

@@ -9,15 +9,12 @@
 
 namespace rondo::detail {
 
-struct Environment {
-  std::optional<std::chrono::milliseconds> timeout;  // RONDO_TIMEOUT, in seconds
-  std::optional<Algorithm> algorithm;                // RONDO_ALGO
-};
+// RONDO_TIMEOUT, in seconds, and RONDO_ALGO. Throw UsageError, naming the variable, when its value
+// cannot be understood.
+std::optional<std::chrono::milliseconds> environment_timeout();
+std::optional<Algorithm> environment_algorithm();
 
-// Throws UsageError, naming the variable, when a value cannot be understood.
-Environment read_environment();
-
-// RONDO_LOG as it stands; read apart from the rest since logging must not throw.
-std::optional<std::string> read_log_setting();
+// RONDO_LOG as it stands.
+std::optional<std::string> environment_log();
 
 }  // namespace rondo::detail

@@ -13,7 +13,7 @@ namespace {
 
 // What RONDO_LOG asks for: the user's own request, so standard error is the place.
 void write_to_standard_error(LogLevel level, std::string_view text) {
-  constexpr std::string_view kNames[] = {"debug", "info", "warning"};
+  constexpr std::string_view kNames[] = {"info", "warning"};
   const std::string line = fmt::format("rondo {}: {}\n", kNames[static_cast<int>(level)], text);
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
@@ -24,11 +24,13 @@ struct Sink {
   LogLevel lowest = LogLevel::info;
 
   Sink() {
-    const std::optional<std::string> setting = read_log_setting();
+    const std::optional<std::string> setting = environment_log();
     if (!setting) return;
     hook = write_to_standard_error;
-    if (*setting == "debug") lowest = LogLevel::debug;
     if (*setting == "warning") lowest = LogLevel::warning;
+    if (*setting != "warning" && *setting != "info") {
+      hook(LogLevel::warning, "RONDO_LOG is neither info nor warning; taken as info");
+    }
   }
 };
 

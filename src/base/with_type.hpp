@@ -1,6 +1,8 @@
 // From a DataType to the C++ type, for code that is generic over both.
 #pragma once
 
+#include <cstdint>
+
 #include <rondo/types.hpp>
 
 namespace rondo::detail {

@@ -1,27 +1,41 @@
 #include "carrier/host_segment.hpp"
 
-#include <algorithm>
+#include <utility>
 
 namespace rondo::detail {
+namespace {
 
-std::size_t HostSegment::bytes_for(std::size_t edges, const FifoGeometry& geometry) {
-  return sizeof(AbortBoard) + edges * contiguous_fifo_bytes(geometry);
+std::size_t bytes_before_fifos(int size) {
+  return sizeof(AbortBoard) + static_cast<std::size_t>(size) * sizeof(FifoCounter);
 }
 
-HostSegment::HostSegment(Mapping mapping, std::vector<RankPair> edges, const FifoGeometry& geometry)
-    : mapping_(std::move(mapping)), edges_(std::move(edges)), geometry_(geometry) {}
+}  // namespace
+
+std::size_t HostSegment::bytes_for(int size, const std::vector<SegmentEdge>& edges) {
+  std::size_t bytes = bytes_before_fifos(size);
+  for (const SegmentEdge& edge : edges) bytes += contiguous_fifo_bytes(edge.geometry);
+  return bytes;
+}
+
+HostSegment::HostSegment(Mapping mapping, int size, std::vector<SegmentEdge> edges)
+    : mapping_(std::move(mapping)), size_(size), edges_(std::move(edges)) {}
 
 AbortBoard& HostSegment::board() const {
   // Zeroed pages are a clear board: it is an implicit-lifetime type.
   return *reinterpret_cast<AbortBoard*>(mapping_.data());
 }
 
-std::optional<FifoMemory> HostSegment::fifo(const RankPair& edge) const {
-  const auto found = std::find(edges_.begin(), edges_.end(), edge);
-  if (found == edges_.end()) return std::nullopt;
-  const auto index = static_cast<std::size_t>(found - edges_.begin());
-  return contiguous_fifo(
-      mapping_.data() + sizeof(AbortBoard) + index * contiguous_fifo_bytes(geometry_), geometry_);
+FifoCounter& HostSegment::calls_entered(int rank) const {
+  return reinterpret_cast<FifoCounter*>(mapping_.data() + sizeof(AbortBoard))[rank];
+}
+
+std::optional<FifoMemory> HostSegment::fifo(const RankPair& ranks) const {
+  std::size_t offset = bytes_before_fifos(size_);
+  for (const SegmentEdge& edge : edges_) {
+    if (edge.ranks == ranks) return contiguous_fifo(mapping_.data() + offset, edge.geometry);
+    offset += contiguous_fifo_bytes(edge.geometry);
+  }
+  return std::nullopt;
 }
 
 }  // namespace rondo::detail

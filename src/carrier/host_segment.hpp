@@ -1,5 +1,5 @@
-// The memory that the ranks of one host share: the abort board and a FIFO for each edge between
-// them.
+// The memory that the ranks of one host share: the abort board, how many calls each rank has entered,
+// and a FIFO for each edge between them.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,29 @@
 
 namespace rondo::detail {
 
-// Owns the mapping. All ranks of the host construct it with the same edges in the same order.
+struct SegmentEdge {
+  RankPair ranks;
+  FifoGeometry geometry;
+};
+
+// Owns the mapping. All ranks of the host construct it with the same size and edges.
 class HostSegment {
  public:
-  static std::size_t bytes_for(std::size_t edges, const FifoGeometry& geometry);
+  // `size`: ranks of the communicator, on whatever host.
+  static std::size_t bytes_for(int size, const std::vector<SegmentEdge>& edges);
 
-  HostSegment(Mapping mapping, std::vector<RankPair> edges, const FifoGeometry& geometry);
+  HostSegment(Mapping mapping, int size, std::vector<SegmentEdge> edges);
 
   [[nodiscard]] AbortBoard& board() const;
+  // How many calls the rank has entered. Written by that rank alone; read by those that time out.
+  [[nodiscard]] FifoCounter& calls_entered(int rank) const;
   // Whether this segment carries the edge, and its FIFO.
-  [[nodiscard]] std::optional<FifoMemory> fifo(const RankPair& edge) const;
+  [[nodiscard]] std::optional<FifoMemory> fifo(const RankPair& ranks) const;
 
  private:
   Mapping mapping_;
-  std::vector<RankPair> edges_;
-  FifoGeometry geometry_;
+  int size_;
+  std::vector<SegmentEdge> edges_;
 };
 
 }  // namespace rondo::detail

@@ -86,22 +86,21 @@ Mapping map_private(std::size_t bytes) {
   return {map_or_throw(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1, "private memory"), bytes};
 }
 
+SharedName::~SharedName() {
+  if (!text_.empty()) ::shm_unlink(text_.c_str());
+}
+
 NamedMapping create_shared(std::size_t bytes) {
-  std::string name = unpredictable_name();
-  const FileDescriptor fd(::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  const std::string text = unpredictable_name();
+  const FileDescriptor fd(::shm_open(text.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (fd.get() < 0) {
     throw TransportError(
         fmt::format("cannot create shared memory object {}: {}. Is /dev/shm mounted and writable?",
-                    name, std::strerror(errno)));
+                    text, std::strerror(errno)));
   }
-  try {
-    reserve(fd.get(), bytes);
-    Mapping mapping(map_or_throw(bytes, MAP_SHARED, fd.get(), name), bytes);
-    return {std::move(name), std::move(mapping)};
-  } catch (...) {
-    unlink_shared(name);
-    throw;
-  }
+  SharedName name(text);
+  reserve(fd.get(), bytes);
+  return {std::move(name), Mapping(map_or_throw(bytes, MAP_SHARED, fd.get(), text), bytes)};
 }
 
 Mapping open_shared(const std::string& name, std::size_t bytes) {
@@ -112,7 +111,5 @@ Mapping open_shared(const std::string& name, std::size_t bytes) {
   }
   return {map_or_throw(bytes, MAP_SHARED, fd.get(), name), bytes};
 }
-
-void unlink_shared(const std::string& name) noexcept { ::shm_unlink(name.c_str()); }
 
 }  // namespace rondo::detail

@@ -29,16 +29,18 @@ bool finished(MPI_Request& request, const char* what) {
 MpiPump::MpiPump(MPI_Comm comm, PumpEdges edges)
     : comm_(comm), ranks_elsewhere_(std::move(edges.ranks_elsewhere)), board_(edges.board) {
   check_mpi(MPI_Query_thread(&thread_level_), "MPI_Query_thread");
+  memory_->fifos = std::move(edges.fifos);
   for (const PumpEdges::Out& edge : edges.out) {
-    outgoing_.push_back({edge.peer, edge.published, RequestRing(edge.published.geometry().slots)});
+    outgoing_.push_back(
+        {edge.peer, edge.in_ring, edge.published, RequestRing(edge.published.geometry().slots)});
   }
   for (const PumpEdges::In& edge : edges.in) {
-    incoming_.push_back({edge.peer, edge.free, RequestRing(edge.free.geometry().slots)});
+    incoming_.push_back(
+        {edge.peer, edge.in_ring, edge.free, RequestRing(edge.free.geometry().slots)});
   }
-  check_mpi(
-      MPI_Irecv(&heard_, sizeof(heard_), MPI_BYTE, MPI_ANY_SOURCE, kAbortTag, comm_, &hearing_),
-      "MPI_Irecv");
-  for (Incoming& edge : incoming_) receive(edge);
+  check_mpi(MPI_Irecv(&memory_->heard, sizeof(AbortMessage), MPI_BYTE, MPI_ANY_SOURCE, kAbortTag,
+                      comm_, &hearing_),
+            "MPI_Irecv");
 }
 
 MpiPump::~MpiPump() {
@@ -46,30 +48,42 @@ MpiPump::~MpiPump() {
   MPI_Finalized(&gone);
   if (gone != 0) {
     log(LogLevel::warning, "a communicator with MPI edges outlived MPI_Finalize");
+  } else if (settle() && !board_->raised()) {
+    MPI_Comm_free(&comm_);
     return;
   }
-  const auto cancel = [](MPI_Request& request) {
-    if (request == MPI_REQUEST_NULL) return;
-    MPI_Cancel(&request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-  };
-  cancel(hearing_);
-  for (Incoming& edge : incoming_) {
-    for (; edge.requests.outstanding() > 0; edge.requests.finish_oldest()) {
-      cancel(edge.requests.oldest());
-    }
-  }
-  bool sends_left = false;
-  for (const Outgoing& edge : outgoing_) sends_left |= edge.requests.outstanding() > 0;
-  for (const MPI_Request& request : saying_) sends_left |= request != MPI_REQUEST_NULL;
-  // After a failure a send may never end, and MPI may still read its buffer and use the
-  // communicator.
-  if (sends_left) {
-    static_cast<void>(said_.release());
-  } else {
-    MPI_Comm_free(&comm_);
-  }
+  // Something may still be under way, here or at a peer that fails in its own time: neither the memory
+  // nor the communicator's number may be used for anything else.
+  static_cast<void>(memory_.release());
 }
+
+bool MpiPump::settle() {
+  std::vector<MPI_Request> open;
+  const auto take = [&](RequestRing& requests, bool cancel) {
+    for (; requests.outstanding() > 0; requests.finish_oldest()) {
+      if (cancel) MPI_Cancel(&requests.oldest());
+      open.push_back(requests.oldest());
+    }
+  };
+  for (Outgoing& edge : outgoing_) take(edge.requests, false);
+  for (Incoming& edge : incoming_) take(edge.requests, true);
+  if (hearing_ != MPI_REQUEST_NULL) {
+    MPI_Cancel(&hearing_);
+    open.push_back(hearing_);
+  }
+  open.insert(open.end(), saying_.begin(), saying_.end());
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  int all = 0;
+  do {
+    if (MPI_Testall(static_cast<int>(open.size()), open.data(), &all, MPI_STATUSES_IGNORE) !=
+        MPI_SUCCESS) {
+      return false;
+    }
+  } while (all == 0 && std::chrono::steady_clock::now() < give_up);
+  return all != 0;
+}
+
+void MpiPump::begin_call(Algorithm algorithm) { naive_ = algorithm == Algorithm::naive; }
 
 void MpiPump::send(Outgoing& edge) {
   const std::uint64_t published = edge.end.published_slots();
@@ -105,48 +119,55 @@ void MpiPump::receive(Incoming& edge) {
 }
 
 void MpiPump::progress() {
-  for (Outgoing& edge : outgoing_) send(edge);
-  for (Incoming& edge : incoming_) receive(edge);
+  for (Outgoing& edge : outgoing_) {
+    if (drives(edge.in_ring)) send(edge);
+  }
+  for (Incoming& edge : incoming_) {
+    if (drives(edge.in_ring)) receive(edge);
+  }
   if (++rounds_ % kRoundsPerAbortLook == 0) look_for_abort();
 }
 
 void MpiPump::look_for_abort() {
   if (hearing_ == MPI_REQUEST_NULL || !finished(hearing_, "listening for an abort")) return;
-  heard_one_ = true;
-  heard_.text.back() = '\0';
-  board_->raise(heard_.rank, heard_.text.data());
+  memory_->heard.text.back() = '\0';
+  board_->raise(memory_->heard.rank, memory_->heard.text.data());
 }
 
-bool MpiPump::drained() {
+std::optional<int> MpiPump::busy_peer() {
   for (Outgoing& edge : outgoing_) {
+    if (!drives(edge.in_ring)) continue;
     send(edge);
-    if (edge.requests.outstanding() > 0) return false;
+    if (edge.requests.outstanding() > 0) return edge.peer;
   }
-  return true;
+  return std::nullopt;
 }
 
 void MpiPump::announce_abort(const AbortRecord& record) noexcept {
   int gone = 0;
   MPI_Finalized(&gone);
-  // What came from another host was told to all ranks there.
-  if (gone != 0 || said_ != nullptr || heard_one_) return;
+  // A rank elsewhere has told everyone itself.
+  const bool from_elsewhere = std::find(ranks_elsewhere_.begin(), ranks_elsewhere_.end(),
+                                        record.rank) != ranks_elsewhere_.end();
+  if (gone != 0 || announced_ || from_elsewhere) return;
+  announced_ = true;
   try {
-    said_ = std::make_unique<AbortMessage>();
-    said_->rank = record.rank;
-    std::memcpy(said_->text.data(), record.text.data(),
-                std::min(record.text.size(), said_->text.size() - 1));
+    AbortMessage& said = memory_->said;
+    said.rank = record.rank;
+    std::memcpy(said.text.data(), record.text.data(),
+                std::min(record.text.size(), said.text.size() - 1));
+    saying_.reserve(ranks_elsewhere_.size());
     for (const int rank : ranks_elsewhere_) {
-      check_mpi(MPI_Isend(said_.get(), sizeof(AbortMessage), MPI_BYTE, rank, kAbortTag, comm_,
+      check_mpi(MPI_Isend(&said, sizeof(AbortMessage), MPI_BYTE, rank, kAbortTag, comm_,
                           &saying_.emplace_back(MPI_REQUEST_NULL)),
                 "MPI_Isend");
     }
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-    while (std::chrono::steady_clock::now() < give_up) {
-      bool all = true;
-      for (MPI_Request& request : saying_) {
-        all &= request == MPI_REQUEST_NULL || finished(request, "announcing an abort");
-      }
-      if (all) return;
+    int all = 0;
+    while (all == 0 && std::chrono::steady_clock::now() < give_up) {
+      check_mpi(
+          MPI_Testall(static_cast<int>(saying_.size()), saying_.data(), &all, MPI_STATUSES_IGNORE),
+          "announcing an abort");
     }
   } catch (const std::exception& error) {
     log(LogLevel::warning, "could not tell other hosts of an abort: {}", error.what());

@@ -32,8 +32,9 @@ class MpiPump final : public Pump {
   MpiPump(MPI_Comm comm, PumpEdges edges);
   ~MpiPump() override;
 
+  void begin_call(Algorithm algorithm) override;
   void progress() override;
-  [[nodiscard]] bool drained() override;
+  [[nodiscard]] std::optional<int> busy_peer() override;
   void announce_abort(const AbortRecord& record) noexcept override;
   void require_this_thread() const override;
   void require_progress_thread() const override;
@@ -56,15 +57,28 @@ class MpiPump final : public Pump {
   };
   struct Outgoing {
     int peer;
+    bool in_ring;
     RecvEnd end;
     RequestRing requests;
   };
   struct Incoming {
     int peer;
+    bool in_ring;
     SendEnd end;
     RequestRing requests;
   };
 
+  // All memory that MPI reads and writes. After a failure an operation may never end: then this is left
+  // to MPI for good, and so is the communicator.
+  struct Memory {
+    std::vector<Mapping> fifos;
+    AbortMessage heard;
+    AbortMessage said;
+  };
+
+  // Tries for up to a second to end every operation under way; whether all have ended.
+  bool settle();
+  [[nodiscard]] bool drives(bool in_ring) const { return in_ring || naive_; }
   void send(Outgoing& edge);
   void receive(Incoming& edge);
   void look_for_abort();
@@ -75,11 +89,11 @@ class MpiPump final : public Pump {
   std::vector<Incoming> incoming_;
   std::vector<int> ranks_elsewhere_;
   AbortBoard* board_;
-  AbortMessage heard_;
-  bool heard_one_ = false;
+  std::unique_ptr<Memory> memory_ = std::make_unique<Memory>();
   MPI_Request hearing_ = MPI_REQUEST_NULL;
-  std::unique_ptr<AbortMessage> said_;
+  bool announced_ = false;
   std::vector<MPI_Request> saying_;
+  bool naive_ = false;
   std::uint64_t rounds_ = 0;
 };
 

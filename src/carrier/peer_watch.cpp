@@ -23,7 +23,8 @@ bool PeerWatch::ended(int rank) const {
   const auto index = static_cast<std::size_t>(rank);
   if (index >= descriptors_.size() || descriptors_[index] < 0) return false;
   pollfd request{descriptors_[index], POLLIN, 0};
-  return ::poll(&request, 1, 0) > 0;  // a pidfd becomes readable when its process ends
+  // A pidfd becomes readable when its process ends.
+  return ::poll(&request, 1, 0) > 0 && (request.revents & POLLIN) != 0;
 }
 
 unsigned long process_namespace() {

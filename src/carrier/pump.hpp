@@ -2,9 +2,13 @@
 // with what comes from there. Every wait drives it; it has no thread of its own.
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include <rondo/types.hpp>
+
 #include "carrier/abort_board.hpp"
+#include "carrier/memory.hpp"
 #include "fifo/fifo.hpp"
 
 namespace rondo::detail {
@@ -14,14 +18,17 @@ namespace rondo::detail {
 struct PumpEdges {
   struct Out {
     int peer = 0;
+    bool in_ring = false;
     RecvEnd published;  // slots that the engine has filled
   };
   struct In {
     int peer = 0;
+    bool in_ring = false;
     SendEnd free;  // slots that the engine will read
   };
   std::vector<Out> out;
   std::vector<In> in;
+  std::vector<Mapping> fifos;        // the memory of them all; the pump's from now on
   std::vector<int> ranks_elsewhere;  // which do not share this rank's abort board
   AbortBoard* board = nullptr;
 };
@@ -33,10 +40,13 @@ class Pump {
   Pump& operator=(const Pump&) = delete;
   virtual ~Pump() = default;
 
+  // A call begins: edges outside the ring are driven for `naive` alone.
+  virtual void begin_call(Algorithm algorithm) = 0;
   // Moves what can be moved without waiting. Throws TransportError.
   virtual void progress() = 0;
-  // Whether everything published by this rank has left its slots.
-  [[nodiscard]] virtual bool drained() = 0;
+  // The first peer towards which something published by this rank has not left its slot; nothing when
+  // all has.
+  [[nodiscard]] virtual std::optional<int> busy_peer() = 0;
   // Tells the ranks on other hosts that the communicator has ended, unless they know: once, in at
   // most a second.
   virtual void announce_abort(const AbortRecord& record) noexcept = 0;

@@ -18,14 +18,19 @@ Algorithm choose(const Defaults& defaults, const Call& call) {
   return wanted == Algorithm::automatic ? Algorithm::ring : wanted;
 }
 
+void execute(CommunicatorState& state, const Call& call) {
+  state.engine.run(call, choose(state.defaults, call),
+                   call.options.timeout.value_or(state.defaults.timeout));
+}
+
 }  // namespace
 
 Defaults resolve_defaults(const CommunicatorOptions& options) {
-  const Environment environment = read_environment();
   Defaults defaults;
-  defaults.timeout = options.timeout.value_or(environment.timeout.value_or(kDefaultTimeout));
-  defaults.algorithm =
-      options.algorithm.value_or(environment.algorithm.value_or(Algorithm::automatic));
+  defaults.timeout =
+      options.timeout ? *options.timeout : environment_timeout().value_or(kDefaultTimeout);
+  defaults.algorithm = options.algorithm ? *options.algorithm
+                                         : environment_algorithm().value_or(Algorithm::automatic);
   if (defaults.timeout.count() <= 0) {
     throw UsageError(fmt::format("CommunicatorOptions::timeout is {} ms; it must be above 0",
                                  defaults.timeout.count()));
@@ -54,24 +59,16 @@ Algorithm Communicator::algorithm_for(const Call& call) const {
 
 void Communicator::run(const Call& call) {
   detail::validate(call, rank(), size());
-  detail::CommunicatorState& state = *state_;
-  const detail::Pump* pump = state.engine.wiring().pump.get();
+  const detail::Pump* pump = state_->engine.wiring().pump.get();
   if (pump != nullptr) pump->require_this_thread();
-  state.queue.run([&state, &call] {
-    state.engine.run(call, detail::choose(state.defaults, call),
-                     call.options.timeout.value_or(state.defaults.timeout));
-  });
+  state_->queue.run([&state = *state_, &call] { detail::execute(state, call); });
 }
 
 Work Communicator::run_async(const Call& call) {
   detail::validate(call, rank(), size());
-  detail::CommunicatorState& state = *state_;
-  const detail::Pump* pump = state.engine.wiring().pump.get();
+  const detail::Pump* pump = state_->engine.wiring().pump.get();
   if (pump != nullptr) pump->require_progress_thread();
-  return Work(state.queue.run_async([&state, call] {
-    state.engine.run(call, detail::choose(state.defaults, call),
-                     call.options.timeout.value_or(state.defaults.timeout));
-  }));
+  return Work(state_->queue.run_async([&state = *state_, call] { detail::execute(state, call); }));
 }
 
 void Communicator::abort(const std::string& reason) { state_->engine.abort(reason); }

@@ -1,6 +1,8 @@
 #include <rondo/mpi.hpp>
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "bootstrap/mpi_bootstrap.hpp"
 #include "carrier/mpi_pump.hpp"
@@ -67,7 +69,9 @@ Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
   detail::MpiBootstrap bootstrap(duplicate.get());
   detail::Wiring wiring =
       detail::wire_processes(bootstrap, options, refusal, [&](detail::PumpEdges edges) {
-        return std::make_unique<detail::MpiPump>(duplicate.release(), std::move(edges));
+        auto pump = std::make_unique<detail::MpiPump>(duplicate.get(), std::move(edges));
+        static_cast<void>(duplicate.release());  // the pump's from now on
+        return pump;
       });
   return Communicator(std::make_unique<detail::CommunicatorState>(std::move(wiring), defaults));
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <exception>
+#include <utility>
 
 #include "communicator/call_queue.hpp"
 #include "engine/engine.hpp"
@@ -20,9 +22,17 @@ Defaults resolve_defaults(const CommunicatorOptions& options);
 struct CommunicatorState {
   CommunicatorState(Wiring wiring, const Defaults& with)
       : engine(std::move(wiring)), defaults(with) {}
+  CommunicatorState(const CommunicatorState&) = delete;
+  CommunicatorState& operator=(const CommunicatorState&) = delete;
+  ~CommunicatorState() {
+    if (std::uncaught_exceptions() > exceptions_at_start) {
+      engine.abort("an exception ended the scope that owned this rank's communicator");
+    }
+  }
 
   Engine engine;
   Defaults defaults;
+  int exceptions_at_start = std::uncaught_exceptions();
   CallQueue queue;  // last, so that what is queued ends before the engine does
 };
 

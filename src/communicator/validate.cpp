@@ -3,7 +3,11 @@
 #include <cstdint>
 #include <limits>
 
+#include <utility>
+
 #include <fmt/format.h>
+
+#include "base/collective_traits.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -17,14 +21,17 @@ class Checker {
     if (call_.options.timeout && call_.options.timeout->count() <= 0) {
       refuse("the timeout is {} ms; it must be above 0", call_.options.timeout->count());
     }
-    if (call_.collective == Collective::barrier) return;
+    if (call_.collective == Collective::barrier) {
+      if (call_.count != 0) refuse("a barrier has no elements, but `count` is {}", call_.count);
+      return;
+    }
     if (call_.count > std::numeric_limits<std::ptrdiff_t>::max() / size_of(call_.type)) {
       refuse("{} elements of {} exceed the address space", call_.count, name(call_.type));
     }
-    if (has_root() && (call_.root < 0 || call_.root >= size_)) {
+    if (has_root(call_.collective) && (call_.root < 0 || call_.root >= size_)) {
       refuse("root {} is not a rank; ranks are 0 to {}", call_.root, size_ - 1);
     }
-    if (reduces() && !supports(call_.type, call_.op)) {
+    if (reduces(call_.collective) && !supports(call_.type, call_.op)) {
       refuse("{} is not defined for {}; use sum and divide, or a floating-point type",
              name(call_.op), name(call_.type));
     }
@@ -36,14 +43,6 @@ class Checker {
   [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
     throw UsageError(fmt::format("rank {}: {}: {}", rank_, name(call_.collective),
                                  fmt::format(format, std::forward<Args>(args)...)));
-  }
-
-  [[nodiscard]] bool has_root() const {
-    return call_.collective == Collective::broadcast || call_.collective == Collective::reduce;
-  }
-  [[nodiscard]] bool reduces() const {
-    return call_.collective == Collective::all_reduce ||
-           call_.collective == Collective::reduce_scatter || call_.collective == Collective::reduce;
   }
 
   void check_enumerators() const {

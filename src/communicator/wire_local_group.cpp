@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include <fmt/format.h>
 
 #include "carrier/memory.hpp"
@@ -12,23 +14,25 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
   if (options.carrier == CarrierChoice::mpi) {
     throw UsageError("local_group: ranks of one process are joined by memory, never by MPI");
   }
-  const FifoGeometry geometry = choose_geometry(options, false);
-  RankFacts facts = my_facts(options);
-  const std::vector<RankFacts> all(static_cast<std::size_t>(size), facts);
+  const Geometries geometries = choose_geometries(options, false);
+  const std::vector<RankFacts> all(static_cast<std::size_t>(size), my_facts(options));
   const std::vector<int> ring = ring_order(order_keys(all));
-  const std::vector<RankPair> edges = schedule_edges(ring);
+  const std::vector<ScheduleEdge> edges = schedule_edges(ring);
+  const std::vector<SegmentEdge> carried = with_geometry(edges, geometries);
   const auto segment = std::make_shared<HostSegment>(
-      map_private(HostSegment::bytes_for(edges.size(), geometry)), edges, geometry);
+      map_private(HostSegment::bytes_for(size, carried)), size, carried);
+  std::vector<int> everyone(static_cast<std::size_t>(size));
+  std::iota(everyone.begin(), everyone.end(), 0);
   std::vector<Wiring> group;
   for (int rank = 0; rank < size; ++rank) {
-    Wiring wiring = empty_wiring(rank, size, geometry, ring);
+    Wiring wiring = empty_wiring(rank, size, geometries, ring);
     wiring.topology.places = places_of(all);
-    for (std::size_t i = 0; i < edges.size(); ++i) {
-      wiring.topology.edges.push_back(
-          {edges[i].from, edges[i].to, Carrier::shm, "one process", i < ring.size()});
+    for (const auto& [ranks, in_ring] : edges) {
+      wiring.topology.edges.push_back({ranks.from, ranks.to, Carrier::shm, "one process", in_ring});
     }
     wiring.segment = segment;
-    connect_segment(wiring, edges);
+    wiring.ranks_sharing = everyone;
+    connect_segment(wiring, carried);
     wiring.crowded = crowded(static_cast<std::size_t>(size));
     group.push_back(std::move(wiring));
   }

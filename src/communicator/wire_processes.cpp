@@ -12,9 +12,7 @@ namespace rondo::detail {
 namespace {
 
 struct SegmentOffer {  // from the lowest rank of each host
-  bool made = false;
   std::array<char, 64> name{};
-  std::array<char, 512> error{};
 };
 
 struct SegmentAnswer {  // from every rank
@@ -39,7 +37,8 @@ void require_usable_options(const std::vector<RankFacts>& facts) {
   }
 }
 
-// The wiring of one process, step by step; every step that exchanges is made by all ranks.
+// The wiring of one process, step by step; every step that exchanges is made by all ranks, and what
+// one rank cannot do becomes an error of all.
 class ProcessWirer {
  public:
   ProcessWirer(Bootstrap& bootstrap, const CommunicatorOptions& options)
@@ -48,18 +47,32 @@ class ProcessWirer {
   Wiring wire(const std::string& refusal, const PumpFactory& make_pump) {
     gather_facts(refusal);
     share_segment();
-    Wiring wiring = empty_wiring(rank_, bootstrap_.size(), geometry_, ring_);
-    wiring.topology.places = places_of(facts_);
-    describe_edges(wiring.topology);
-    wiring.segment = segment_;
-    connect_segment(wiring, local_edges_);
-    connect_pump(wiring, make_pump);
-    watch_peers(wiring);
-    wiring.crowded = crowded(ranks_here_.size());
+    Topology topology = describe();
+    Wiring wiring = empty_wiring(rank_, bootstrap_.size(), geometries_, ring_);
+    LocalError error;
+    try {
+      wiring.topology = std::move(topology);
+      connect(wiring, make_pump);
+    } catch (const std::exception& failure) {
+      put(error.text, failure.what());
+    }
+    throw_any(bootstrap_.exchange(error));
     return wiring;
   }
 
  private:
+  struct LocalError {
+    std::array<char, 512> text{};
+  };
+
+  void throw_any(const std::vector<LocalError>& errors) const {
+    for (std::size_t rank = 0; rank < errors.size(); ++rank) {
+      if (errors[rank].text[0] == '\0') continue;
+      throw TransportError(fmt::format("rank {} on host {}: {}", rank, facts_[rank].host.data(),
+                                       errors[rank].text.data()));
+    }
+  }
+
   void gather_facts(const std::string& refusal) {
     RankFacts mine = my_facts(options_);
     put(mine.refusal, refusal);
@@ -68,136 +81,157 @@ class ProcessWirer {
     keys_ = order_keys(facts_);
     ring_ = ring_order(keys_);
     edges_ = schedule_edges(ring_);
-    for (int rank = 0; rank < bootstrap_.size(); ++rank) {
-      if (same_host(rank, rank_)) ranks_here_.push_back(rank);
-    }
     bool any_mpi = options_.carrier == CarrierChoice::mpi;
     for (int rank = 0; rank < bootstrap_.size(); ++rank) any_mpi |= !same_host(rank, 0);
-    geometry_ = choose_geometry(options_, any_mpi);
-    if (options_.carrier == CarrierChoice::mpi) return;
-    for (const RankPair& edge : edges_) {
-      if (same_host(edge.from, rank_) && same_host(edge.to, rank_)) local_edges_.push_back(edge);
-    }
+    geometries_ = choose_geometries(options_, any_mpi);
   }
 
   [[nodiscard]] bool same_host(int a, int b) const {
     return keys_[static_cast<std::size_t>(a)].host == keys_[static_cast<std::size_t>(b)].host;
   }
-  [[nodiscard]] int leader_of(int rank) const {
-    int leader = 0;
-    while (!same_host(leader, rank)) ++leader;
-    return leader;
+  [[nodiscard]] const char* host_of(int rank) const {
+    return facts_[static_cast<std::size_t>(rank)].host.data();
+  }
+  [[nodiscard]] int lowest_rank_of_this_host() const {
+    int lowest = 0;
+    while (!same_host(lowest, rank_)) ++lowest;
+    return lowest;
+  }
+  [[nodiscard]] std::vector<int> ranks_of_this_host() const {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < bootstrap_.size(); ++rank) {
+      if (same_host(rank, rank_)) ranks.push_back(rank);
+    }
+    return ranks;
   }
 
-  // One segment a host, made by its lowest rank, unlinked as soon as all have mapped it or failed
-  // to.
+  // One segment a host, made by its lowest rank; its name is gone as soon as all have mapped it or
+  // failed to. A host that shares nothing has an abort board in each process.
   void share_segment() {
-    const std::size_t bytes = HostSegment::bytes_for(local_edges_.size(), geometry_);
-    Mapping mapping;
-    SegmentOffer offer;
-    if (leader_of(rank_) == rank_) {
-      try {
-        NamedMapping created = create_shared(bytes);
-        mapping = std::move(created.mapping);
-        put(offer.name, created.name);
-        offer.made = true;
-      } catch (const TransportError& error) {
-        put(offer.error, error.what());
+    const bool wanted = options_.carrier != CarrierChoice::mpi && ranks_of_this_host().size() > 1;
+    std::vector<ScheduleEdge> local;
+    for (const ScheduleEdge& edge : edges_) {
+      if (same_host(edge.ranks.from, rank_) && same_host(edge.ranks.to, rank_)) {
+        local.push_back(edge);
       }
     }
-    answers_ = answer_offers(bootstrap_.exchange(offer), mapping, bytes, offer);
-    if (mapping.data() == nullptr) {  // not shared: an abort board of my own, and no FIFOs
-      local_edges_.clear();
-      mapping = map_private(HostSegment::bytes_for(0, geometry_));
+    segment_edges_ = with_geometry(local, geometries_);
+    const std::size_t bytes = HostSegment::bytes_for(bootstrap_.size(), segment_edges_);
+    NamedMapping mine;
+    SegmentOffer offer;
+    LocalError error;
+    if (wanted && lowest_rank_of_this_host() == rank_) {
+      try {
+        mine = create_shared(bytes);
+        put(offer.name, mine.name.text());
+      } catch (const TransportError& failure) {
+        put(error.text, failure.what());
+      }
     }
-    segment_ = std::make_shared<HostSegment>(std::move(mapping), local_edges_, geometry_);
-  }
-
-  std::vector<SegmentAnswer> answer_offers(const std::vector<SegmentOffer>& offers,
-                                           Mapping& mapping, std::size_t bytes,
-                                           const SegmentOffer& mine) {
-    const SegmentOffer& offer = offers[static_cast<std::size_t>(leader_of(rank_))];
+    throw_any(bootstrap_.exchange(error));
+    const std::vector<SegmentOffer> offers = bootstrap_.exchange(offer);
     SegmentAnswer answer;
     try {
-      if (offer.made && mapping.data() == nullptr) mapping = open_shared(offer.name.data(), bytes);
-      answer.mapped = offer.made;
-    } catch (const TransportError& error) {
-      put(answer.error, error.what());
-    }
-    std::vector<SegmentAnswer> answers = bootstrap_.exchange(answer);
-    if (mine.made) unlink_shared(mine.name.data());
-    for (std::size_t rank = 0; rank < offers.size(); ++rank) {
-      if (leader_of(static_cast<int>(rank)) == static_cast<int>(rank) && !offers[rank].made) {
-        throw TransportError(fmt::format("rank {} on host {}: {}", rank, facts_[rank].host.data(),
-                                         offers[rank].error.data()));
+      const auto leader = static_cast<std::size_t>(lowest_rank_of_this_host());
+      if (wanted && mine.mapping.data() == nullptr) {
+        mine.mapping = open_shared(offers[leader].name.data(), bytes);
       }
+      answer.mapped = wanted;
+    } catch (const TransportError& failure) {
+      put(answer.error, failure.what());
     }
-    return answers;
+    answers_ = bootstrap_.exchange(answer);
+    if (!answer.mapped) {
+      segment_edges_.clear();
+      mine.mapping = map_private(HostSegment::bytes_for(bootstrap_.size(), segment_edges_));
+    }
+    segment_ =
+        std::make_shared<HostSegment>(std::move(mine.mapping), bootstrap_.size(), segment_edges_);
   }
 
   [[nodiscard]] bool mapped(int rank) const {
     return answers_[static_cast<std::size_t>(rank)].mapped;
   }
-
-  void describe_edges(Topology& topology) const {
-    for (std::size_t i = 0; i < edges_.size(); ++i) {
-      Edge edge = described(edges_[i]);
-      edge.in_ring = ring_.size() > 1 && i < ring_.size();
-      if (edge.carrier == Carrier::mpi && options_.carrier == CarrierChoice::shm) {
-        throw TransportError(
-            fmt::format("CarrierChoice::shm refuses the edge from rank {} to rank {}: {}",
-                        edge.from, edge.to, edge.reason));
-      }
-      topology.edges.push_back(std::move(edge));
-    }
+  [[nodiscard]] bool share_memory(int a, int b) const {
+    return same_host(a, b) && mapped(a) && mapped(b);
   }
 
-  [[nodiscard]] Edge described(const RankPair& pair) const {
-    Edge edge{pair.from, pair.to, Carrier::mpi, {}, false};
+  [[nodiscard]] Topology describe() const {
+    Topology topology;
+    topology.places = places_of(facts_);
+    topology.ring = ring_;
+    for (const ScheduleEdge& edge : edges_) {
+      topology.edges.push_back(described(edge));
+      const Edge& last = topology.edges.back();
+      if (last.carrier == Carrier::mpi && options_.carrier == CarrierChoice::shm) {
+        throw TransportError(
+            fmt::format("CarrierChoice::shm refuses the edge from rank {} to rank {}: {}",
+                        last.from, last.to, last.reason));
+      }
+      if (last.from == rank_) {
+        log(LogLevel::info, "rank {} of {}: to rank {} by {} ({})", rank_, bootstrap_.size(),
+            last.to, name(last.carrier), last.reason);
+      }
+    }
+    return topology;
+  }
+
+  [[nodiscard]] Edge described(const ScheduleEdge& edge) const {
+    const auto [from, to] = edge.ranks;
+    Edge result{from, to, Carrier::mpi, {}, edge.in_ring};
     if (options_.carrier == CarrierChoice::mpi) {
-      edge.reason = "CarrierChoice::mpi";
-    } else if (!same_host(pair.from, pair.to)) {
-      edge.reason =
-          fmt::format("hosts {} and {}", facts_[static_cast<std::size_t>(pair.from)].host.data(),
-                      facts_[static_cast<std::size_t>(pair.to)].host.data());
-    } else if (!mapped(pair.from) || !mapped(pair.to)) {
-      const int culprit = mapped(pair.from) ? pair.to : pair.from;
-      edge.reason = fmt::format("one host, but rank {} {}", culprit,
-                                answers_[static_cast<std::size_t>(culprit)].error.data());
-      if (pair.from == rank_) {
-        log(LogLevel::warning, "rank {}: falls back to MPI towards rank {}: {}", rank_, pair.to,
-            edge.reason);
+      result.reason = "CarrierChoice::mpi";
+    } else if (!same_host(from, to)) {
+      result.reason = fmt::format("hosts {} and {}", host_of(from), host_of(to));
+    } else if (!share_memory(from, to)) {
+      const int culprit = mapped(from) ? to : from;
+      result.reason = fmt::format("one host, but rank {} {}", culprit,
+                                  answers_[static_cast<std::size_t>(culprit)].error.data());
+      if (from == rank_) {
+        log(LogLevel::warning, "rank {}: falls back to MPI towards rank {}: {}", rank_, to,
+            result.reason);
       }
     } else {
-      edge.carrier = Carrier::shm;
-      edge.reason = fmt::format("host {}", facts_[static_cast<std::size_t>(pair.from)].host.data());
+      result.carrier = Carrier::shm;
+      result.reason = fmt::format("host {}", host_of(from));
     }
-    return edge;
+    return result;
+  }
+
+  void connect(Wiring& wiring, const PumpFactory& make_pump) const {
+    wiring.segment = segment_;
+    for (int rank = 0; rank < bootstrap_.size(); ++rank) {
+      if (rank == rank_ || share_memory(rank, rank_)) wiring.ranks_sharing.push_back(rank);
+    }
+    connect_segment(wiring, segment_edges_);
+    connect_pump(wiring, make_pump);
+    watch_peers(wiring);
+    wiring.crowded = crowded(ranks_of_this_host().size());
   }
 
   // FIFOs whose other side is the pump.
-  void connect_pump(Wiring& wiring, const PumpFactory& make_pump) {
+  void connect_pump(Wiring& wiring, const PumpFactory& make_pump) const {
     PumpEdges carried;
     const auto position = positions_of(ring_);
+    bool any_mpi = false;
     for (const Edge& edge : wiring.topology.edges) {
+      any_mpi |= edge.carrier == Carrier::mpi;
       if (edge.carrier != Carrier::mpi || (edge.from != rank_ && edge.to != rank_)) continue;
-      wiring.private_fifos.push_back(map_private(contiguous_fifo_bytes(geometry_)));
-      const FifoMemory fifo = contiguous_fifo(wiring.private_fifos.back().data(), geometry_);
+      const FifoGeometry& geometry = edge.in_ring ? geometries_.ring : geometries_.star;
+      carried.fifos.push_back(map_private(contiguous_fifo_bytes(geometry)));
+      const FifoMemory fifo = contiguous_fifo(carried.fifos.back().data(), geometry);
       if (edge.from == rank_) {
         wiring.to[position[static_cast<std::size_t>(edge.to)]] = SendEnd(fifo);
-        carried.out.push_back({edge.to, RecvEnd(fifo)});
+        carried.out.push_back({edge.to, edge.in_ring, RecvEnd(fifo)});
       } else {
         wiring.from[position[static_cast<std::size_t>(edge.from)]] = RecvEnd(fifo);
-        carried.in.push_back({edge.from, SendEnd(fifo)});
+        carried.in.push_back({edge.from, edge.in_ring, SendEnd(fifo)});
       }
     }
-    const bool any_mpi = std::any_of(wiring.topology.edges.begin(), wiring.topology.edges.end(),
-                                     [](const Edge& edge) { return edge.carrier == Carrier::mpi; });
+    // A rank without such an edge still hears of, and tells of, an abort.
     if (!any_mpi) return;
     for (int rank = 0; rank < bootstrap_.size(); ++rank) {
-      if (rank != rank_ && !(same_host(rank, rank_) && mapped(rank) && mapped(rank_))) {
-        carried.ranks_elsewhere.push_back(rank);
-      }
+      if (rank != rank_ && !share_memory(rank, rank_)) carried.ranks_elsewhere.push_back(rank);
     }
     carried.board = &wiring.segment->board();
     wiring.pump = make_pump(std::move(carried));
@@ -205,7 +239,7 @@ class ProcessWirer {
 
   void watch_peers(Wiring& wiring) const {
     const RankFacts& me = facts_[static_cast<std::size_t>(rank_)];
-    for (const int rank : ranks_here_) {
+    for (const int rank : wiring.ranks_sharing) {
       const RankFacts& peer = facts_[static_cast<std::size_t>(rank)];
       if (rank == rank_ || peer.process_namespace != me.process_namespace) continue;
       wiring.peers.watch(rank, static_cast<int>(peer.process_id));
@@ -218,10 +252,9 @@ class ProcessWirer {
   std::vector<RankFacts> facts_;
   std::vector<Place> keys_;
   std::vector<int> ring_;
-  std::vector<RankPair> edges_;
-  std::vector<RankPair> local_edges_;
-  std::vector<int> ranks_here_;
-  FifoGeometry geometry_;
+  std::vector<ScheduleEdge> edges_;
+  Geometries geometries_;
+  std::vector<SegmentEdge> segment_edges_;
   std::vector<SegmentAnswer> answers_;
   std::shared_ptr<HostSegment> segment_;
 };

@@ -14,6 +14,8 @@ namespace {
 
 // Slots that stay in a core's L2 together with the buffers they are combined with.
 constexpr FifoGeometry kShmGeometry{std::uint64_t{128} * 1024, 8};
+// Many ranks have many of these edges, and few use them: an eighth of the ring's memory.
+constexpr FifoGeometry kStarGeometry{std::uint64_t{32} * 1024, 4};
 // Slices below MPI's usual eager limit for TCP (64 KiB), enough of them to cover a round trip.
 constexpr FifoGeometry kMpiGeometry{std::uint64_t{32} * 1024, 16};
 
@@ -45,11 +47,22 @@ void validate_geometry(const CommunicatorOptions& options) {
   }
 }
 
-FifoGeometry choose_geometry(const CommunicatorOptions& options, bool any_mpi) {
-  FifoGeometry geometry = any_mpi ? kMpiGeometry : kShmGeometry;
-  if (options.slot_bytes != 0) geometry.slot_bytes = options.slot_bytes;
-  if (options.slots != 0) geometry.slots = options.slots;
-  return geometry;
+Geometries choose_geometries(const CommunicatorOptions& options, bool any_mpi) {
+  Geometries chosen{any_mpi ? kMpiGeometry : kShmGeometry, any_mpi ? kMpiGeometry : kStarGeometry};
+  for (FifoGeometry* geometry : {&chosen.ring, &chosen.star}) {
+    if (options.slot_bytes != 0) geometry->slot_bytes = options.slot_bytes;
+    if (options.slots != 0) geometry->slots = options.slots;
+  }
+  return chosen;
+}
+
+std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
+                                       const Geometries& geometries) {
+  std::vector<SegmentEdge> result;
+  for (const ScheduleEdge& edge : edges) {
+    result.push_back({edge.ranks, edge.in_ring ? geometries.ring : geometries.star});
+  }
+  return result;
 }
 
 std::vector<RankPlace> places_of(const std::vector<RankFacts>& facts) {
@@ -74,9 +87,9 @@ std::vector<std::size_t> positions_of(const std::vector<int>& ring) {
   return positions;
 }
 
-void connect_segment(Wiring& wiring, const std::vector<RankPair>& edges) {
+void connect_segment(Wiring& wiring, const std::vector<SegmentEdge>& edges) {
   const auto position = positions_of(wiring.topology.ring);
-  for (const RankPair& edge : edges) {
+  for (const auto& [edge, geometry] : edges) {
     const auto fifo = wiring.segment->fifo(edge);
     if (!fifo) continue;
     if (edge.from == wiring.rank) {
@@ -88,11 +101,12 @@ void connect_segment(Wiring& wiring, const std::vector<RankPair>& edges) {
   }
 }
 
-Wiring empty_wiring(int rank, int size, const FifoGeometry& geometry, std::vector<int> ring) {
+Wiring empty_wiring(int rank, int size, const Geometries& geometries, std::vector<int> ring) {
   Wiring wiring;
   wiring.rank = rank;
   wiring.size = size;
-  wiring.geometry = geometry;
+  wiring.ring_geometry = geometries.ring;
+  wiring.star_geometry = geometries.star;
   wiring.topology.ring = std::move(ring);
   wiring.to.resize(static_cast<std::size_t>(size));
   wiring.from.resize(static_cast<std::size_t>(size));

@@ -39,7 +39,14 @@ void put(std::array<char, N>& to, const std::string& from) {
 
 RankFacts my_facts(const CommunicatorOptions& options);
 
-FifoGeometry choose_geometry(const CommunicatorOptions& options, bool any_mpi);
+struct Geometries {
+  FifoGeometry ring;
+  FifoGeometry star;  // of the edges that only `naive` uses
+};
+Geometries choose_geometries(const CommunicatorOptions& options, bool any_mpi);
+// The edges with the FIFO that each gets.
+std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
+                                       const Geometries& geometries);
 
 std::vector<RankPlace> places_of(const std::vector<RankFacts>& facts);
 std::vector<Place> order_keys(const std::vector<RankFacts>& facts);
@@ -47,9 +54,9 @@ std::vector<Place> order_keys(const std::vector<RankFacts>& facts);
 std::vector<std::size_t> positions_of(const std::vector<int>& ring);
 
 // A wiring without any link.
-Wiring empty_wiring(int rank, int size, const FifoGeometry& geometry, std::vector<int> ring);
+Wiring empty_wiring(int rank, int size, const Geometries& geometries, std::vector<int> ring);
 // Connects the ends of the wiring's rank to those of `edges` that its segment carries.
-void connect_segment(Wiring& wiring, const std::vector<RankPair>& edges);
+void connect_segment(Wiring& wiring, const std::vector<SegmentEdge>& edges);
 // Whether this many ranks are more than the machine has cores.
 bool crowded(std::size_t ranks_here);
 

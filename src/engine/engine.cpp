@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/collective_traits.hpp"
 #include "base/log.hpp"
 #include "engine/run_schedule.hpp"
 #include "reduce/kernels.hpp"
@@ -20,11 +21,10 @@ std::string describe(const Signature& signature) {
     arguments =
         fmt::format("{} x {}", signature.count, name(static_cast<DataType>(signature.type)));
   }
-  if (collective == Collective::all_reduce || collective == Collective::reduce_scatter ||
-      collective == Collective::reduce) {
+  if (reduces(collective)) {
     arguments += fmt::format(", {}", name(static_cast<ReduceOp>(signature.op)));
   }
-  if (collective == Collective::broadcast || collective == Collective::reduce) {
+  if (has_root(collective)) {
     arguments += fmt::format(", root {}", signature.root);
   }
   return fmt::format("call {} {}({}) by {}", signature.sequence, name(collective), arguments,
@@ -41,15 +41,6 @@ struct Buffers {
   Window in;  // only read
   Window out;
 };
-
-bool ignores_op(Collective collective) {
-  return collective == Collective::all_gather || collective == Collective::broadcast ||
-         collective == Collective::barrier;
-}
-
-bool has_root(Collective collective) {
-  return collective == Collective::broadcast || collective == Collective::reduce;
-}
 
 }  // namespace
 
@@ -178,21 +169,41 @@ Engine::~Engine() {
 }
 
 void Engine::run(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout) {
-  const std::size_t element_bytes = size_of(call.type);
-  const auto& ring = wiring_.topology.ring;
-  const int root_rank = has_root(call.collective) ? call.root : 0;
-  const auto root = static_cast<int>(std::find(ring.begin(), ring.end(), root_rank) - ring.begin());
-  const Schedule schedule{call.collective, algorithm, position_, wiring_.size, root};
-
   Signature signature;
   signature.sequence = sequence_++;
   signature.count = call.count;
-  signature.root = root_rank;
+  signature.root = has_root(call.collective) ? call.root : 0;
   signature.collective = static_cast<std::uint8_t>(call.collective);
   signature.algorithm = static_cast<std::uint8_t>(algorithm);
   signature.type = static_cast<std::uint8_t>(call.type);
-  signature.op = ignores_op(call.collective) ? 0 : static_cast<std::uint8_t>(call.op);
+  signature.op = reduces(call.collective) ? static_cast<std::uint8_t>(call.op) : 0;
   throw_if_ended(signature);
+  // For those that wait for this rank in vain; orders nothing else.
+  store_release(wiring_.segment->calls_entered(wiring_.rank).value, sequence_);
+  waiter_.begin_call(timeout);
+  try {
+    run_checked(call, algorithm, signature);
+  } catch (const TransportError& error) {
+    const std::string text =
+        fmt::format("rank {}: {}: {}", wiring_.rank, describe(signature), error.what());
+    raise(text);
+    throw TransportError(text);
+  } catch (const Error&) {
+    throw;  // raised where it was found
+  } catch (const std::exception& error) {
+    raise(fmt::format("rank {}: {}: {}", wiring_.rank, describe(signature), error.what()));
+    throw;
+  }
+}
+
+void Engine::run_checked(const Call& call, Algorithm algorithm, const Signature& signature) {
+  const std::size_t element_bytes = size_of(call.type);
+  const auto& ring = wiring_.topology.ring;
+  const auto root =
+      static_cast<int>(std::find(ring.begin(), ring.end(), signature.root) - ring.begin());
+  const Schedule schedule{call.collective, algorithm, position_, wiring_.size, root};
+  const FifoGeometry& geometry =
+      algorithm == Algorithm::naive ? wiring_.star_geometry : wiring_.ring_geometry;
 
   Slicing slicing;
   slicing.count = call.count;
@@ -201,17 +212,16 @@ void Engine::run(const Call& call, Algorithm algorithm, std::chrono::millisecond
   const bool visible =
       call.collective == Collective::reduce_scatter || call.collective == Collective::all_gather;
   slicing.granule = visible ? 1 : 64 / element_bytes;
-  slicing.slice_elems = wiring_.geometry.slot_bytes / element_bytes;
-  slicing.window = window_for(wiring_.geometry.slots);
+  slicing.slice_elems = geometry.slot_bytes / element_bytes;
+  slicing.window = window_for(geometry.slots);
 
+  const Range own = chunk_range(call.count, static_cast<std::uint64_t>(wiring_.size),
+                                static_cast<std::uint64_t>(wiring_.rank));
   // `in` is only ever read.
   Buffers buffers{{static_cast<std::byte*>(const_cast<void*>(call.in)), 0},
                   {static_cast<std::byte*>(call.out), 0}};
-  const std::uint64_t own_offset = chunk_range(call.count, static_cast<std::uint64_t>(wiring_.size),
-                                               static_cast<std::uint64_t>(wiring_.rank))
-                                       .offset;
-  if (call.collective == Collective::reduce_scatter) buffers.out.origin = own_offset;
-  if (call.collective == Collective::all_gather) buffers.in.origin = own_offset;
+  if (call.collective == Collective::reduce_scatter) buffers.out.origin = own.offset;
+  if (call.collective == Collective::all_gather) buffers.in.origin = own.offset;
   std::vector<std::byte> scratch;
   if (schedule.needs_scratch()) {
     scratch.resize(call.count * element_bytes);
@@ -220,29 +230,22 @@ void Engine::run(const Call& call, Algorithm algorithm, std::chrono::millisecond
 
   HostPort port(*this, signature, buffers, element_bytes, vector_kernel(call.type, call.op),
                 schedule.chunks() == wiring_.size);
-  waiter_.begin_call(timeout);
-  try {
-    if (!run_schedule(schedule, slicing, port)) {
-      fail(signature, port, port.result(), port.rank_at(port.failed_at()));
-    }
-    // What was published must be on its way before this thread stops driving the pump.
-    if (wiring_.pump != nullptr) {
-      const int next = port.rank_at((position_ + 1) % wiring_.size);
-      const WaitResult result = waiter_.wait(next, [&] { return wiring_.pump->drained(); });
-      if (result != WaitResult::ready) fail(signature, port, result, next);
-    }
-  } catch (const TransportError& error) {
-    raise(error.what());
-    throw;
+  if (wiring_.pump != nullptr) wiring_.pump->begin_call(algorithm);
+  if (!run_schedule(schedule, slicing, port)) {
+    fail(signature, port, port.result(), port.rank_at(port.failed_at()));
   }
-  if (!scratch.empty() && call.collective == Collective::reduce_scatter) {
-    const std::uint64_t own_count =
-        chunk_range(call.count, static_cast<std::uint64_t>(wiring_.size),
-                    static_cast<std::uint64_t>(wiring_.rank))
-            .count;
-    if (own_count > 0) {
-      std::memcpy(call.out, scratch.data() + own_offset * element_bytes, own_count * element_bytes);
-    }
+  if (wiring_.pump != nullptr) drain(signature, port);
+  if (schedule.needs_scratch() && call.collective == Collective::reduce_scatter && own.count > 0) {
+    std::memcpy(call.out, scratch.data() + own.offset * element_bytes, own.count * element_bytes);
+  }
+}
+
+// What was published must be on its way before this thread stops driving the pump.
+void Engine::drain(const Signature& signature, const HostPort& port) {
+  while (const std::optional<int> peer = wiring_.pump->busy_peer()) {
+    const WaitResult result =
+        waiter_.wait(*peer, [&] { return wiring_.pump->busy_peer() != peer; });
+    if (result != WaitResult::ready) fail(signature, port, result, *peer);
   }
 }
 
@@ -265,15 +268,27 @@ void Engine::fail(const Signature& signature, const HostPort& port, WaitResult r
   }
   if (result == WaitResult::timed_out) {
     const std::string text = fmt::format(
-        "rank {} waited for rank {} until the deadline of {}; {}. Has rank {} made the call? If it "
-        "is only slow, set a longer timeout (CallOptions, CommunicatorOptions or RONDO_TIMEOUT)",
-        wiring_.rank, peer, describe(signature), port.progress(), peer);
+        "rank {} waited for rank {} until the deadline of {}; {}. {} If ranks are only slow, set a "
+        "longer timeout (CallOptions, CommunicatorOptions or RONDO_TIMEOUT)",
+        wiring_.rank, peer, describe(signature), port.progress(), who_is_missing(signature));
     raise(text);
     throw TimeoutError(text);
   }
   throw_if_ended(signature);
   throw Error(
       fmt::format("rank {}: {} stopped without a reason", wiring_.rank, describe(signature)));
+}
+
+std::string Engine::who_is_missing(const Signature& signature) const {
+  std::string missing;
+  for (const int rank : wiring_.ranks_sharing) {
+    if (load_acquire(wiring_.segment->calls_entered(rank).value) > signature.sequence) continue;
+    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
+  }
+  const std::string where =
+      wiring_.ranks_sharing.size() < static_cast<std::size_t>(wiring_.size) ? " of this host" : "";
+  if (missing.empty()) return fmt::format("All ranks{} have made that call.", where);
+  return fmt::format("Ranks{} that have not made that call: {}.", where, missing);
 }
 
 void Engine::raise(const std::string& text) noexcept {

@@ -18,18 +18,20 @@
 
 namespace rondo::detail {
 
-// Everything that joins one rank to the others. Made by communicator/wiring, owned by the engine.
+// Everything that joins one rank to the others. Made by communicator/wiring, owned by the engine, which
+// knows nothing of how it came to be.
 struct Wiring {
   int rank = 0;
   int size = 1;
   Topology topology;
-  FifoGeometry geometry;
-  std::vector<SendEnd> to;    // by ring position of the peer; used where there is an edge
-  std::vector<RecvEnd> from;  // likewise
+  FifoGeometry ring_geometry;
+  FifoGeometry star_geometry;  // of the edges that `naive` uses; nowhere larger than the ring's
+  std::vector<SendEnd> to;     // by ring position of the peer; used where there is an edge
+  std::vector<RecvEnd> from;   // likewise
   std::shared_ptr<HostSegment> segment;
-  std::vector<Mapping> private_fifos;  // of the edges that the pump carries
+  std::vector<int> ranks_sharing;  // the segment, this rank among them
   PeerWatch peers;
-  std::unique_ptr<Pump> pump;  // null when shared memory carries all; before `segment` in death
+  std::unique_ptr<Pump> pump;  // null when shared memory carries all; dies before the segment
   bool crowded = false;
 };
 
@@ -51,8 +53,11 @@ class Engine {
  private:
   class HostPort;
 
+  void run_checked(const Call& call, Algorithm algorithm, const Signature& signature);
+  void drain(const Signature& signature, const HostPort& port);
   [[noreturn]] void fail(const Signature& signature, const HostPort& port, WaitResult result,
                          int peer);
+  [[nodiscard]] std::string who_is_missing(const Signature& signature) const;
   void raise(const std::string& text) noexcept;
   void throw_if_ended(const Signature& signature);
 

@@ -2,11 +2,14 @@
 // Host and device compile this header alike.
 //
 // A Port is what the loop stands on:
-//   bool wait_received(int from, const Range&)   the next slot from `from` is there and is this
-//   slice bool wait_free(int to)                       a slot towards `to` is free void move(const
-//   Step&, const Range&)         the step's verb, on this slice void release(int from) the slot
-//   received is no longer needed void publish(int to, const Range&)           the slot filled may
-//   travel
+//
+//   chunk_at(int position)               which chunk the schedule means: its numbers are positions
+//   wait_received(int from, slice)       the next slot from `from` is there, and is this slice
+//   wait_free(int to)                    a slot towards `to` is free
+//   move(step, slice)                    the step's verb, on this slice
+//   release(int from)                    the slot received is no longer needed
+//   publish(int to, slice)               the slot filled may travel
+//
 // A wait that returns false has given up, and says why elsewhere; the loop then stops at once.
 #pragma once
 
@@ -26,7 +29,6 @@ RONDO_HOST_DEVICE bool run_slice(const Step& step, const Range& slice, Port& por
   return true;
 }
 
-// Chunk numbers of the schedule are ring positions; `Port::chunk_at` says which chunk that is.
 template <class Port>
 RONDO_HOST_DEVICE bool run_schedule(const Schedule& schedule, const Slicing& slicing, Port& port) {
   const int steps = schedule.steps();

@@ -14,6 +14,8 @@ constexpr std::uint64_t kSpinRounds = 64;
 constexpr std::uint64_t kYieldRounds = 2000;
 constexpr std::uint64_t kRoundsPerClock = 64;
 constexpr auto kShortestSleep = std::chrono::microseconds(20);
+// Thirty years: as good as no deadline, and no overflow when it is added to the clock.
+constexpr auto kLongestTimeout = std::chrono::hours(24 * 365 * 30);
 constexpr auto kLongestSleep = std::chrono::microseconds(500);
 
 }  // namespace
@@ -26,7 +28,7 @@ Waiter::Waiter(AbortBoard& board, const PeerWatch& peers, Pump* pump, bool crowd
       spin_rounds_(crowded ? 1 : kSpinRounds) {}
 
 void Waiter::begin_call(std::chrono::milliseconds timeout) {
-  timeout_ = timeout;
+  timeout_ = std::min<std::chrono::milliseconds>(timeout, kLongestTimeout);
   clock_runs_ = false;
 }
 
@@ -39,10 +41,10 @@ bool Waiter::past_deadline() {
   return now >= deadline_;
 }
 
-WaitResult Waiter::between_spins(std::uint64_t round, int peer) {
+std::optional<WaitResult> Waiter::between_spins(std::uint64_t round, int peer) {
   if (pump_ != nullptr) pump_->progress();
   if (board_.raised()) return WaitResult::aborted;
-  if (round < spin_rounds_) return WaitResult::ready;
+  if (round < spin_rounds_) return std::nullopt;
   const bool sleeps = round >= spin_rounds_ + kYieldRounds;
   if (sleeps || round % kRoundsPerClock == 0) {
     if (peers_.ended(peer)) return WaitResult::peer_ended;
@@ -50,12 +52,12 @@ WaitResult Waiter::between_spins(std::uint64_t round, int peer) {
   }
   if (!sleeps) {
     ::sched_yield();
-    return WaitResult::ready;
+    return std::nullopt;
   }
   const std::uint64_t slept = (round - spin_rounds_ - kYieldRounds) / 16;
   std::this_thread::sleep_for(std::min<std::chrono::microseconds>(
       kLongestSleep, kShortestSleep * static_cast<int>(std::min<std::uint64_t>(slept + 1, 100))));
-  return WaitResult::ready;
+  return std::nullopt;
 }
 
 }  // namespace rondo::detail

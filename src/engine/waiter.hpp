@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 #include "carrier/abort_board.hpp"
 #include "carrier/peer_watch.hpp"
@@ -31,8 +32,9 @@ class Waiter {
         if (ready()) return WaitResult::ready;
         relax();
       }
-      const WaitResult result = between_spins(round, peer);
-      if (result != WaitResult::ready) return ready() ? WaitResult::ready : result;
+      if (const auto result = between_spins(round, peer)) {
+        return ready() ? WaitResult::ready : *result;
+      }
     }
   }
 
@@ -44,8 +46,8 @@ class Waiter {
     asm volatile("yield");
 #endif
   }
-  // `ready` means: go on waiting.
-  WaitResult between_spins(std::uint64_t round, int peer);
+  // Nothing, as long as waiting goes on.
+  std::optional<WaitResult> between_spins(std::uint64_t round, int peer);
   bool past_deadline();
 
   AbortBoard& board_;

@@ -104,11 +104,6 @@ class SendEnd {
     // Release pairs with the consumer's acquire of `tail`: it sees the slot's bytes.
     store_release(memory_.tail->value, published_);
   }
-  // Whether the consumer is done with all that was published.
-  [[nodiscard]] RONDO_HOST_DEVICE bool drained() {
-    if (released_ != published_) released_ = load_acquire(memory_.head->value);
-    return released_ == published_;
-  }
   [[nodiscard]] const FifoGeometry& geometry() const { return memory_.geometry; }
 
  private:

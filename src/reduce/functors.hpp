@@ -1,6 +1,7 @@
 // The operations on single elements, for host and device. The vector code must agree bit for bit.
 #pragma once
 
+#include <concepts>
 #include <type_traits>
 
 #include <rondo/types.hpp>

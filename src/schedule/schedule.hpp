@@ -5,17 +5,17 @@
 // the verbs are fused, so that a rank reads and writes each element of its own buffer once, and all
 // else lives in FIFO slots that stay in cache.
 //
-// Ring all-reduce on n = 4 positions, chunks c0 … c3 (each row one step, "s 3" = send chunk 3,
-// "rrs" = recv-reduce-send, "rrcs" = recv-reduce-copy-send, "rcs" = recv-copy-send, "rc" =
-// recv-copy):
+// Ring all-reduce on n = 4 positions, chunks 0 to 3, each row one step. "s 3" is "send chunk 3", rrs is
+// recv-reduce-send, rrcs recv-reduce-copy-send, rcs recv-copy-send, rc recv-copy:
 //
 //   step   position 0   position 1   position 2   position 3
 //    0      s    3       s    0       s    1       s    2
 //    1      rrs  2       rrs  3       rrs  0       rrs  1
 //    2      rrs  1       rrs  2       rrs  3       rrs  0
-//    3      rrcs 0       rrcs 1       rrcs 2       rrcs 3      <- reduce-scatter done: p owns chunk
-//    p 4      rcs  3       rcs  0       rcs  1       rcs  2 5      rcs  2       rcs  3       rcs  0
-//    rcs  1 6      rc   1       rc   2       rc   3       rc   0
+//    3      rrcs 0       rrcs 1       rrcs 2       rrcs 3     reduce-scatter done: p owns chunk p
+//    4      rcs  3       rcs  0       rcs  1       rcs  2
+//    5      rcs  2       rcs  3       rcs  0       rcs  1
+//    6      rc   1       rc   2       rc   3       rc   0
 //
 // What position p receives at step i is what position p−1 sent at step i−1: the same chunk. The
 // first half alone is reduce-scatter, the second half alone all-gather.

@@ -27,16 +27,17 @@ std::vector<int> ring_order(const std::vector<Place>& places) {
   return ring;
 }
 
-std::vector<RankPair> schedule_edges(const std::vector<int>& ring) {
-  std::vector<RankPair> edges;
-  const auto add = [&](const RankPair& edge) {
-    if (edge.from == edge.to) return;
-    if (std::find(edges.begin(), edges.end(), edge) == edges.end()) edges.push_back(edge);
+std::vector<ScheduleEdge> schedule_edges(const std::vector<int>& ring) {
+  std::vector<ScheduleEdge> edges;
+  const auto add = [&](const RankPair& ranks, bool in_ring) {
+    const bool known = std::any_of(edges.begin(), edges.end(),
+                                   [&](const ScheduleEdge& edge) { return edge.ranks == ranks; });
+    if (ranks.from != ranks.to && !known) edges.push_back({ranks, in_ring});
   };
-  for (std::size_t i = 0; i < ring.size(); ++i) add({ring[i], ring[(i + 1) % ring.size()]});
+  for (std::size_t i = 0; i < ring.size(); ++i) add({ring[i], ring[(i + 1) % ring.size()]}, true);
   for (const int rank : ring) {
-    add({rank, ring.front()});
-    add({ring.front(), rank});
+    add({rank, ring.front()}, false);
+    add({ring.front(), rank}, false);
   }
   return edges;
 }

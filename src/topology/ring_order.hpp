@@ -19,8 +19,15 @@ struct Place {
 // their own: rank 0 is first, and the order depends on nothing but the places.
 std::vector<int> ring_order(const std::vector<Place>& places);
 
+struct ScheduleEdge {
+  RankPair ranks;
+  bool in_ring = false;
+
+  friend bool operator==(const ScheduleEdge&, const ScheduleEdge&) = default;
+};
+
 // Every edge that a schedule may use: those of the ring in its order, then those between rank 0 and
 // the others that `naive` uses besides.
-std::vector<RankPair> schedule_edges(const std::vector<int>& ring);
+std::vector<ScheduleEdge> schedule_edges(const std::vector<int>& ring);
 
 }  // namespace rondo::detail

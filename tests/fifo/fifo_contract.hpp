@@ -73,7 +73,6 @@ TYPED_TEST_SUITE_P(FifoContract);
 TYPED_TEST_P(FifoContract, StartsEmptyAndFree) {
   EXPECT_FALSE(this->carrier_.recv_end().can_peek());
   EXPECT_TRUE(this->carrier_.send_end().can_acquire());
-  EXPECT_TRUE(this->carrier_.send_end().drained());
 }
 
 TYPED_TEST_P(FifoContract, KeepsOrderSizesAndBytes) {
@@ -110,7 +109,7 @@ TYPED_TEST_P(FifoContract, ASlotIsFreeWheneverFewerThanAllAreUnreleased) {
     this->send(sent++);
   }
   while (received < sent) this->receive(received++);
-  while (!this->carrier_.send_end().drained()) this->carrier_.drive();
+  EXPECT_FALSE(this->carrier_.recv_end().can_peek());
 }
 
 TYPED_TEST_P(FifoContract, SeveralSlotsMayBeHeldAtOnce) {

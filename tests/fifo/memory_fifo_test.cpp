@@ -1,5 +1,7 @@
 // The FIFO contract for memory of one process and for shared memory; and the FIFO between threads.
 
+#include <sys/stat.h>
+
 #include <atomic>
 #include <thread>
 
@@ -35,8 +37,7 @@ class SharedMemory {
   SharedMemory() {
     NamedMapping created = create_shared(contiguous_fifo_bytes(kGeometry));
     mine_ = std::move(created.mapping);
-    theirs_ = open_shared(created.name, contiguous_fifo_bytes(kGeometry));
-    unlink_shared(created.name);
+    theirs_ = open_shared(created.name.text(), contiguous_fifo_bytes(kGeometry));
     send_ = SendEnd(contiguous_fifo(mine_.data(), kGeometry));
     recv_ = RecvEnd(contiguous_fifo(theirs_.data(), kGeometry));
   }
@@ -83,20 +84,25 @@ TEST(Fifo, AProducerAndAConsumerThreadAgreeOnEveryByte) {
   EXPECT_EQ(wrong, 0U);
 }
 
-TEST(SharedMemory, NamesAreUnpredictableAndGoneOnceUnlinked) {
-  const NamedMapping a = create_shared(4096);
-  const NamedMapping b = create_shared(4096);
-  EXPECT_NE(a.name, b.name);
-  EXPECT_EQ(a.name.size(), std::string_view("/rondo-").size() + 32);
-  unlink_shared(a.name);
-  unlink_shared(b.name);
-  EXPECT_THROW(open_shared(a.name, 4096), TransportError);
+TEST(SharedMemory, NamesAreUnpredictableAndGoWithTheirOwner) {
+  std::string text;
+  {
+    const NamedMapping a = create_shared(4096);
+    const NamedMapping b = create_shared(4096);
+    text = a.name.text();
+    EXPECT_NE(text, b.name.text());
+    EXPECT_EQ(text.size(), std::string_view("/rondo-").size() + 32);
+    struct stat facts {};
+    ASSERT_EQ(::stat(("/dev/shm" + text).c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_mode & 0777U, 0600U);
+    EXPECT_EQ(open_shared(text, 4096).bytes(), 4096U);
+  }
+  EXPECT_THROW(open_shared(text, 4096), TransportError);
 }
 
 TEST(SharedMemory, TooLittleRoomIsAnErrorWithTheCure) {
   try {
-    const NamedMapping huge = create_shared(std::size_t{1} << 50U);
-    unlink_shared(huge.name);
+    static_cast<void>(create_shared(std::size_t{1} << 50U));
     FAIL() << "a petabyte of shared memory";
   } catch (const TransportError& error) {
     EXPECT_NE(std::string_view(error.what()).find("--shm-size"), std::string_view::npos)

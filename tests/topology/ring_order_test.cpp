@@ -21,9 +21,10 @@ TEST(RingOrder, VisitsEachNumaNodeOfAHostOnceAndStartsAtRankZero) {
 }
 
 TEST(ScheduleEdges, AreTheRingAndTheStarWithoutRepetition) {
-  const std::vector<RankPair> edges = schedule_edges({0, 2, 1, 3});
-  EXPECT_EQ(edges, (std::vector<RankPair>{
-                       {0, 2}, {2, 1}, {1, 3}, {3, 0}, {2, 0}, {1, 0}, {0, 1}, {0, 3}}));
+  const std::vector<ScheduleEdge> expected = {{{0, 2}, true},  {{2, 1}, true},  {{1, 3}, true},
+                                              {{3, 0}, true},  {{2, 0}, false}, {{1, 0}, false},
+                                              {{0, 1}, false}, {{0, 3}, false}};
+  EXPECT_EQ(schedule_edges({0, 2, 1, 3}), expected);
   EXPECT_TRUE(schedule_edges({0}).empty());
 }
 
