@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a command under mpirun across several hosts that are network namespaces of this machine.
 #
-#   tools/test_hosts.sh [--hosts N] [--ranks-per-host K] [--rate 1gbit] -- PROGRAM ARGUMENTS...
+#   tools/test_hosts.sh [--hosts N] [--ranks-per-host K] [--rate 1gbit] [--map-by slot|node] -- PROGRAM ARGUMENTS...
 #
 # Each host has its own network, host name and address (10.77.0.1, .2, ...); each link is shaped at
 # both ends by a token bucket. Needs root and iproute2. All that it makes has this process's id in
@@ -11,12 +11,14 @@ set -euo pipefail
 hosts=2
 ranks_per_host=1
 rate=1gbit
+map_by=slot
 usage() { sed -n '2,9s/^# \{0,1\}//p' "$0"; }
 while [ $# -gt 0 ]; do
   case "$1" in
     --hosts) hosts=$2; shift 2 ;;
     --ranks-per-host) ranks_per_host=$2; shift 2 ;;
     --rate) rate=$2; shift 2 ;;
+    --map-by) map_by=$2; shift 2 ;;
     --help) usage; exit 0 ;;
     --) shift; break ;;
     *) usage >&2; exit 2 ;;
@@ -72,7 +74,7 @@ chmod +x "$work/agent"
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 ip netns exec "$prefix-h0" unshare -u sh -c 'hostname h0; exec "$@"' sh \
-  mpirun -n $((hosts * ranks_per_host)) --host "${names#,}" \
+  mpirun -n $((hosts * ranks_per_host)) --host "${names#,}" --map-by "$map_by" \
   --mca plm_rsh_agent "$work/agent" --mca btl tcp,vader,self --mca pml ob1 \
   --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 \
   --mca mpi_yield_when_idle 1 --mca rmaps_base_oversubscribe 1 --bind-to none \

@@ -133,17 +133,26 @@ Timing time_one(Communicator& comm, const Options& options, Data<T>& data, bool 
 
 }  // namespace
 
+std::uint64_t wrong_elements(const std::vector<Row>& rows) {
+  std::uint64_t wrong = 0;
+  for (const Row& row : rows) {
+    wrong += row.out_of_place.wrong + (row.in_place ? row.in_place->wrong : 0);
+  }
+  return wrong;
+}
+
 std::optional<Row> measure(Communicator& comm, const Options& options, const std::string& algo,
                            std::uint64_t count, const Peer& peer) {
   return detail::with_type(options.type, [&](auto tag) -> std::optional<Row> {
     using T = typename decltype(tag)::Type;
     Data<T> data(comm, options, count);
-    Row row{algo, count, count * sizeof(T), {}, {}};
+    Row row{algo, count, count * sizeof(T), {}, std::nullopt};
     for (const bool in_place : {false, true}) {
       Call call = data.call(in_place);
       std::function<void()> run = [&comm, &call] { comm.run(call); };
       if (peer) {
         const auto theirs = peer(call);
+        if (!theirs && in_place) break;
         if (!theirs) return std::nullopt;
         run = *theirs;
       } else {
@@ -151,7 +160,12 @@ std::optional<Row> measure(Communicator& comm, const Options& options, const std
         if (algo == "ring") call.options.algorithm = Algorithm::ring;
         if (algo == "naive") call.options.algorithm = Algorithm::naive;
       }
-      (in_place ? row.in_place : row.out_of_place) = time_one(comm, options, data, in_place, run);
+      const Timing timing = time_one(comm, options, data, in_place, run);
+      if (in_place) {
+        row.in_place = timing;
+      } else {
+        row.out_of_place = timing;
+      }
     }
     return row;
   });

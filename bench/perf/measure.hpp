@@ -28,13 +28,15 @@ struct Row {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   Timing out_of_place;
-  Timing in_place;
+  std::optional<Timing> in_place;  // nothing where a peer has no such form
 };
 
 // Collective: every rank of `comm` calls it and gets the same row; nothing where a peer cannot make
 // the call.
 std::optional<Row> measure(Communicator& comm, const Options& options, const std::string& algo,
                            std::uint64_t count, const Peer& peer);
+
+std::uint64_t wrong_elements(const std::vector<Row>& rows);
 
 // Bytes a second that each link must carry, as a multiple of bytes / time.
 double bus_factor(Collective op, int ranks);

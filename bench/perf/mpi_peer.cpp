@@ -64,6 +64,17 @@ struct Parts {
   }
 };
 
+std::ptrdiff_t own_offset_bytes(const Call& call, const Parts& parts, int rank) {
+  return static_cast<std::ptrdiff_t>(parts.offsets[static_cast<std::size_t>(rank)]) *
+         static_cast<std::ptrdiff_t>(size_of(call.type));
+}
+
+// all_gather: whether the rank's chunk already lies at its place in the output.
+bool own_in_place(const Call& call, const Parts& parts, int rank) {
+  return static_cast<const char*>(call.in) ==
+         static_cast<const char*>(call.out) + own_offset_bytes(call, parts, rank);
+}
+
 void run(const Call& call, MPI_Comm comm, MPI_Datatype type, MPI_Op op, const Parts& parts) {
   int rank = 0;
   MPI_Comm_rank(comm, &rank);
@@ -78,7 +89,8 @@ void run(const Call& call, MPI_Comm comm, MPI_Datatype type, MPI_Op op, const Pa
       MPI_Reduce_scatter(call.in, call.out, parts.counts.data(), type, op, comm);
       break;
     case Collective::all_gather:
-      MPI_Allgatherv(call.in, parts.counts[static_cast<std::size_t>(rank)], type, call.out,
+      MPI_Allgatherv(own_in_place(call, parts, rank) ? MPI_IN_PLACE : call.in,
+                     parts.counts[static_cast<std::size_t>(rank)], type, call.out,
                      parts.counts.data(), parts.offsets.data(), type, comm);
       break;
     case Collective::broadcast:
@@ -110,9 +122,14 @@ Peer mpi_peer(MPI_Comm comm) {
         call.count > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
       return std::nullopt;
     }
-    return [call, comm, type, op, parts = Parts(call.count, size)] {
-      run(call, comm, type, op, parts);
-    };
+    const Parts parts(call.count, size);
+    // MPI's own in-place form of this leaves the result at the start of the buffer.
+    const bool scatters_in_place =
+        call.collective == Collective::reduce_scatter &&
+        static_cast<const char*>(call.in) + own_offset_bytes(call, parts, rank) ==
+            static_cast<const char*>(call.out);
+    if (scatters_in_place) return std::nullopt;
+    return [call, comm, type, op, parts] { run(call, comm, type, op, parts); };
   };
 }
 

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <stdexcept>
 
 namespace rondo::perf {
@@ -46,7 +45,12 @@ void print_row(const Options& options, const Row& row, int ranks) {
   const bool rooted = options.op == Collective::broadcast || options.op == Collective::reduce;
   fmt::print(" {:>11} {:>11} {:>5} {:>5} {:>4} {:>6}", row.bytes, row.count, name(options.type),
              name(options.redop), rooted ? 0 : -1, row.algo);
-  for (const Timing& timing : {row.out_of_place, row.in_place}) {
+  for (const std::optional<Timing>& form : {std::optional(row.out_of_place), row.in_place}) {
+    if (!form) {
+      fmt::print("   {:>11} {:>8} {:>8} {:>8}", "-", "-", "-", "-");
+      continue;
+    }
+    const Timing& timing = *form;
     const double algbw = gbps(row, timing);
     fmt::print("   {:>11.2f} {:>8.2f} {:>8.2f} {:>8}", timing.median_us, algbw,
                algbw * bus_factor(options.op, ranks), timing.wrong);
@@ -57,13 +61,9 @@ void print_row(const Options& options, const Row& row, int ranks) {
 
 void print_summary(const Communicator& comm, const std::vector<Row>& rows) {
   const Machine machine = this_machine();
-  const std::uint64_t wrong = std::accumulate(
-      rows.begin(), rows.end(), std::uint64_t{0}, [](std::uint64_t sum, const Row& row) {
-        return sum + row.out_of_place.wrong + row.in_place.wrong;
-      });
-  fmt::print("# {} wrong elements; host {}, {} cores, L2 {} KiB, L3 {} KiB ({}); {}\n", wrong,
-             machine.host, machine.cores, machine.l2_bytes / 1024, machine.l3_bytes / 1024,
-             machine.source, carriers(comm.topology()));
+  fmt::print("# {} wrong elements; host {}, {} cores, L2 {} KiB, L3 {} KiB ({}); {}\n",
+             wrong_elements(rows), machine.host, machine.cores, machine.l2_bytes / 1024,
+             machine.l3_bytes / 1024, machine.source, carriers(comm.topology()));
 }
 
 void write_json(const Options& options, const std::vector<Row>& rows, int ranks) {
@@ -71,7 +71,8 @@ void write_json(const Options& options, const std::vector<Row>& rows, int ranks)
   nlohmann::json list = nlohmann::json::array();
   for (const Row& row : rows) {
     for (const bool in_place : {false, true}) {
-      const Timing& timing = in_place ? row.in_place : row.out_of_place;
+      if (in_place && !row.in_place) continue;
+      const Timing& timing = in_place ? *row.in_place : row.out_of_place;
       list.push_back({{"op", name(options.op)},
                       {"algo", row.algo},
                       {"bytes", row.bytes},

@@ -55,9 +55,7 @@ std::uint64_t run(Communicator& comm, const Options& options, const Peer& mpi) {
     print_summary(comm, rows);
     if (!options.json.empty()) write_json(options, rows, comm.size());
   }
-  std::uint64_t wrong = 0;
-  for (const Row& row : rows) wrong += row.out_of_place.wrong + row.in_place.wrong;
-  return wrong;
+  return wrong_elements(rows);
 }
 
 std::uint64_t run_local_group(const Options& options) {

@@ -48,7 +48,7 @@ MpiPump::~MpiPump() {
   MPI_Finalized(&gone);
   if (gone != 0) {
     log(LogLevel::warning, "a communicator with MPI edges outlived MPI_Finalize");
-  } else if (settle() && !board_->raised()) {
+  } else if (!board_->raised() && settle()) {
     MPI_Comm_free(&comm_);
     return;
   }

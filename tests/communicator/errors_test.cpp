@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,9 @@ TEST(Usage, WrongArgumentsAreErrorsAndNothingIsLost) {
         comm.run({.collective = Collective::all_reduce, .type = static_cast<DataType>(99)});
       }),
       "not a DataType");
+  expect_contains(
+      message_of<UsageError>([&] { comm.run({.collective = Collective::barrier, .count = 10}); }),
+      "no elements");
   expect_contains(message_of<UsageError>(
                       [&] { static_cast<void>(comm.all_reduce_async(integers, ReduceOp::avg)); }),
                   "avg is not defined");
@@ -196,6 +200,34 @@ TEST(Timeout, NamesThePeerAndTheCall) {
   });
 }
 
+// All but one rank wait for a rank that has made the call; what they say must name the one that has
+// not.
+TEST(Timeout, NamesTheRankThatHasNotMadeTheCall) {
+  std::mutex mutex;
+  std::vector<std::string> texts;
+  run_ranks(5, {.timeout = milliseconds(100)}, [&](Communicator& comm) {
+    if (comm.rank() == 2) return;
+    std::vector<float> data(10);
+    try {
+      comm.all_reduce(data);
+      ADD_FAILURE() << "rank " << comm.rank() << " noticed nothing";
+    } catch (const Error& error) {
+      const std::lock_guard lock(mutex);
+      texts.emplace_back(error.what());
+    }
+  });
+  ASSERT_EQ(texts.size(), 4U);
+  for (const std::string& text : texts) {
+    expect_contains(text, "Ranks that have not made that call: 2.");
+  }
+}
+
+TEST(Timeout, TheLongestIsNotPastAtOnce) {
+  run_ranks(2, {.timeout = milliseconds::max()}, [](Communicator& comm) {
+    for (int call = 0; call < 100; ++call) comm.barrier();
+  });
+}
+
 TEST(Timeout, OfAnAsynchronousCallSurfacesInWait) {
   run_ranks(2, {.timeout = milliseconds(50)}, [](Communicator& comm) {
     if (comm.rank() == 1) return;
@@ -232,6 +264,21 @@ TEST(Abort, EndsACallInProgressOnEveryRank) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(told, 2);
   message_of<PeerError>([&] { group[2].barrier(); });
+}
+
+// A rank whose trainer throws will not make the calls that the others wait for.
+TEST(Abort, AnExceptionThatUnwindsARankEndsTheOthers) {
+  try {
+    run_ranks(2, {}, [](Communicator& comm) {
+      Communicator mine = std::move(comm);
+      if (mine.rank() == 1) throw std::runtime_error("out of data");
+      const std::string text = message_of<PeerError>([&] { mine.barrier(); });
+      expect_contains(text, "an exception ended the scope");
+    });
+    FAIL() << "the exception is lost";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "out of data");
+  }
 }
 
 TEST(Abort, EndsWhatIsQueued) {

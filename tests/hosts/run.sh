@@ -4,8 +4,10 @@
 set -uo pipefail
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
-for ranks_per_host in 1 2; do
-  timeout 250 "$1/tools/test_hosts.sh" --hosts 2 --ranks-per-host "$ranks_per_host" -- "$2" >"$output" 2>&1
+# One rank a host; two, in the order of the ring; two, dealt out in turn, so that the ring is 0 2 1 3.
+for layout in "1 slot" "2 slot" "2 node"; do
+  read -r ranks_per_host order <<<"$layout"
+  timeout 250 "$1/tools/test_hosts.sh" --hosts 2 --ranks-per-host "$ranks_per_host" --map-by "$order" -- "$2" >"$output" 2>&1
   code=$?
   if [ $code = 77 ]; then
     echo "skipped: $(cat "$output")"

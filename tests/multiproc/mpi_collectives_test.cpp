@@ -144,6 +144,39 @@ TEST(Mpi, AMismatchFailsOnEveryRank) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// What is left of a failed communicator must not reach the next one; no barrier helps it.
+TEST(Mpi, ANewCommunicatorWorksAfterAFailure) {
+  for (int round = 0; round < 20; ++round) {
+    {
+      Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+      if (comm.size() == 1) return;  // one rank cannot disagree with itself
+      std::vector<float> data(static_cast<std::size_t>(1000 + (comm.rank() == 0 ? 1 : 0)));
+      EXPECT_THROW(comm.all_reduce(data), Error);
+    }
+    Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+    std::vector<int> data(10, 1);
+    comm.all_reduce(data);
+    ASSERT_EQ(data, std::vector<int>(10, comm.size())) << "round " << round;
+  }
+}
+
+// Messages are under way when the communicator ends: MPI must not be left with memory that is gone.
+TEST(Mpi, AnAbortInMidCallLeavesNothingBehind) {
+  for (int round = 0; round < 20; ++round) {
+    Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+    if (comm.size() == 1) return;  // there is nobody to send to
+    std::vector<float> data(1U << 20U, 1.0F);
+    const Work work = comm.all_reduce_async(data);
+    if (comm.rank() == 0) comm.abort("round is over");
+    try {
+      work.wait();
+      comm.barrier();
+    } catch (const PeerError&) {
+      continue;
+    }
+  }
+}
+
 TEST(Mpi, OptionsThatDifferAreAnErrorOnEveryRank) {
   int rank = 0;
   int size = 1;

@@ -1,0 +1,120 @@
+// Processes of one host, joined by named shared memory without MPI; and what a process that ends does
+// to the others.
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "communicator/state.hpp"
+#include "communicator/wiring.hpp"
+#include "tests/support/collective_checks.hpp"
+#include "tests/support/fork_bootstrap.hpp"
+
+namespace rondo::test {
+namespace {
+
+Communicator join(ForkBootstrap& bootstrap, const CommunicatorOptions& options = {}) {
+  return Communicator(std::make_unique<detail::CommunicatorState>(
+      detail::wire_processes(bootstrap, options, {}, {}), detail::resolve_defaults(options)));
+}
+
+bool says(const std::exception& error, const std::string& part) {
+  return std::string_view(error.what()).find(part) != std::string_view::npos;
+}
+
+int names_left_in_dev_shm() {
+  int count = 0;
+  DIR* folder = ::opendir("/dev/shm");
+  while (const dirent* entry = ::readdir(folder)) {
+    count += std::string_view(entry->d_name).starts_with("rondo-") ? 1 : 0;
+  }
+  ::closedir(folder);
+  return count;
+}
+
+TEST(Processes, ShareMemoryWithoutMpi) {
+  const int before = names_left_in_dev_shm();
+  const std::vector<int> codes = run_forked(3, [&](ForkBootstrap& bootstrap) {
+    Communicator comm = join(bootstrap);
+    for (const Edge& edge : comm.topology().edges) {
+      if (edge.carrier != Carrier::shm) return 1;
+    }
+    if (names_left_in_dev_shm() > before) return 2;
+    for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive}) {
+      CollectiveCheck<float>(comm, 100003, ReduceOp::sum, algorithm).all();
+    }
+    return ::testing::Test::HasFailure() ? 3 : 0;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
+}
+
+TEST(Processes, OneThatEndsIsNamed) {
+  const std::vector<int> codes = run_forked(3, [](ForkBootstrap& bootstrap) {
+    Communicator comm = join(bootstrap, {.timeout = std::chrono::minutes(5)});
+    std::vector<float> data(100000);
+    comm.all_reduce(data);
+    if (comm.rank() == 2) ::_exit(7);  // without a word
+    try {
+      comm.all_reduce(data);
+    } catch (const PeerError& error) {
+      return says(error, "rank 2") && says(error, "ended") ? 0 : 1;
+    }
+    return 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0, 7}));
+}
+
+TEST(Processes, OneThatIsKilledInMidCallIsNamed) {
+  const std::vector<int> codes = run_forked(3, [](ForkBootstrap& bootstrap) {
+    Communicator comm = join(bootstrap, {.timeout = std::chrono::minutes(5)});
+    std::vector<float> data(1U << 20U);
+    try {
+      for (int call = 0; call < 1000; ++call) {
+        if (comm.rank() == 1 && call == 20) ::raise(SIGKILL);
+        comm.all_reduce(data);
+      }
+    } catch (const PeerError& error) {
+      return says(error, "rank 1 (process") && says(error, "ended") ? 0 : 1;
+    }
+    return 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 200, 0}));
+}
+
+TEST(Processes, ARefusalIsToldToAll) {
+  const std::vector<int> codes = run_forked(2, [](ForkBootstrap& bootstrap) {
+    try {
+      detail::wire_processes(bootstrap, {}, bootstrap.rank() == 1 ? "no timeout given" : "", {});
+    } catch (const UsageError& error) {
+      return says(error, "rank 1: no timeout given") ? 0 : 1;
+    }
+    return 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+// A pump that cannot be made stands for whatever fails on one rank alone.
+TEST(Processes, AFailureOfOneRankIsAnErrorOfAll) {
+  const std::vector<int> codes = run_forked(2, [](ForkBootstrap& bootstrap) {
+    const auto make_pump = [&](detail::PumpEdges) -> std::unique_ptr<detail::Pump> {
+      if (bootstrap.rank() == 0) throw TransportError("no pump today");
+      return nullptr;
+    };
+    try {
+      detail::wire_processes(bootstrap, {.carrier = CarrierChoice::mpi}, {}, make_pump);
+    } catch (const TransportError& error) {
+      return says(error, "rank 0") && says(error, "no pump today") ? 0 : 1;
+    }
+    return 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+}  // namespace
+}  // namespace rondo::test
