@@ -62,7 +62,9 @@ double float_input(ReduceOp op, int rank, int ranks, std::uint64_t index) {
 template <class T>
 T input(ReduceOp op, int rank, int ranks, std::uint64_t index) {
   if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(mix(index * kMostRanks + static_cast<std::uint64_t>(rank)) >> 7U);
+    const std::uint64_t bits = mix(index * kMostRanks + static_cast<std::uint64_t>(rank)) >> 7U;
+    // Odd factors, whose product keeps all of its bits.
+    return static_cast<T>(op == ReduceOp::prod ? bits | 1U : bits);
   } else {
     return from_double<T>(float_input<T>(op, rank, ranks, index));
   }

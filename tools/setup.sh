@@ -25,7 +25,7 @@ if [ "$(id -u)" != 0 ]; then
     echo "setup: not root and no sudo; as root, run: apt-get install ${missing[*]}" >&2
     exit 1
   }
-  as_root=(sudo)
+  as_root=(sudo DEBIAN_FRONTEND=noninteractive)
 fi
 export DEBIAN_FRONTEND=noninteractive
 "${as_root[@]}" apt-get update -q

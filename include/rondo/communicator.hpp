@@ -174,11 +174,23 @@ class RONDO_API Communicator {
   /// All ranks get the root's elements.
   template <OutputRange R>
   void broadcast(R&& buffer, int root, CallOptions options = {}) {
-    run(broadcast_call(buffer, root, options));
+    run(broadcast_call(buffer, buffer, root, options));
   }
   template <OutputRange R>
   [[nodiscard]] Work broadcast_async(R&& buffer, int root, CallOptions options = {}) {
-    return run_async(broadcast_call(buffer, root, options));
+    return run_async(broadcast_call(buffer, buffer, root, options));
+  }
+
+  /// The same into another buffer; `in` is read on the root only and may be empty elsewhere.
+  template <ElementRange In, OutputRange Out>
+  requires SameElements<In, Out>
+  void broadcast(In&& in, Out&& out, int root, CallOptions options = {}) {
+    run(broadcast_call(in, out, root, options));
+  }
+  template <ElementRange In, OutputRange Out>
+  requires SameElements<In, Out>
+  [[nodiscard]] Work broadcast_async(In&& in, Out&& out, int root, CallOptions options = {}) {
+    return run_async(broadcast_call(in, out, root, options));
   }
 
   /// The root gets the reduction over all ranks; `out` is not touched elsewhere and may be empty
@@ -248,13 +260,16 @@ class RONDO_API Communicator {
             0,
             options};
   }
-  template <class R>
-  Call broadcast_call(R& buffer, int root, CallOptions options) const {
+  template <class In, class Out>
+  Call broadcast_call(In& in, Out& out, int root, CallOptions options) const {
+    if (rank() == root) {
+      require_size("broadcast", "in", std::ranges::size(in), std::ranges::size(out));
+    }
     return {Collective::broadcast,
-            std::ranges::data(buffer),
-            std::ranges::data(buffer),
-            std::ranges::size(buffer),
-            kDataTypeOf<detail::ElementOf<R>>,
+            std::ranges::data(in),
+            std::ranges::data(out),
+            std::ranges::size(out),
+            kDataTypeOf<detail::ElementOf<In>>,
             ReduceOp::sum,
             root,
             options};

@@ -13,7 +13,8 @@ namespace rondo {
 /// `info`: how ranks were joined, and why so. `warning`: what went wrong.
 enum class LogLevel : std::uint8_t { info, warning };
 
-/// Receives one message without a line end. May be called from any thread, one call at a time.
+/// Receives one message without a line end. May be called from any thread, one call at a time;
+/// it must not call into Rondo.
 using LogHook = std::function<void(LogLevel, std::string_view)>;
 
 /// Sends messages of `lowest` level and above to `hook`, in place of where they went before; an

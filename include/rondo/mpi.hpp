@@ -9,7 +9,7 @@
 namespace rondo {
 
 /// A communicator of the ranks of `comm`, which is duplicated and never used otherwise; collective
-/// over `comm`. Ranks that share a host are joined by shared memory, others by MPI messages.
+/// over `comm`, and as patient as MPI: a rank that never comes here is waited for without a deadline. Ranks that share a host are joined by shared memory, others by MPI messages.
 ///
 /// Threading: MPI must be initialised and not finalised. While every edge is shared memory, MPI is
 /// used only in here and in the destructor, so any thread level will do. With MPI edges a blocking

@@ -21,7 +21,8 @@ namespace rondo {
 enum class CarrierChoice : std::uint8_t { automatic, shm, mpi };
 
 struct CommunicatorOptions {
-  /// How long a call may take before it ends as a TimeoutError. Unset: RONDO_TIMEOUT, else 300 s.
+  /// How long a call may wait for other ranks before it ends as a TimeoutError, counted from its first
+  /// long wait. Unset: RONDO_TIMEOUT, else 300 s.
   std::optional<std::chrono::milliseconds> timeout = std::nullopt;
   /// Unset: RONDO_ALGO, else automatic.
   std::optional<Algorithm> algorithm = std::nullopt;

@@ -14,7 +14,8 @@ struct WorkState;
 }
 
 /// Stands for one asynchronous call. Cheap to copy and to move; copies stand for the same call.
-/// Dropping it does not cancel the call: its buffers must live until the call is done.
+/// Dropping it does not cancel the call: its buffers must live until the call is done. It may outlive
+/// its communicator, whose destructor ends the call.
 class RONDO_API Work {
  public:
   /// A handle that stands for nothing; done() is true and wait() returns at once.

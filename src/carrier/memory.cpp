@@ -34,7 +34,8 @@ class FileDescriptor {
 std::string unpredictable_name() {
   std::array<std::uint64_t, 2> words{};
   if (::getrandom(words.data(), sizeof(words), 0) != static_cast<ssize_t>(sizeof(words))) {
-    throw TransportError(fmt::format("getrandom failed: {}", std::strerror(errno)));
+    throw TransportError(
+        fmt::format("getrandom failed: {}; does a sandbox forbid it?", std::strerror(errno)));
   }
   return fmt::format("/rondo-{:016x}{:016x}", words[0], words[1]);
 }
@@ -43,7 +44,9 @@ std::byte* map_or_throw(std::size_t bytes, int flags, int fd, std::string_view w
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
   if (data == MAP_FAILED) {
     throw TransportError(
-        fmt::format("cannot map {} bytes of {}: {}", bytes, what, std::strerror(errno)));
+        fmt::format("cannot map {} bytes of {}: {}; is there memory left, and do limits (ulimit "
+                    "-v, cgroup) allow it?",
+                    bytes, what, std::strerror(errno)));
   }
   return static_cast<std::byte*>(data);
 }
@@ -72,7 +75,9 @@ void reserve(int fd, std::size_t bytes) {
   if (error == ENOSPC) throw_no_room(bytes, room(fd));
   if (error != 0) {
     throw TransportError(
-        fmt::format("cannot reserve {} bytes of shared memory: {}", bytes, std::strerror(error)));
+        fmt::format("cannot reserve {} bytes of shared memory: {}; look at the limits of /dev/shm "
+                    "and of the cgroup",
+                    bytes, std::strerror(error)));
   }
 }
 
@@ -107,7 +112,9 @@ Mapping open_shared(const std::string& name, std::size_t bytes) {
   const FileDescriptor fd(::shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0));
   if (fd.get() < 0) {
     throw TransportError(
-        fmt::format("cannot open shared memory object {}: {}", name, std::strerror(errno)));
+        fmt::format("cannot open shared memory object {}: {}; ranks in different containers share "
+                    "/dev/shm with --ipc=host or a common --ipc",
+                    name, std::strerror(errno)));
   }
   return {map_or_throw(bytes, MAP_SHARED, fd.get(), name), bytes};
 }

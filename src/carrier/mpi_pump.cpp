@@ -18,9 +18,9 @@ constexpr int kSlotTag = 0;
 constexpr int kAbortTag = 1;
 constexpr std::uint64_t kRoundsPerAbortLook = 64;
 
-bool finished(MPI_Request& request, const char* what) {
+bool finished(MPI_Request& request, const char* what, int peer) {
   int done = 0;
-  check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), what);
+  check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), what, peer);
   return done != 0;
 }
 
@@ -96,9 +96,10 @@ void MpiPump::send(Outgoing& edge) {
     MPI_Request& request = edge.requests.start();
     check_mpi(synchronous ? MPI_Issend(slot, bytes, MPI_BYTE, edge.peer, kSlotTag, comm_, &request)
                           : MPI_Isend(slot, bytes, MPI_BYTE, edge.peer, kSlotTag, comm_, &request),
-              "MPI_Isend");
+              "MPI_Isend", edge.peer);
   }
-  while (edge.requests.outstanding() > 0 && finished(edge.requests.oldest(), "sending a slot")) {
+  while (edge.requests.outstanding() > 0 &&
+         finished(edge.requests.oldest(), "sending a slot", edge.peer)) {
     edge.requests.finish_oldest();
     edge.end.release();
   }
@@ -110,9 +111,10 @@ void MpiPump::receive(Incoming& edge) {
   while (edge.requests.outstanding() < free_slots) {
     SlotHeader* slot = edge.end.slot(edge.requests.outstanding());
     check_mpi(MPI_Irecv(slot, bytes, MPI_BYTE, edge.peer, kSlotTag, comm_, &edge.requests.start()),
-              "MPI_Irecv");
+              "MPI_Irecv", edge.peer);
   }
-  while (edge.requests.outstanding() > 0 && finished(edge.requests.oldest(), "receiving a slot")) {
+  while (edge.requests.outstanding() > 0 &&
+         finished(edge.requests.oldest(), "receiving a slot", edge.peer)) {
     edge.requests.finish_oldest();
     edge.end.publish();
   }
@@ -129,7 +131,8 @@ void MpiPump::progress() {
 }
 
 void MpiPump::look_for_abort() {
-  if (hearing_ == MPI_REQUEST_NULL || !finished(hearing_, "listening for an abort")) return;
+  if (hearing_ == MPI_REQUEST_NULL || !finished(hearing_, "listening for an abort", kAnyPeer))
+    return;
   memory_->heard.text.back() = '\0';
   board_->raise(memory_->heard.rank, memory_->heard.text.data());
 }
@@ -174,22 +177,20 @@ void MpiPump::announce_abort(const AbortRecord& record) noexcept {
   }
 }
 
-void MpiPump::require_this_thread() const {
-  if (thread_level_ >= MPI_THREAD_SERIALIZED) return;
+std::string MpiPump::objection_to_this_thread() const {
+  if (thread_level_ >= MPI_THREAD_SERIALIZED) return {};
   int main = 0;
   check_mpi(MPI_Is_thread_main(&main), "MPI_Is_thread_main");
-  if (main != 0) return;
-  throw UsageError(
-      "a call with MPI edges was made from a thread other than MPI's main thread, and MPI was "
-      "initialised with less than MPI_THREAD_SERIALIZED; call from the main thread, or ask "
-      "MPI_Init_thread for MPI_THREAD_SERIALIZED");
+  if (main != 0) return {};
+  return "a call with MPI edges was made from a thread other than MPI's main thread, and MPI was "
+         "initialised with less than MPI_THREAD_SERIALIZED; call from the main thread, or ask "
+         "MPI_Init_thread for MPI_THREAD_SERIALIZED";
 }
 
-void MpiPump::require_progress_thread() const {
-  if (thread_level_ >= MPI_THREAD_MULTIPLE) return;
-  throw UsageError(
-      "an asynchronous call with MPI edges uses MPI on Rondo's progress thread, which needs "
-      "MPI_THREAD_MULTIPLE; ask MPI_Init_thread for it, or make blocking calls");
+std::string MpiPump::objection_to_progress_thread() const {
+  if (thread_level_ >= MPI_THREAD_MULTIPLE) return {};
+  return "an asynchronous call with MPI edges uses MPI on Rondo's progress thread, which needs "
+         "MPI_THREAD_MULTIPLE; ask MPI_Init_thread for it, or make blocking calls";
 }
 
 }  // namespace rondo::detail

@@ -36,8 +36,8 @@ class MpiPump final : public Pump {
   void progress() override;
   [[nodiscard]] std::optional<int> busy_peer() override;
   void announce_abort(const AbortRecord& record) noexcept override;
-  void require_this_thread() const override;
-  void require_progress_thread() const override;
+  [[nodiscard]] std::string objection_to_this_thread() const override;
+  [[nodiscard]] std::string objection_to_progress_thread() const override;
 
  private:
   // Requests for consecutive messages of one edge, oldest first.

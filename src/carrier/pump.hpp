@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <rondo/types.hpp>
@@ -50,9 +51,9 @@ class Pump {
   // Tells the ranks on other hosts that the communicator has ended, unless they know: once, in at
   // most a second.
   virtual void announce_abort(const AbortRecord& record) noexcept = 0;
-  // Throw UsageError when the calling thread, or a thread of Rondo's own, may not drive this pump.
-  virtual void require_this_thread() const = 0;
-  virtual void require_progress_thread() const = 0;
+  // Why the calling thread, or a thread of Rondo's own, may not drive this pump; empty when it may.
+  [[nodiscard]] virtual std::string objection_to_this_thread() const = 0;
+  [[nodiscard]] virtual std::string objection_to_progress_thread() const = 0;
 };
 
 }  // namespace rondo::detail

@@ -18,6 +18,11 @@ Algorithm choose(const Defaults& defaults, const Call& call) {
   return wanted == Algorithm::automatic ? Algorithm::ring : wanted;
 }
 
+void refuse_if(const Call& call, int rank, const std::string& objection) {
+  if (objection.empty()) return;
+  throw UsageError(fmt::format("rank {}: {}: {}", rank, name(call.collective), objection));
+}
+
 void execute(CommunicatorState& state, const Call& call) {
   state.engine.run(call, choose(state.defaults, call),
                    call.options.timeout.value_or(state.defaults.timeout));
@@ -59,15 +64,17 @@ Algorithm Communicator::algorithm_for(const Call& call) const {
 
 void Communicator::run(const Call& call) {
   detail::validate(call, rank(), size());
-  const detail::Pump* pump = state_->engine.wiring().pump.get();
-  if (pump != nullptr) pump->require_this_thread();
+  if (const detail::Pump* pump = state_->engine.wiring().pump.get()) {
+    detail::refuse_if(call, rank(), pump->objection_to_this_thread());
+  }
   state_->queue.run([&state = *state_, &call] { detail::execute(state, call); });
 }
 
 Work Communicator::run_async(const Call& call) {
   detail::validate(call, rank(), size());
-  const detail::Pump* pump = state_->engine.wiring().pump.get();
-  if (pump != nullptr) pump->require_progress_thread();
+  if (const detail::Pump* pump = state_->engine.wiring().pump.get()) {
+    detail::refuse_if(call, rank(), pump->objection_to_progress_thread());
+  }
   return Work(state_->queue.run_async([&state = *state_, call] { detail::execute(state, call); }));
 }
 

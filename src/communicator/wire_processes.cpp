@@ -165,7 +165,8 @@ class ProcessWirer {
       const Edge& last = topology.edges.back();
       if (last.carrier == Carrier::mpi && options_.carrier == CarrierChoice::shm) {
         throw TransportError(
-            fmt::format("CarrierChoice::shm refuses the edge from rank {} to rank {}: {}",
+            fmt::format("CarrierChoice::shm refuses the edge from rank {} to rank {}: {}; choose "
+                        "CarrierChoice::automatic to allow MPI there",
                         last.from, last.to, last.reason));
       }
       if (last.from == rank_) {

@@ -14,8 +14,8 @@ namespace {
 
 // Slots that stay in a core's L2 together with the buffers they are combined with.
 constexpr FifoGeometry kShmGeometry{std::uint64_t{128} * 1024, 8};
-// Many ranks have many of these edges: half of the ring's memory, and naive is as fast with it.
-constexpr FifoGeometry kStarGeometry{std::uint64_t{32} * 1024, 16};
+// Many ranks have many of these edges: half of the memory that an edge of the ring has.
+constexpr FifoGeometry kStarGeometry{std::uint64_t{64} * 1024, 8};
 // Slices below MPI's usual eager limit for TCP (64 KiB), enough of them to cover a round trip.
 constexpr FifoGeometry kMpiGeometry{std::uint64_t{32} * 1024, 16};
 

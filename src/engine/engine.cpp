@@ -213,7 +213,8 @@ void Engine::run_checked(const Call& call, Algorithm algorithm, const Signature&
       call.collective == Collective::reduce_scatter || call.collective == Collective::all_gather;
   slicing.granule = visible ? 1 : 64 / element_bytes;
   slicing.slice_elems = geometry.slot_bytes / element_bytes;
-  slicing.window = window_for(geometry.slots);
+  // `naive` uses edges of the ring too, whose FIFOs may have fewer slots.
+  slicing.window = window_for(std::min(geometry.slots, wiring_.ring_geometry.slots));
 
   const Range own = chunk_range(call.count, static_cast<std::uint64_t>(wiring_.size),
                                 static_cast<std::uint64_t>(wiring_.rank));

@@ -291,22 +291,33 @@ TEST(Abort, EndsWhatIsQueued) {
   EXPECT_THROW(second.wait(), PeerError);
 }
 
-TEST(Log, TheHookIsToldAndSilenceIsTheDefault) {
-  std::mutex mutex;
+// A hook is called on the thread that runs the call, which shows where that is.
+TEST(Log, TheHookIsToldOnTheThreadThatRunsTheCall) {
   std::vector<std::string> lines;
+  std::thread::id where;
   set_log_hook([&](LogLevel level, std::string_view text) {
-    const std::lock_guard lock(mutex);
     EXPECT_EQ(level, LogLevel::warning);
     lines.emplace_back(text);
+    where = std::this_thread::get_id();
   });
-  run_ranks(2, {.timeout = milliseconds(20)}, [](Communicator& comm) {
-    if (comm.rank() == 0) {
-      EXPECT_THROW(comm.barrier(), TimeoutError);
-    }
-  });
+  std::vector<Communicator> blocking = local_group(2, {.timeout = milliseconds(20)});
+  EXPECT_THROW(blocking[0].barrier(), TimeoutError);
+  EXPECT_EQ(where, std::this_thread::get_id());
+  std::vector<Communicator> queued = local_group(2, {.timeout = milliseconds(20)});
+  EXPECT_THROW(queued[0].barrier_async().wait(), TimeoutError);
+  EXPECT_NE(where, std::this_thread::get_id());
   set_log_hook({});
-  ASSERT_EQ(lines.size(), 1U);
+  ASSERT_EQ(lines.size(), 2U);
   expect_contains(lines[0], "rank 0 waited for rank 1");
+}
+
+TEST(Log, NothingIsPrintedUnasked) {
+  ::testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStdout();
+  std::vector<Communicator> group = local_group(2, {.timeout = milliseconds(20)});
+  EXPECT_THROW(group[0].barrier(), TimeoutError);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
 }
 
 }  // namespace

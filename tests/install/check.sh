@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs into an empty prefix, builds a program from nothing but that, runs it, and checks that the
-# shared library exports the public interface alone: check.sh BUILD_FOLDER PROGRAM.cpp
+# shared library exports the public interface alone: check.sh BUILD_FOLDER PROGRAM.cpp [MPI_PROGRAM.cpp]
 set -euo pipefail
 build=$1
 program=$2
@@ -17,6 +17,8 @@ export PKG_CONFIG_PATH=$(dirname "$pc") PKG_CONFIG_SYSROOT_DIR=$prefix
 read -ra flags <<<"$(pkg-config --cflags --libs rondo)"
 ${CXX:-c++} -std=c++20 -Wall -Wextra -Werror "$program" -o "$prefix/program" "${flags[@]}"
 LD_LIBRARY_PATH=$(dirname "$library") "$prefix/program"
+
+if [ $# -gt 2 ]; then mpicxx -std=c++20 -Wall -Wextra "$3" -o "$prefix/mpi_program" "${flags[@]}"; fi
 
 read -ra static_flags <<<"$(pkg-config --static --cflags --libs rondo | sed 's/-lrondo/-l:librondo.a/')"
 ${CXX:-c++} -std=c++20 "$program" -o "$prefix/static_program" "${static_flags[@]}"

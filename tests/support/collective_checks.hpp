@@ -72,6 +72,11 @@ class CollectiveCheck {
     if (comm_.rank() == root) buffer = reduced_;
     comm_.broadcast(buffer, root, options_);
     expect_equal(buffer, reduced_, "broadcast from " + std::to_string(root));
+    std::vector<T> in;
+    if (comm_.rank() == root) in = reduced_;
+    std::vector<T> out(count_, sentinel());
+    comm_.broadcast(in, out, root, options_);
+    expect_equal(out, reduced_, "broadcast out of place from " + std::to_string(root));
   }
 
   void reduce(int root) {
