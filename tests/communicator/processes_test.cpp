@@ -102,7 +102,7 @@ TEST(Processes, ARefusalIsToldToAll) {
 // A pump that cannot be made stands for whatever fails on one rank alone.
 TEST(Processes, AFailureOfOneRankIsAnErrorOfAll) {
   const std::vector<int> codes = run_forked(2, [](ForkBootstrap& bootstrap) {
-    const auto make_pump = [&](detail::PumpEdges) -> std::unique_ptr<detail::Pump> {
+    const auto make_pump = [&](const detail::PumpEdges&) -> std::unique_ptr<detail::Pump> {
       if (bootstrap.rank() == 0) throw TransportError("no pump today");
       return nullptr;
     };
