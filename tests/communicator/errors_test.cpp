@@ -205,7 +205,8 @@ TEST(Timeout, NamesThePeerAndTheCall) {
 TEST(Timeout, NamesTheRankThatHasNotMadeTheCall) {
   std::mutex mutex;
   std::vector<std::string> texts;
-  run_ranks(5, {.timeout = milliseconds(100)}, [&](Communicator& comm) {
+  run_ranks(5, {.timeout = milliseconds(1000)}, [&](Communicator& comm) {
+    comm.barrier();  // all threads run
     if (comm.rank() == 2) return;
     std::vector<float> data(10);
     try {

@@ -15,7 +15,7 @@ namespace {
 
 using Values = std::vector<double>;
 
-// The seeds' LeNet with loops.
+// The articles' LeNet with loops.
 class PlainLeNet {
  public:
   explicit PlainLeNet(ParameterBlock& parameters) {
@@ -120,7 +120,7 @@ struct Fixture {
   }
 };
 
-TEST(Model, HasTheSeedsParameters) {
+TEST(Model, HasAsManyParametersAsTheArticles) {
   ParameterBlock parameters;
   EXPECT_EQ(parameters.all().size(), 129068U);
   EXPECT_EQ(parameters.all().size_bytes(), 516272U);
