@@ -4,4 +4,13 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 tools/setup.sh
 tools/build.sh build -Dmpi=enabled -Dhwloc=enabled -Dtests=enabled -Dbenchmarks=enabled -Dexamples=enabled
-meson test -C build --print-errorlogs "$@"
+code=0
+meson test -C build --print-errorlogs "$@" || code=$?
+python3 - build/meson-logs/testlog.json <<'SKIPPED'
+import json, sys
+for line in open(sys.argv[1]):
+    test = json.loads(line)
+    if test["result"] == "SKIP":
+        print(f"not run: {test['name']}: {test.get('stdout', '').strip()}")
+SKIPPED
+exit $code
