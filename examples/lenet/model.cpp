@@ -141,8 +141,8 @@ class Model::Graph {
     memory output;
   };
 
-  // Channels last: for 20 and 50 channels, which blocks of 16 would pad to 32 and 64, oneDNN's
-  // kernels for this layout take two thirds of the time of those for blocked layouts.
+  // Channels last: blocks of 16 would pad 20 and 50 channels to 32 and 64, and so double the
+  // arithmetic of the second convolution.
   Convolution convolution(const memory& input, const Pair& weights, const Pair& bias,
                           const Dims& output) {
     Convolution layer{

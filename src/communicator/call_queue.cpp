@@ -51,11 +51,8 @@ std::shared_ptr<WorkState> CallQueue::run_async(std::function<void()> call) {
 void CallQueue::serve() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return (!queue_.empty() && !running_) || stopping_; });
+    changed_.wait(lock, [this] { return queue_.empty() ? stopping_ : !running_; });
     if (queue_.empty()) return;
-    if (running_) {  // stopping, but another thread's call is not over
-      changed_.wait(lock, [this] { return !running_; });
-    }
     const Entry entry = std::move(queue_.front());
     queue_.pop_front();
     running_ = true;

@@ -26,8 +26,6 @@ inline constexpr std::size_t kCounterSpacing = 128;
 struct FifoGeometry {
   std::uint64_t slot_bytes = 0;  // payload, a multiple of 64
   std::uint32_t slots = 0;
-
-  friend bool operator==(const FifoGeometry&, const FifoGeometry&) = default;
 };
 
 // In front of each slot's payload.
