@@ -53,4 +53,11 @@ class RONDO_API TransportError : public Error {
   ~TransportError() override;
 };
 
+/// CUDA refused a call. Says the call, the device and CUDA's own words. Ends the communicator.
+class RONDO_API CudaError : public Error {
+ public:
+  using Error::Error;
+  ~CudaError() override;
+};
+
 }  // namespace rondo

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <rondo/export.hpp>
@@ -19,7 +20,14 @@ struct RankPlace {
   int numa_node = -1;
 };
 
-enum class Carrier : std::uint8_t { shm, mpi };
+/// What carries an edge.
+/// - `shm`: memory that two ranks of one host share.
+/// - `mpi`: messages between hosts.
+/// - `p2p`: between GPUs of one process, or on one GPU: device memory that both reach.
+/// - `ipc`: the same between processes, by CUDA's IPC handles.
+/// - `pinned`: host memory that both GPUs reach.
+enum class Carrier : std::uint8_t { shm, mpi, p2p, ipc, pinned };
+inline constexpr int kCarrierCount = 5;
 
 /// A directed edge between two ranks, and why it is carried as it is.
 struct Edge {
@@ -54,7 +62,6 @@ struct Machine {
 
 RONDO_API Machine this_machine();
 
-/// The carrier's name: "shm" or "mpi".
-RONDO_API std::string name(Carrier carrier);
+RONDO_API std::string_view name(Carrier carrier);
 
 }  // namespace rondo

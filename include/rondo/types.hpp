@@ -39,7 +39,10 @@ inline constexpr int kCollectiveCount = 6;
 /// How a collective is carried out. `automatic` lets Rondo choose.
 /// - `ring`: reduce-scatter and all-gather over chunks, sliced and pipelined (docs/ring.md).
 /// - `naive`: everything to rank 0, then back; the baseline that figures are compared with.
-enum class Algorithm : std::uint8_t { automatic, ring, naive };
+/// - `one_shot`: every rank sends all it has to every other at once. For small all_reduces and barriers
+///   of device memory (cuda.hpp) only.
+enum class Algorithm : std::uint8_t { automatic, ring, naive, one_shot };
+inline constexpr int kAlgorithmCount = 4;
 
 /// IEEE 754 binary16 as stored bits. Conversions round to nearest, ties to even.
 struct Float16 {

@@ -31,10 +31,12 @@ std::chrono::milliseconds parse_timeout(std::string_view text) {
 }
 
 Algorithm parse_algorithm(std::string_view text) {
-  for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::ring, Algorithm::naive}) {
+  for (const Algorithm algorithm :
+       {Algorithm::automatic, Algorithm::ring, Algorithm::naive, Algorithm::one_shot}) {
     if (text == name(algorithm)) return algorithm;
   }
-  throw UsageError(fmt::format("RONDO_ALGO is '{}'; it must be auto, ring or naive", text));
+  throw UsageError(
+      fmt::format("RONDO_ALGO is '{}'; it must be auto, ring, naive or one_shot", text));
 }
 
 }  // namespace

@@ -9,5 +9,6 @@ MismatchError::~MismatchError() = default;
 TimeoutError::~TimeoutError() = default;
 PeerError::~PeerError() = default;
 TransportError::~TransportError() = default;
+CudaError::~CudaError() = default;
 
 }  // namespace rondo

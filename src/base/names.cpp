@@ -33,10 +33,15 @@ std::string_view name(Collective collective) {
 }
 
 std::string_view name(Algorithm algorithm) {
-  static constexpr std::array<std::string_view, 3> kNames = {"auto", "ring", "naive"};
+  static constexpr std::array<std::string_view, kAlgorithmCount> kNames = {"auto", "ring", "naive",
+                                                                           "one_shot"};
   return pick(kNames, algorithm);
 }
 
-std::string name(Carrier carrier) { return carrier == Carrier::shm ? "shm" : "mpi"; }
+std::string_view name(Carrier carrier) {
+  static constexpr std::array<std::string_view, kCarrierCount> kNames = {"shm", "mpi", "p2p", "ipc",
+                                                                         "pinned"};
+  return pick(kNames, carrier);
+}
 
 }  // namespace rondo

@@ -23,6 +23,16 @@ void refuse_if(const Call& call, int rank, const std::string& objection) {
   throw UsageError(fmt::format("rank {}: {}: {}", rank, name(call.collective), objection));
 }
 
+void check(const CommunicatorState& state, const Call& call) {
+  const Wiring& wiring = state.engine.wiring();
+  validate(call, wiring.rank, wiring.size);
+  if (choose(state.defaults, call) == Algorithm::one_shot) {
+    refuse_if(
+        call, wiring.rank,
+        "one_shot carries calls on device memory only (rondo/cuda.hpp); choose ring or naive");
+  }
+}
+
 void execute(CommunicatorState& state, const Call& call) {
   state.engine.run(call, choose(state.defaults, call),
                    call.options.timeout.value_or(state.defaults.timeout));
@@ -40,13 +50,20 @@ Defaults resolve_defaults(const CommunicatorOptions& options) {
     throw UsageError(fmt::format("CommunicatorOptions::timeout is {} ms; it must be above 0",
                                  defaults.timeout.count()));
   }
-  if (defaults.algorithm > Algorithm::naive) {
+  if (static_cast<int>(defaults.algorithm) >= kAlgorithmCount) {
     throw UsageError("CommunicatorOptions::algorithm is not an Algorithm");
   }
   return defaults;
 }
 
 }  // namespace detail
+
+void detail::Calls::require_size(const char* call, const char* which, std::size_t actual,
+                                 std::size_t expected) const {
+  if (actual == expected) return;
+  throw UsageError(fmt::format("rank {}: {}: `{}` has {} elements, it must have {}", rank, call,
+                               which, actual, expected));
+}
 
 Communicator::Communicator(std::unique_ptr<detail::CommunicatorState> state)
     : state_(std::move(state)) {}
@@ -63,7 +80,7 @@ Algorithm Communicator::algorithm_for(const Call& call) const {
 }
 
 void Communicator::run(const Call& call) {
-  detail::validate(call, rank(), size());
+  detail::check(*state_, call);
   if (const detail::Pump* pump = state_->engine.wiring().pump.get()) {
     detail::refuse_if(call, rank(), pump->objection_to_this_thread());
   }
@@ -71,7 +88,7 @@ void Communicator::run(const Call& call) {
 }
 
 Work Communicator::run_async(const Call& call) {
-  detail::validate(call, rank(), size());
+  detail::check(*state_, call);
   if (const detail::Pump* pump = state_->engine.wiring().pump.get()) {
     detail::refuse_if(call, rank(), pump->objection_to_progress_thread());
   }
@@ -79,13 +96,6 @@ Work Communicator::run_async(const Call& call) {
 }
 
 void Communicator::abort(const std::string& reason) { state_->engine.abort(reason); }
-
-void Communicator::require_size(const char* call, const char* which, std::size_t actual,
-                                std::size_t expected) const {
-  if (actual == expected) return;
-  throw UsageError(fmt::format("rank {}: {}: `{}` has {} elements, it must have {}", rank(), call,
-                               which, actual, expected));
-}
 
 std::vector<Communicator> local_group(int size, const CommunicatorOptions& options) {
   const detail::Defaults defaults = detail::resolve_defaults(options);

@@ -56,7 +56,7 @@ class Checker {
     if (static_cast<int>(call_.op) >= kReduceOpCount) {
       refuse("{} is not a ReduceOp", static_cast<int>(call_.op));
     }
-    if (call_.options.algorithm && *call_.options.algorithm > Algorithm::naive) {
+    if (call_.options.algorithm && static_cast<int>(*call_.options.algorithm) >= kAlgorithmCount) {
       refuse("{} is not an Algorithm", static_cast<int>(*call_.options.algorithm));
     }
   }

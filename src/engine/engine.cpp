@@ -6,30 +6,16 @@
 
 #include <fmt/format.h>
 
-#include "base/collective_traits.hpp"
 #include "base/log.hpp"
+#include "engine/call_text.hpp"
 #include "engine/run_schedule.hpp"
 #include "reduce/kernels.hpp"
 
 namespace rondo::detail {
 namespace {
 
-std::string describe(const Signature& signature) {
-  const auto collective = static_cast<Collective>(signature.collective);
-  std::string arguments;
-  if (collective != Collective::barrier) {
-    arguments =
-        fmt::format("{} x {}", signature.count, name(static_cast<DataType>(signature.type)));
-  }
-  if (reduces(collective)) {
-    arguments += fmt::format(", {}", name(static_cast<ReduceOp>(signature.op)));
-  }
-  if (has_root(collective)) {
-    arguments += fmt::format(", root {}", signature.root);
-  }
-  return fmt::format("call {} {}({}) by {}", signature.sequence, name(collective), arguments,
-                     name(static_cast<Algorithm>(signature.algorithm)));
-}
+// What chunk borders are rounded to where nobody can see them.
+constexpr std::uint64_t kCacheLineBytes = 64;
 
 // A buffer of which element `origin` of the vector comes first.
 struct Window {
@@ -57,9 +43,7 @@ class Engine::HostPort {
         chunks_are_ranks_(chunks_are_ranks) {}
 
   [[nodiscard]] std::uint64_t chunk_at(int position) const {
-    return static_cast<std::uint64_t>(
-        chunks_are_ranks_ ? engine_.chunk_of_position_[static_cast<std::size_t>(position)]
-                          : position);
+    return static_cast<std::uint64_t>(chunks_are_ranks_ ? rank_at(position) : position);
   }
 
   bool wait_received(int from, const Range& slice) {
@@ -158,10 +142,8 @@ Engine::Engine(Wiring wiring)
     : wiring_(std::move(wiring)),
       board_(wiring_.segment->board()),
       waiter_(board_, wiring_.peers, wiring_.pump.get(), wiring_.crowded),
-      chunk_of_position_(wiring_.topology.ring) {
-  const auto& ring = wiring_.topology.ring;
-  position_ = static_cast<int>(std::find(ring.begin(), ring.end(), wiring_.rank) - ring.begin());
-}
+      place_{wiring_.rank, wiring_.size, &wiring_.topology.ring, wiring_.ring_geometry,
+             wiring_.star_geometry} {}
 
 Engine::~Engine() {
   // An abort() that no call has met yet.
@@ -169,14 +151,8 @@ Engine::~Engine() {
 }
 
 void Engine::run(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout) {
-  Signature signature;
+  Signature signature = signature_of(call, algorithm);
   signature.sequence = sequence_++;
-  signature.count = call.count;
-  signature.root = has_root(call.collective) ? call.root : 0;
-  signature.collective = static_cast<std::uint8_t>(call.collective);
-  signature.algorithm = static_cast<std::uint8_t>(algorithm);
-  signature.type = static_cast<std::uint8_t>(call.type);
-  signature.op = reduces(call.collective) ? static_cast<std::uint8_t>(call.op) : 0;
   throw_if_ended(signature);
   // For those that wait for this rank in vain; orders nothing else.
   store_release(wiring_.segment->calls_entered(wiring_.rank).value, sequence_);
@@ -198,46 +174,27 @@ void Engine::run(const Call& call, Algorithm algorithm, std::chrono::millisecond
 
 void Engine::run_checked(const Call& call, Algorithm algorithm, const Signature& signature) {
   const std::size_t element_bytes = size_of(call.type);
-  const auto& ring = wiring_.topology.ring;
-  const auto root =
-      static_cast<int>(std::find(ring.begin(), ring.end(), signature.root) - ring.begin());
-  const Schedule schedule{call.collective, algorithm, position_, wiring_.size, root};
-  const FifoGeometry& geometry =
-      algorithm == Algorithm::naive ? wiring_.star_geometry : wiring_.ring_geometry;
-
-  Slicing slicing;
-  slicing.count = call.count;
-  slicing.chunks = static_cast<std::uint64_t>(schedule.chunks());
-  // Who owns what is only visible in reduce_scatter and all_gather; elsewhere whole cache lines.
-  const bool visible =
-      call.collective == Collective::reduce_scatter || call.collective == Collective::all_gather;
-  slicing.granule = visible ? 1 : 64 / element_bytes;
-  slicing.slice_elems = geometry.slot_bytes / element_bytes;
-  // `naive` uses edges of the ring too, whose FIFOs may have fewer slots.
-  slicing.window = window_for(std::min(geometry.slots, wiring_.ring_geometry.slots));
-
-  const Range own = chunk_range(call.count, static_cast<std::uint64_t>(wiring_.size),
-                                static_cast<std::uint64_t>(wiring_.rank));
+  const Plan plan = make_plan(call, algorithm, place_, kCacheLineBytes);
   // `in` is only ever read.
-  Buffers buffers{{static_cast<std::byte*>(const_cast<void*>(call.in)), 0},
-                  {static_cast<std::byte*>(call.out), 0}};
-  if (call.collective == Collective::reduce_scatter) buffers.out.origin = own.offset;
-  if (call.collective == Collective::all_gather) buffers.in.origin = own.offset;
+  Buffers buffers{{static_cast<std::byte*>(const_cast<void*>(call.in)), plan.in_origin},
+                  {static_cast<std::byte*>(call.out), plan.out_origin}};
   std::vector<std::byte> scratch;
-  if (schedule.needs_scratch()) {
+  if (plan.schedule.needs_scratch()) {
     scratch.resize(call.count * element_bytes);
     buffers.out = {scratch.data(), 0};
   }
 
   HostPort port(*this, signature, buffers, element_bytes, vector_kernel(call.type, call.op),
-                schedule.chunks() == wiring_.size);
+                plan.chunks_are_ranks);
   if (wiring_.pump != nullptr) wiring_.pump->begin_call(algorithm);
-  if (!run_schedule(schedule, slicing, port)) {
+  if (!run_schedule(plan.schedule, plan.slicing, port)) {
     fail(signature, port, port.result(), port.rank_at(port.failed_at()));
   }
   if (wiring_.pump != nullptr) drain(signature, port);
-  if (schedule.needs_scratch() && call.collective == Collective::reduce_scatter && own.count > 0) {
-    std::memcpy(call.out, scratch.data() + own.offset * element_bytes, own.count * element_bytes);
+  if (plan.schedule.needs_scratch() && call.collective == Collective::reduce_scatter &&
+      plan.own.count > 0) {
+    std::memcpy(call.out, scratch.data() + plan.own.offset * element_bytes,
+                plan.own.count * element_bytes);
   }
 }
 

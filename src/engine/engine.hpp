@@ -13,6 +13,7 @@
 #include "carrier/host_segment.hpp"
 #include "carrier/peer_watch.hpp"
 #include "carrier/pump.hpp"
+#include "engine/plan.hpp"
 #include "engine/waiter.hpp"
 #include "fifo/fifo.hpp"
 
@@ -64,8 +65,7 @@ class Engine {
   Wiring wiring_;
   AbortBoard& board_;
   Waiter waiter_;
-  std::vector<int> chunk_of_position_;
-  int position_ = 0;
+  RingPlace place_;
   std::uint64_t sequence_ = 0;
 };
 

@@ -36,13 +36,13 @@ RONDO_HOST_DEVICE bool run_schedule(const Schedule& schedule, const Slicing& sli
   for (std::uint64_t window = 0; window < windows; ++window) {
     for (int index = 0; index < steps; ++index) {
       const Step step = schedule.step(index);
-      const std::uint64_t chunk = port.chunk_at(step.chunk);
+      const Range part = slicing.part(port.chunk_at(step.chunk));
       const std::uint64_t begin = window * slicing.window;
-      const std::uint64_t available = slicing.slices(chunk);
+      const std::uint64_t available = slicing.slices(part);
       const std::uint64_t end =
           available < begin + slicing.window ? available : begin + slicing.window;
       for (std::uint64_t number = begin; number < end; ++number) {
-        if (!run_slice(step, slicing.slice(chunk, number), port)) return false;
+        if (!run_slice(step, slicing.slice(part, number), port)) return false;
       }
     }
   }

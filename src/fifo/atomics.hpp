@@ -1,5 +1,5 @@
-// The two memory operations that the FIFO protocol is made of, at system scope: the other end may
-// be another thread, another process or another device.
+// The memory operations that the protocols are made of, at system scope: the other end may be
+// another thread, another process or another device.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,25 @@ RONDO_HOST_DEVICE inline void store_release(std::uint64_t& word, std::uint64_t v
       value, cuda::memory_order_release);
 #else
   std::atomic_ref<std::uint64_t>(word).store(value, std::memory_order_release);
+#endif
+}
+
+// These order nothing else: for a word that is its own message.
+RONDO_HOST_DEVICE inline std::uint64_t load_relaxed(std::uint64_t& word) {
+#ifdef __CUDA_ARCH__
+  return cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(word).load(
+      cuda::memory_order_relaxed);
+#else
+  return std::atomic_ref<std::uint64_t>(word).load(std::memory_order_relaxed);
+#endif
+}
+
+RONDO_HOST_DEVICE inline void store_relaxed(std::uint64_t& word, std::uint64_t value) {
+#ifdef __CUDA_ARCH__
+  cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(word).store(
+      value, cuda::memory_order_relaxed);
+#else
+  std::atomic_ref<std::uint64_t>(word).store(value, std::memory_order_relaxed);
 #endif
 }
 

@@ -10,25 +10,43 @@
 
 namespace rondo::detail {
 
-// Kernels<T> provides sum, prod, min and max, and sum_then_divide for floating-point T.
-template <template <class> class Kernels>
-ReduceKernel select_kernel(DataType type, ReduceOp op) {
-  return with_type(type, [op](auto tag) -> ReduceKernel {
+template <ReduceOp op>
+struct OpTag {
+  static constexpr ReduceOp kOp = op;
+};
+
+// Calls `visit(TypeTag<T>{}, OpTag<op>{})` for the pair, which must be supported.
+template <class Visitor>
+auto with_type_and_op(DataType type, ReduceOp op, Visitor&& visit) {
+  return with_type(type, [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    using K = Kernels<T>;
     switch (op) {
       case ReduceOp::prod:
-        return {K::prod, K::prod};
+        return visit(tag, OpTag<ReduceOp::prod>{});
       case ReduceOp::min:
-        return {K::min, K::min};
+        return visit(tag, OpTag<ReduceOp::min>{});
       case ReduceOp::max:
-        return {K::max, K::max};
+        return visit(tag, OpTag<ReduceOp::max>{});
       case ReduceOp::avg:
-        if constexpr (!std::integral<T>) return {K::sum, K::sum_then_divide};
+        if constexpr (!std::integral<T>) return visit(tag, OpTag<ReduceOp::avg>{});
         break;
       case ReduceOp::sum:
         break;
     }
+    return visit(tag, OpTag<ReduceOp::sum>{});
+  });
+}
+
+// Kernels<T> provides sum, prod, min and max, and sum_then_divide for floating-point T.
+template <template <class> class Kernels>
+ReduceKernel select_kernel(DataType type, ReduceOp op) {
+  return with_type_and_op(type, op, [](auto type_tag, auto op_tag) -> ReduceKernel {
+    using K = Kernels<typename decltype(type_tag)::Type>;
+    constexpr ReduceOp kOp = decltype(op_tag)::kOp;
+    if constexpr (kOp == ReduceOp::prod) return {K::prod, K::prod};
+    if constexpr (kOp == ReduceOp::min) return {K::min, K::min};
+    if constexpr (kOp == ReduceOp::max) return {K::max, K::max};
+    if constexpr (kOp == ReduceOp::avg) return {K::sum, K::sum_then_divide};
     return {K::sum, K::sum};
   });
 }

@@ -31,17 +31,48 @@ struct Arithmetic<T> {
 template <class T>
 using ArithmeticOf = typename Arithmetic<T>::Type;
 
+// From an element to the type that operations are carried out in, and back, rounding to nearest-even.
+// A device has instructions for it; they differ from the host's code in the payload of a NaN alone.
+template <class T>
+RONDO_HOST_DEVICE constexpr ArithmeticOf<T> widen(T value) {
+#ifdef __CUDA_ARCH__
+  if constexpr (std::is_same_v<T, Float16>) {
+    float result;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
+    return result;
+  }
+#endif
+  return static_cast<ArithmeticOf<T>>(value);
+}
+
+template <class T>
+RONDO_HOST_DEVICE constexpr T narrow(ArithmeticOf<T> value) {
+#ifdef __CUDA_ARCH__
+  if constexpr (std::is_same_v<T, Float16>) {
+    T result;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+    return result;
+  }
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    std::uint32_t pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0F), "f"(value));
+    return T::from_bits(static_cast<std::uint16_t>(pair));
+  }
+#endif
+  return static_cast<T>(value);
+}
+
 template <class T>
 struct Sum {
   RONDO_HOST_DEVICE constexpr T operator()(T a, T b) const {
-    return static_cast<T>(static_cast<ArithmeticOf<T>>(a) + static_cast<ArithmeticOf<T>>(b));
+    return narrow<T>(static_cast<ArithmeticOf<T>>(widen(a) + widen(b)));
   }
 };
 
 template <class T>
 struct Prod {
   RONDO_HOST_DEVICE constexpr T operator()(T a, T b) const {
-    return static_cast<T>(static_cast<ArithmeticOf<T>>(a) * static_cast<ArithmeticOf<T>>(b));
+    return narrow<T>(static_cast<ArithmeticOf<T>>(widen(a) * widen(b)));
   }
 };
 
@@ -51,7 +82,7 @@ RONDO_HOST_DEVICE constexpr auto comparable(T value) {
   if constexpr (std::is_integral_v<T>) {
     return value;
   } else {
-    return static_cast<ArithmeticOf<T>>(value);
+    return widen(value);
   }
 }
 
@@ -75,11 +106,10 @@ struct Max {
 // The last addition of an average: sum and division in one rounding for the 16-bit floats.
 template <class T>
 struct SumThenDivide {
-  ArithmeticOf<T> divisor;
+  ArithmeticOf<T> divisor = 1;
 
   RONDO_HOST_DEVICE constexpr T operator()(T a, T b) const {
-    return static_cast<T>((static_cast<ArithmeticOf<T>>(a) + static_cast<ArithmeticOf<T>>(b)) /
-                          divisor);
+    return narrow<T>((widen(a) + widen(b)) / divisor);
   }
 };
 

@@ -262,7 +262,7 @@ RONDO_HOST_DEVICE constexpr Step step(const Schedule& s, int index) {
 
 RONDO_HOST_DEVICE constexpr int Schedule::chunks() const {
   const bool whole = collective == Collective::broadcast || collective == Collective::reduce ||
-                     (algorithm == Algorithm::naive &&
+                     (algorithm != Algorithm::ring &&
                       (collective == Collective::all_reduce || collective == Collective::barrier));
   return whole ? 1 : size;
 }

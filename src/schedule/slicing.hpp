@@ -6,6 +6,9 @@
 // free for the rank whose turn it is, and nobody waits in a circle (tests/schedule proves it by
 // running all ranks). A wider window hides the latency of a hop behind the slices that are under
 // way.
+//
+// Several channels are independent rings side by side, each with FIFOs of its own: channel c of C
+// takes the c-th part of every chunk.
 #pragma once
 
 #include <cstdint>
@@ -22,26 +25,32 @@ struct Slicing {
   std::uint64_t granule = 1;      // chunk borders fall on multiples of this
   std::uint64_t slice_elems = 1;  // elements that fit a slot
   std::uint64_t window = 1;       // slices of a chunk that one pass over the steps handles
+  std::uint64_t channels = 1;
+  std::uint64_t channel = 0;
+  std::uint64_t channel_granule =
+      1;  // borders between channels, within a chunk; divides slice_elems
 
-  [[nodiscard]] RONDO_HOST_DEVICE constexpr Range chunk(std::uint64_t index) const {
-    return chunk_range(count, chunks, index, granule);
+  // The part of a chunk that this channel carries.
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr Range part(std::uint64_t index) const {
+    const Range chunk = chunk_range(count, chunks, index, granule);
+    if (channels == 1) return chunk;
+    const Range mine = chunk_range(chunk.count, channels, channel, channel_granule);
+    return {chunk.offset + mine.offset, mine.count};
   }
-  // At least one: an empty chunk still travels as an empty slice, so that calls that differ meet.
-  [[nodiscard]] RONDO_HOST_DEVICE constexpr std::uint64_t slices(std::uint64_t index) const {
-    const std::uint64_t elems = chunk(index).count;
-    const std::uint64_t needed = elems / slice_elems + (elems % slice_elems != 0 ? 1 : 0);
+  // At least one: an empty part still travels as an empty slice, so that calls that differ meet.
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr std::uint64_t slices(const Range& part) const {
+    const std::uint64_t needed = part.count / slice_elems + (part.count % slice_elems != 0 ? 1 : 0);
     return needed == 0 ? 1 : needed;
   }
-  // Chunk 0 is the largest.
+  // Chunk 0 is the largest; its part has at least as many slices as that of any other chunk.
   [[nodiscard]] RONDO_HOST_DEVICE constexpr std::uint64_t windows() const {
-    return (slices(0) + window - 1) / window;
+    return (slices(part(0)) + window - 1) / window;
   }
-  [[nodiscard]] RONDO_HOST_DEVICE constexpr Range slice(std::uint64_t index,
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr Range slice(const Range& part,
                                                         std::uint64_t number) const {
-    const Range whole = chunk(index);
     const std::uint64_t begin = number * slice_elems;
-    const std::uint64_t left = whole.count - begin;
-    return {whole.offset + begin, left < slice_elems ? left : slice_elems};
+    const std::uint64_t left = part.count - begin;
+    return {part.offset + begin, left < slice_elems ? left : slice_elems};
   }
 };
 

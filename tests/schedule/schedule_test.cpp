@@ -269,6 +269,28 @@ TEST(Schedule, IsAConstant) {
   static_assert(kSchedule.step(6).verb == kRecvCopy && kSchedule.step(6).chunk == 2);
 }
 
+TEST(Slicing, ChannelsCoverEveryChunkAndWalkTheSameWindows) {
+  for (const std::uint64_t count : {0U, 1U, 63U, 64U, 1000U, 4097U}) {
+    for (const std::uint64_t granule : {1U, 16U}) {
+      for (const std::uint64_t channels : {1U, 2U, 3U, 8U}) {
+        Slicing slicing{count, 3, granule, 32, 2, channels, 0, 16};
+        for (std::uint64_t chunk = 0; chunk < 3; ++chunk) {
+          std::uint64_t next = chunk_range(count, 3, chunk, granule).offset;
+          for (slicing.channel = 0; slicing.channel < channels; ++slicing.channel) {
+            const Range part = slicing.part(chunk);
+            EXPECT_EQ(part.offset, next);
+            next += part.count;
+            // Every slice is reached by the windows that chunk 0 asks for.
+            EXPECT_LE(slicing.slices(part), slicing.windows() * slicing.window);
+          }
+          const Range whole = chunk_range(count, 3, chunk, granule);
+          EXPECT_EQ(next, whole.offset + whole.count);
+        }
+      }
+    }
+  }
+}
+
 TEST(Chunks, CoverTheVectorInOrder) {
   for (const std::uint64_t chunks : {1U, 2U, 3U, 7U, 16U}) {
     for (const std::uint64_t granule : {1U, 16U}) {

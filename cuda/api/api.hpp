@@ -1,0 +1,111 @@
+// All that Rondo asks of CUDA, in one thin layer without CUDA's headers. Three files implement it, and
+// Meson or a test chooses: runtime.cpp (the CUDA runtime), absent.cpp (a build without CUDA), and
+// tests/cuda/stand_in.cpp (host memory and host threads).
+//
+// Functions throw CudaError with the call, the device and CUDA's own words; what is returned as false
+// or null is no error.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <rondo/types.hpp>
+
+#include "protocol/arguments.hpp"
+
+// What CUDA's own headers call cudaStream_t, cudaEvent_t and cudaGraphExec_t.
+struct CUstream_st;
+struct CUevent_st;
+struct CUgraphExec_st;
+
+namespace rondo::detail::gpu::api {
+
+using Stream = CUstream_st*;
+using Event = CUevent_st*;
+using Graph = CUgraphExec_st*;
+
+// Devices.
+
+struct DeviceFacts {
+  std::array<char, 64> name{};
+  std::array<char, 16> uuid{};     // the same in all processes, whatever its number there
+  std::array<char, 32> pci_bus{};  // "0000:65:00.0"
+  int multiprocessors = 0;
+};
+
+// How many devices this process sees; 0 where CUDA is absent, and then why.
+int device_count();
+std::string why_no_device();
+DeviceFacts facts_of(int device);
+int current_device();
+void use_device(int device);
+// Whether kernels on `device` may reach memory of `peer`, and whether atomics work on the way (they
+// do over NVLink, and not over PCIe).
+bool can_reach(int device, int peer);
+bool atomics_between(int device, int peer);
+void enable_peer(int device, int peer);  // once enabled, not an error
+
+// Memory, of the device in use.
+
+void* allocate(std::size_t bytes);  // zeroed
+void release(void* memory);
+void copy(void* to, const void* from, std::size_t bytes);  // any direction; returns when done
+void copy_async(void* to, const void* from, std::size_t bytes, Stream stream);
+void* allocate_async(std::size_t bytes, Stream stream);
+void release_async(void* memory, Stream stream);
+// The address at which kernels reach host memory of this process.
+void* register_host(void* memory, std::size_t bytes);
+void unregister_host(void* memory);
+
+// What another process needs to reach memory of this one.
+struct IpcHandle {
+  std::array<std::byte, 64> handle{};  // names the base of the allocation
+  std::uint64_t offset = 0;            // of the memory in it
+};
+IpcHandle export_memory(void* memory);
+void* open_memory(const IpcHandle& handle);  // the base; memory is at `offset` behind it
+void close_memory(void* base);
+
+// Streams, events, graphs.
+
+Stream make_stream();
+void destroy(Stream stream);
+bool is_done(Stream stream);
+void wait_for(Stream stream);
+bool is_capturing(Stream stream);
+Event make_event();
+void destroy(Event event);
+void record(Event event, Stream stream);
+void wait_for(Event event, Stream stream);
+double microseconds_between(Event from, Event to);  // both have happened
+void begin_capture(Stream stream);
+Graph end_capture(Stream stream);
+void launch(Graph graph, Stream stream);
+void destroy(Graph graph);
+
+// Kernels.
+
+struct Kernel {
+  DataType type = DataType::f32;
+  ReduceOp op = ReduceOp::sum;
+  bool one_shot = false;
+};
+inline constexpr int kMostThreads = 512;  // of a block
+
+// Loads all kernels for the device in use: one that is loaded only when it is first started would wait
+// for a kernel that spins.
+void load_kernels();
+// Blocks of this kernel that the device in use runs at once.
+int resident_blocks(const Kernel& kernel, int threads, int ranks);
+void start(const Kernel& kernel, int blocks, int threads, const KernelArguments& arguments,
+           Stream stream);
+
+// Writes a pattern that depends on `seed` through a kernel of the device in use, as the protocol's
+// kernels write; and counts the words that differ from it. Both return when done.
+void write_pattern(void* memory, std::size_t words, std::uint64_t seed);
+std::size_t wrong_words(const void* memory, std::size_t words, std::uint64_t seed);
+
+}  // namespace rondo::detail::gpu::api

@@ -1,0 +1,77 @@
+// All kernels of one element type, RONDO_KERNEL_TYPE.
+
+#include "api/api.hpp"
+#include "kernels/cuda_block.hpp"
+#include "kernels/kernels.hpp"
+#include "protocol/run.hpp"
+
+namespace rondo::detail::gpu {
+namespace {
+
+// Lays a block out in shared memory, and runs `body` on it.
+template <class Body>
+__device__ void on_this_block(int ranks, Body body) {
+  __shared__ BlockShared shared;
+  extern __shared__ std::byte ends[];
+  if (threadIdx.x == 0) shared.claimed = 0;
+  __syncthreads();
+  CudaBlock block(shared, reinterpret_cast<SendEnd*>(ends),
+                  reinterpret_cast<RecvEnd*>(ends + static_cast<std::size_t>(ranks) * sizeof(SendEnd)));
+  body(block);
+}
+
+template <class R>
+__global__ void __launch_bounds__(api::kMostThreads)
+    ring_kernel(const __grid_constant__ KernelArguments call) {
+  on_this_block(call.rank.size,
+                [&](CudaBlock& block) { run_ring<R>(block, call, static_cast<int>(blockIdx.x)); });
+}
+
+template <class R>
+__global__ void __launch_bounds__(api::kMostThreads)
+    one_shot_kernel(const __grid_constant__ KernelArguments call) {
+  on_this_block(call.rank.size,
+                [&](CudaBlock& block) { run_one_shot<R>(block, call, static_cast<int>(blockIdx.x)); });
+}
+
+template <class T, ReduceOp op>
+const void* kernel_of(bool one_shot) {
+  if constexpr (!supports(kDataTypeOf<T>, op)) {
+    return nullptr;
+  } else {
+    using R = Reduction<T, op>;
+    return one_shot ? reinterpret_cast<const void*>(&one_shot_kernel<R>)
+                    : reinterpret_cast<const void*>(&ring_kernel<R>);
+  }
+}
+
+template <class T>
+const void* kernel_for(ReduceOp op, bool one_shot) {
+  switch (op) {
+    case ReduceOp::prod:
+      return kernel_of<T, ReduceOp::prod>(one_shot);
+    case ReduceOp::min:
+      return kernel_of<T, ReduceOp::min>(one_shot);
+    case ReduceOp::max:
+      return kernel_of<T, ReduceOp::max>(one_shot);
+    case ReduceOp::avg:
+      return kernel_of<T, ReduceOp::avg>(one_shot);
+    case ReduceOp::sum:
+      break;
+  }
+  return kernel_of<T, ReduceOp::sum>(one_shot);
+}
+
+}  // namespace
+
+template <>
+const void* ring_kernel_for<RONDO_KERNEL_TYPE>(ReduceOp op) {
+  return kernel_for<RONDO_KERNEL_TYPE>(op, false);
+}
+
+template <>
+const void* one_shot_kernel_for<RONDO_KERNEL_TYPE>(ReduceOp op) {
+  return kernel_for<RONDO_KERNEL_TYPE>(op, true);
+}
+
+}  // namespace rondo::detail::gpu

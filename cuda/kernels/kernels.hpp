@@ -1,0 +1,24 @@
+// The kernels, as the host starts them. One object file for each element type (kernels.cu).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <rondo/types.hpp>
+
+namespace rondo::detail::gpu {
+
+// Bytes of dynamic shared memory that a kernel needs: room for the FIFO ends of a channel.
+std::size_t shared_bytes(int ranks);
+
+// The kernel of an operation, for cudaLaunchKernel; its one argument is a KernelArguments.
+template <class T>
+const void* ring_kernel_for(ReduceOp op);
+template <class T>
+const void* one_shot_kernel_for(ReduceOp op);
+
+// (words, count, seed); and (words, count, seed, how many differ).
+const void* write_pattern_kernel();
+const void* count_wrong_kernel();
+
+}  // namespace rondo::detail::gpu

@@ -1,0 +1,50 @@
+// What a kernel is started with. Passed by value, and frozen in a captured graph: all that changes
+// from one call to the next is in memory that the kernels keep (ChannelState, the FIFO ends).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fifo/fifo.hpp"
+#include "fifo/signature.hpp"
+#include "protocol/control.hpp"
+#include "schedule/schedule.hpp"
+#include "schedule/slicing.hpp"
+
+namespace rondo::detail::gpu {
+
+// Lives in device memory as long as the communicator. Used by one block at a time: calls of one
+// communicator follow each other.
+struct ChannelState {
+  std::uint64_t calls = 0;      // that used this channel
+  std::uint32_t one_shots = 0;  // of them, by one_shot
+  std::uint32_t failed = 0;     // it takes part in nothing more
+};
+
+// A rank as its kernels see it; all pointers reach from its device.
+struct RankView {
+  int rank = 0;
+  int size = 1;
+  const std::int32_t* ring = nullptr;  // rank at each position
+  ChannelState* channels = nullptr;
+  SendEnd* to = nullptr;                // [channel][position of the peer]
+  RecvEnd* from = nullptr;              // likewise
+  std::byte* const* inboxes = nullptr;  // of each rank, for one_shot; this rank's own among them
+  std::uint64_t inbox_units = 0;        // units of data that a channel's inbox holds from each rank
+  Control control;
+};
+
+struct KernelArguments {
+  RankView rank;
+  Schedule schedule;
+  Slicing slicing;      // its channel is the block's
+  Signature signature;  // its sequence number is the channel's
+  const std::byte* in = nullptr;
+  std::byte* out = nullptr;
+  std::uint64_t in_origin = 0;  // which element of the vector comes first in `in`
+  std::uint64_t out_origin = 0;
+  std::uint64_t timeout_ns = 0;
+  bool chunks_are_ranks = false;
+};
+
+}  // namespace rondo::detail::gpu

@@ -1,0 +1,219 @@
+// The small all-reduce and barrier: every rank writes all it has into every other's inbox at once,
+// and combines what it finds in its own, in the order of ranks, so that all get the same bits. One
+// hop, and no fence: the data and the flag that says it is there travel in one 8-byte word.
+//
+// A unit is 8 bytes of data and travels as two words, each half data and half the number of the call,
+// which its receiver waits for. The first units of an inbox are the call's signature. Inboxes
+// alternate: call k of a channel uses half k mod 2. A rank writes call k + 2 into a half only after it
+// has ended call k + 1, for which it needed every other rank's words of k + 1, and those a rank sends
+// only after it has read all of call k.
+//
+// Source of the idea: the low-latency protocol of NCCL, as described in Z. Hu et al., "Demystifying
+// NCCL" (2025).
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "protocol/arguments.hpp"
+#include "protocol/block.hpp"
+#include "protocol/patience.hpp"
+
+namespace rondo::detail::gpu {
+
+inline constexpr std::uint64_t kUnitBytes = 8;
+inline constexpr std::uint64_t kHeaderUnits = sizeof(Signature) / kUnitBytes;
+static_assert(sizeof(Signature) % kUnitBytes == 0);
+
+// A unit under way.
+struct Words {
+  std::uint64_t low;
+  std::uint64_t high;
+};
+
+// The inbox of a rank has room, for each channel, half and sender, for `inbox_units` units of data and
+// the header.
+constexpr std::uint64_t inbox_words(std::uint64_t inbox_units, int channels, int size) {
+  return (kHeaderUnits + inbox_units) * 2 * static_cast<std::uint64_t>(channels) *
+         static_cast<std::uint64_t>(size);
+}
+
+template <class Reduction, Block B>
+class OneShot {
+  using T = typename Reduction::Element;
+  static constexpr std::uint64_t kPerUnit = kUnitBytes / sizeof(T);
+  struct Unit {
+    T elements[kPerUnit];
+  };
+
+ public:
+  RONDO_HOST_DEVICE OneShot(B& block, const KernelArguments& call, int channel)
+      : block_(block), call_(call), channel_(channel), patience_{call.timeout_ns, 0} {
+    const ChannelState& state = call.rank.channels[channel];
+    number_ = state.one_shots + 1;
+    signature_ = call.signature;
+    signature_.sequence = state.calls;
+    std::memcpy(header_, &signature_, sizeof(signature_));
+    Slicing slicing = call.slicing;
+    slicing.channel = static_cast<std::uint64_t>(channel);
+    part_ = slicing.part(0);
+    units_ = kHeaderUnits + (part_.count + kPerUnit - 1) / kPerUnit;
+  }
+
+  // Whether this thread found all it waited for.
+  RONDO_HOST_DEVICE bool run() {
+    for (std::uint64_t unit = block_.thread(); unit < units_; unit += block_.threads()) send(unit);
+    for (std::uint64_t unit = block_.thread(); unit < units_; unit += block_.threads()) {
+      if (!(unit < kHeaderUnits ? compare(unit) : combine(unit))) return false;
+    }
+    return true;
+  }
+
+ private:
+  [[nodiscard]] RONDO_HOST_DEVICE Words* inbox(int owner, int sender, std::uint64_t unit) const {
+    const auto size = static_cast<std::uint64_t>(call_.rank.size);
+    const std::uint64_t row = (static_cast<std::uint64_t>(channel_) * 2 + number_ % 2) * size +
+                              static_cast<std::uint64_t>(sender);
+    return reinterpret_cast<Words*>(call_.rank.inboxes[owner]) +
+           row * (kHeaderUnits + call_.rank.inbox_units) + unit;
+  }
+
+  RONDO_HOST_DEVICE void send(std::uint64_t unit) {
+    const std::uint64_t value = mine(unit);
+    const Words words = {(value << 32U) | number_, (value >> 32U << 32U) | number_};
+    for (int peer = 0; peer < call_.rank.size; ++peer) {
+      if (peer == call_.rank.rank) continue;
+      Words* to = inbox(peer, call_.rank.rank, unit);
+      store_relaxed(to->low, words.low);
+      store_relaxed(to->high, words.high);
+    }
+  }
+
+  RONDO_HOST_DEVICE bool receive(int peer, std::uint64_t unit, std::uint64_t& value) {
+    Words* from = inbox(call_.rank.rank, peer, unit);
+    Words words{};
+    const FailureKind kind = wait_until(block_, call_.rank.control, patience_, [&] {
+      words = {load_relaxed(from->low), load_relaxed(from->high)};
+      return static_cast<std::uint32_t>(words.low) == number_ &&
+             static_cast<std::uint32_t>(words.high) == number_;
+    });
+    value = (words.low >> 32U) | (words.high >> 32U << 32U);
+    if (kind != FailureKind::none) fail(kind, peer, {});
+    return kind == FailureKind::none;
+  }
+
+  // My signature against those of the others.
+  RONDO_HOST_DEVICE bool compare(std::uint64_t unit) {
+    for (int peer = 0; peer < call_.rank.size; ++peer) {
+      std::uint64_t value = 0;
+      if (peer == call_.rank.rank) continue;
+      if (!receive(peer, unit, value)) return false;
+      if (value == header_[unit]) continue;
+      std::uint64_t theirs[kHeaderUnits];
+      for (std::uint64_t i = 0; i < kHeaderUnits; ++i) {
+        if (!receive(peer, i, theirs[i])) return false;
+      }
+      Signature other;
+      std::memcpy(&other, theirs, sizeof(other));
+      fail(FailureKind::mismatched, peer, other);
+      return false;
+    }
+    return true;
+  }
+
+  RONDO_HOST_DEVICE bool combine(std::uint64_t unit) {
+    const int size = call_.rank.size;
+    std::uint64_t sum = 0;
+    for (int peer = 0; peer < size; ++peer) {
+      std::uint64_t value = mine(unit);
+      if (peer != call_.rank.rank && !receive(peer, unit, value)) return false;
+      if (peer == 0) {
+        sum = value;
+        continue;
+      }
+      Reduction::with_operation(peer == size - 1, size, [&](const auto& operation) {
+        sum = combine_units(sum, value, operation);
+      });
+    }
+    store(unit, sum);
+    return true;
+  }
+
+  template <class Operation>
+  RONDO_HOST_DEVICE static std::uint64_t combine_units(std::uint64_t a, std::uint64_t b,
+                                                       const Operation& operation) {
+    auto x = std::bit_cast<Unit>(a);
+    const auto y = std::bit_cast<Unit>(b);
+    for (std::uint64_t i = 0; i < kPerUnit; ++i)
+      x.elements[i] = operation(x.elements[i], y.elements[i]);
+    return std::bit_cast<std::uint64_t>(x);
+  }
+
+  // Elements of this unit, which starts at the returned offset of the channel's part.
+  [[nodiscard]] RONDO_HOST_DEVICE Range elements(std::uint64_t unit) const {
+    const std::uint64_t begin = (unit - kHeaderUnits) * kPerUnit;
+    const std::uint64_t left = part_.count - begin;
+    return {part_.offset + begin, left < kPerUnit ? left : kPerUnit};
+  }
+
+  [[nodiscard]] RONDO_HOST_DEVICE std::uint64_t mine(std::uint64_t unit) const {
+    if (unit < kHeaderUnits) return header_[unit];
+    const Range range = elements(unit);
+    const auto* from = reinterpret_cast<const T*>(call_.in) + range.offset;
+    Unit values{};
+    for (std::uint64_t i = 0; i < kPerUnit; ++i) {
+      if (i < range.count) values.elements[i] = from[i];
+    }
+    return std::bit_cast<std::uint64_t>(values);
+  }
+
+  RONDO_HOST_DEVICE void store(std::uint64_t unit, std::uint64_t value) const {
+    const Range range = elements(unit);
+    auto* to = reinterpret_cast<T*>(call_.out) + range.offset;
+    const auto values = std::bit_cast<Unit>(value);
+    for (std::uint64_t i = 0; i < kPerUnit; ++i) {
+      if (i < range.count) to[i] = values.elements[i];
+    }
+  }
+
+  RONDO_HOST_DEVICE void fail(FailureKind kind, int peer, const Signature& theirs) {
+    if (!block_.claim()) return;
+    Failure reason;
+    reason.kind = static_cast<std::uint64_t>(kind);
+    reason.peer = peer;
+    reason.mine = signature_;
+    reason.theirs = theirs;
+    give_up(call_.rank.control, call_.rank.rank, channel_, reason);
+  }
+
+  B& block_;
+  const KernelArguments& call_;
+  int channel_;
+  Patience patience_;
+  std::uint32_t number_ = 0;
+  Signature signature_;
+  std::uint64_t header_[kHeaderUnits] = {};
+  Range part_;
+  std::uint64_t units_ = 0;
+};
+
+// One block's part in one call. By every thread of the block.
+template <class Reduction, Block B>
+RONDO_HOST_DEVICE void run_one_shot(B& block, const KernelArguments& call, int channel) {
+  ChannelState& state = call.rank.channels[channel];
+  if (state.failed != 0) return;
+  if (block.leader() && channel == 0) {
+    store_relaxed(call.rank.control.entered->value, state.calls + 1);
+  }
+  OneShot<Reduction, B> call_of_mine(block, call, channel);
+  const bool ok = block.all(call_of_mine.run());
+  if (block.leader()) {
+    ++state.calls;
+    ++state.one_shots;
+    state.failed = ok ? 0 : 1;
+  }
+}
+
+}  // namespace rondo::detail::gpu

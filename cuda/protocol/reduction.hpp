@@ -1,0 +1,45 @@
+// One element type and operation, for kernels.
+#pragma once
+
+#include <rondo/types.hpp>
+
+#include "reduce/functors.hpp"
+
+namespace rondo::detail::gpu {
+
+template <class T, ReduceOp op>
+struct OperationOf {
+  using Type = Sum<T>;  // of an average too, until its last step
+};
+template <class T>
+struct OperationOf<T, ReduceOp::prod> {
+  using Type = Prod<T>;
+};
+template <class T>
+struct OperationOf<T, ReduceOp::min> {
+  using Type = Min<T>;
+};
+template <class T>
+struct OperationOf<T, ReduceOp::max> {
+  using Type = Max<T>;
+};
+
+template <class T, ReduceOp op>
+struct Reduction {
+  using Element = T;
+  using Combine = typename OperationOf<T, op>::Type;
+
+  // Calls `visit` with what combines two elements; in the last step of an average, it divides too.
+  template <class Visit>
+  RONDO_HOST_DEVICE static void with_operation(bool finish, int ranks, Visit&& visit) {
+    if constexpr (op == ReduceOp::avg) {
+      if (finish) {
+        visit(SumThenDivide<T>{static_cast<ArithmeticOf<T>>(ranks)});
+        return;
+      }
+    }
+    visit(Combine{});
+  }
+};
+
+}  // namespace rondo::detail::gpu

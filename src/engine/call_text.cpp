@@ -1,0 +1,37 @@
+#include "engine/call_text.hpp"
+
+#include <fmt/format.h>
+
+#include "base/collective_traits.hpp"
+
+namespace rondo::detail {
+
+Signature signature_of(const Call& call, Algorithm algorithm) {
+  Signature signature;
+  signature.count = call.count;
+  signature.root = has_root(call.collective) ? call.root : 0;
+  signature.collective = static_cast<std::uint8_t>(call.collective);
+  signature.algorithm = static_cast<std::uint8_t>(algorithm);
+  signature.type = static_cast<std::uint8_t>(call.type);
+  signature.op = reduces(call.collective) ? static_cast<std::uint8_t>(call.op) : 0;
+  return signature;
+}
+
+std::string describe(const Signature& signature) {
+  const auto collective = static_cast<Collective>(signature.collective);
+  std::string arguments;
+  if (collective != Collective::barrier) {
+    arguments =
+        fmt::format("{} x {}", signature.count, name(static_cast<DataType>(signature.type)));
+  }
+  if (reduces(collective)) {
+    arguments += fmt::format(", {}", name(static_cast<ReduceOp>(signature.op)));
+  }
+  if (has_root(collective)) {
+    arguments += fmt::format(", root {}", signature.root);
+  }
+  return fmt::format("call {} {}({}) by {}", signature.sequence, name(collective), arguments,
+                     name(static_cast<Algorithm>(signature.algorithm)));
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,45 @@
+#include "engine/plan.hpp"
+
+#include <algorithm>
+
+#include "base/collective_traits.hpp"
+
+namespace rondo::detail {
+namespace {
+
+int position_of(const std::vector<int>& ring, int rank) {
+  return static_cast<int>(std::find(ring.begin(), ring.end(), rank) - ring.begin());
+}
+
+}  // namespace
+
+Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
+               std::uint64_t granule_bytes) {
+  const std::uint64_t element_bytes = size_of(call.type);
+  const int root = has_root(call.collective) ? call.root : 0;
+  Plan plan;
+  plan.schedule = {call.collective, algorithm, position_of(*place.ring, place.rank), place.size,
+                   position_of(*place.ring, root)};
+  plan.chunks_are_ranks = plan.schedule.chunks() == place.size;
+  plan.own = chunk_range(call.count, static_cast<std::uint64_t>(place.size),
+                         static_cast<std::uint64_t>(place.rank));
+  if (call.collective == Collective::all_gather) plan.in_origin = plan.own.offset;
+  if (call.collective == Collective::reduce_scatter) plan.out_origin = plan.own.offset;
+
+  Slicing& slicing = plan.slicing;
+  slicing.count = call.count;
+  slicing.chunks = static_cast<std::uint64_t>(plan.schedule.chunks());
+  // Who owns what is only visible in reduce_scatter and all_gather.
+  const bool visible =
+      call.collective == Collective::reduce_scatter || call.collective == Collective::all_gather;
+  slicing.granule = visible ? 1 : granule_bytes / element_bytes;
+  slicing.channel_granule = granule_bytes / element_bytes;
+  const FifoGeometry& geometry =
+      algorithm == Algorithm::naive ? place.star_geometry : place.ring_geometry;
+  slicing.slice_elems = geometry.slot_bytes / element_bytes;
+  // `naive` uses edges of the ring too, whose FIFOs may have fewer slots.
+  slicing.window = window_for(std::min(geometry.slots, place.ring_geometry.slots));
+  return plan;
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,37 @@
+// From a checked call to what run_schedule walks: integers, for host and device alike.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <rondo/communicator.hpp>
+
+#include "fifo/fifo.hpp"
+#include "schedule/schedule.hpp"
+#include "schedule/slicing.hpp"
+
+namespace rondo::detail {
+
+// A rank's place in the ring, and the sizes of the FIFOs.
+struct RingPlace {
+  int rank = 0;
+  int size = 1;
+  const std::vector<int>* ring = nullptr;  // ranks in ring order
+  FifoGeometry ring_geometry;
+  FifoGeometry star_geometry;  // of the edges that `naive` uses; nowhere larger than the ring's
+};
+
+struct Plan {
+  Schedule schedule;
+  Slicing slicing;
+  Range own;                      // the rank's own chunk
+  std::uint64_t in_origin = 0;    // which element of the vector comes first in the call's `in`
+  std::uint64_t out_origin = 0;   // and in its `out`
+  bool chunks_are_ranks = false;  // else the schedule has one chunk, whoever owns it
+};
+
+// `granule_bytes`: what chunk borders are rounded to where nobody can see them.
+Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
+               std::uint64_t granule_bytes);
+
+}  // namespace rondo::detail

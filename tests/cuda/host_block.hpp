@@ -1,0 +1,102 @@
+// A block of host threads: what the device protocol runs on where there is no GPU.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "protocol/block.hpp"
+#include "protocol/run.hpp"
+#include "reduce/dispatch.hpp"
+
+namespace rondo::test {
+
+// Who runs next: nobody in particular, unless a test takes turns (interleaver.hpp).
+class Turns {
+ public:
+  virtual ~Turns() = default;
+  virtual void next() { std::this_thread::yield(); }
+  virtual std::uint64_t now_ns() {
+    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                      std::chrono::nanoseconds(1));
+  }
+};
+
+// What the threads of one block share while a kernel runs.
+class HostTeam {
+ public:
+  HostTeam(unsigned threads, int ranks)
+      : threads_(threads),
+        to(static_cast<std::size_t>(ranks)),
+        from(static_cast<std::size_t>(ranks)) {}
+
+  void sync(Turns& turns) {
+    const unsigned round = round_.load(std::memory_order_relaxed);
+    // The last to arrive opens the next round: acquire-release, so that all see what each wrote.
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+      arrived_.store(0, std::memory_order_relaxed);
+      round_.store(round + 1, std::memory_order_release);
+      turns.next();
+      return;
+    }
+    while (round_.load(std::memory_order_acquire) == round) turns.next();
+  }
+  bool all(Turns& turns, bool ok) {
+    if (!ok) some_failed_.store(true, std::memory_order_relaxed);
+    sync(turns);
+    return !some_failed_.load(std::memory_order_relaxed);
+  }
+  bool claim() { return !claimed_.exchange(true); }
+  [[nodiscard]] unsigned threads() const { return threads_; }
+
+ private:
+  unsigned threads_;
+  std::atomic<unsigned> arrived_ = 0;
+  std::atomic<unsigned> round_ = 0;
+  std::atomic<bool> some_failed_ =
+      false;  // and stays so: a block that has failed does nothing more
+  std::atomic<bool> claimed_ = false;
+
+ public:
+  detail::gpu::BlockShared shared;
+  std::vector<detail::SendEnd> to;
+  std::vector<detail::RecvEnd> from;
+};
+
+// One thread of a team.
+class HostBlock {
+ public:
+  HostBlock(HostTeam& team, unsigned thread, Turns& turns)
+      : team_(team), thread_(thread), turns_(turns) {}
+
+  [[nodiscard]] unsigned thread() const { return thread_; }
+  [[nodiscard]] unsigned threads() const { return team_.threads(); }
+  [[nodiscard]] bool leader() const { return thread_ == 0; }
+  void sync() { team_.sync(turns_); }
+  bool all(bool ok) { return team_.all(turns_, ok); }
+  void pause() { turns_.next(); }
+  std::uint64_t now_ns() { return turns_.now_ns(); }
+  bool claim() { return team_.claim(); }
+  detail::gpu::BlockShared& shared() { return team_.shared; }
+  detail::SendEnd* to() { return team_.to.data(); }
+  detail::RecvEnd* from() { return team_.from.data(); }
+
+ private:
+  HostTeam& team_;
+  unsigned thread_;
+  Turns& turns_;
+};
+static_assert(detail::gpu::Block<HostBlock>);
+
+// What the kernel of this type and operation does, on host threads.
+inline void run_on_host(DataType type, ReduceOp op, HostBlock& block,
+                        const detail::gpu::KernelArguments& call, int channel) {
+  detail::with_type_and_op(type, op, [&](auto type_tag, auto op_tag) {
+    detail::gpu::run_block<typename decltype(type_tag)::Type, decltype(op_tag)::kOp>(block, call,
+                                                                                     channel);
+  });
+}
+
+}  // namespace rondo::test

@@ -1,0 +1,118 @@
+// The memory of a group of ranks, as their kernels see it, in plain host memory.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "communicator/call_arguments.hpp"
+#include "protocol/arguments.hpp"
+#include "protocol/one_shot.hpp"
+
+namespace rondo::test {
+
+inline constexpr std::uint64_t kOneShotBytes = 4096;
+
+class ProtocolGroup {
+ public:
+  ProtocolGroup(int size, int channels, const detail::FifoGeometry& geometry)
+      : size_(size),
+        channels_(channels),
+        geometry_(geometry),
+        ring_(static_cast<std::size_t>(size)) {
+    // Not the identity, so that a rank taken for a position is found out.
+    std::iota(ring_.rbegin(), ring_.rend(), 0);
+    std::rotate(ring_.begin(), std::find(ring_.begin(), ring_.end(), 0), ring_.end());
+    const std::uint64_t units = detail::gpu::inbox_units_for(kOneShotBytes, channels);
+    for (int rank = 0; rank < size; ++rank) {
+      auto& memory = *ranks_.emplace_back(std::make_unique<RankMemory>());
+      memory.ring.assign(ring_.begin(), ring_.end());
+      memory.channels.resize(ends() / static_cast<std::size_t>(size));
+      memory.to.resize(ends());
+      memory.from.resize(ends());
+      memory.inbox.resize(detail::gpu::inbox_words(units, channels, size));
+      memory.failures.resize(static_cast<std::size_t>(channels));
+    }
+    for (const auto& memory : ranks_) {
+      for (const auto& owner : ranks_) {
+        memory->inboxes.push_back(reinterpret_cast<std::byte*>(owner->inbox.data()));
+      }
+    }
+    for (int from = 0; from < size; ++from) {
+      for (int to = 0; to < size; ++to) connect(from, to);
+    }
+  }
+
+  // `call` as rank `rank` makes it, by its number of channels.
+  detail::gpu::KernelArguments arguments(int rank, const Call& call, Algorithm algorithm,
+                                         int channels, std::chrono::nanoseconds timeout) {
+    const detail::RingPlace place{rank, size_, &ring_, geometry_, geometry_};
+    return detail::gpu::call_arguments(call, algorithm, place, view(rank), channels, timeout);
+  }
+
+  [[nodiscard]] const std::vector<detail::gpu::Failure>& failures(int rank) const {
+    return ranks_[static_cast<std::size_t>(rank)]->failures;
+  }
+  [[nodiscard]] int size() const { return size_; }
+  [[nodiscard]] int channels() const { return channels_; }
+
+ private:
+  struct RankMemory {
+    std::vector<std::int32_t> ring;
+    std::vector<detail::gpu::ChannelState> channels;
+    std::vector<detail::SendEnd> to;
+    std::vector<detail::RecvEnd> from;
+    std::vector<detail::gpu::Words> inbox;
+    std::vector<std::byte*> inboxes;
+    std::vector<detail::gpu::Failure> failures;
+    detail::FifoCounter entered;
+  };
+  struct alignas(detail::kCounterSpacing) Line {
+    std::byte bytes[detail::kCounterSpacing];
+  };
+
+  [[nodiscard]] std::size_t ends() const { return static_cast<std::size_t>(channels_ * size_); }
+
+  // A FIFO for each channel between two positions.
+  void connect(int from, int to) {
+    for (int channel = 0; channel < channels_; ++channel) {
+      auto& lines = fifos_.emplace_back(detail::contiguous_fifo_bytes(geometry_) / sizeof(Line));
+      const detail::FifoMemory fifo =
+          detail::contiguous_fifo(reinterpret_cast<std::byte*>(lines.data()), geometry_);
+      const auto at = [&](int position) {
+        return static_cast<std::size_t>(channel * size_ + position);
+      };
+      memory_at(from).to[at(to)] = detail::SendEnd(fifo);
+      memory_at(to).from[at(from)] = detail::RecvEnd(fifo);
+    }
+  }
+  RankMemory& memory_at(int position) {
+    return *ranks_[static_cast<std::size_t>(ring_[static_cast<std::size_t>(position)])];
+  }
+
+  detail::gpu::RankView view(int rank) {
+    RankMemory& memory = *ranks_[static_cast<std::size_t>(rank)];
+    detail::gpu::RankView view;
+    view.rank = rank;
+    view.size = size_;
+    view.ring = memory.ring.data();
+    view.channels = memory.channels.data();
+    view.to = memory.to.data();
+    view.from = memory.from.data();
+    view.inboxes = memory.inboxes.data();
+    view.inbox_units = detail::gpu::inbox_units_for(kOneShotBytes, channels_);
+    view.control = {&abort_, &memory.entered, memory.failures.data()};
+    return view;
+  }
+
+  int size_;
+  int channels_;
+  detail::FifoGeometry geometry_;
+  std::vector<int> ring_;
+  detail::FifoCounter abort_;
+  std::vector<std::unique_ptr<RankMemory>> ranks_;
+  std::vector<std::vector<Line>> fifos_;
+};
+
+}  // namespace rondo::test

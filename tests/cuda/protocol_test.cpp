@@ -1,0 +1,352 @@
+// The device protocol, run by host threads: every rank, channel and thread of a block that a GPU would
+// have; freely under the thread sanitizer, and one at a time in orders drawn from seeds.
+
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "bench/exact_values.hpp"
+#include "tests/cuda/host_block.hpp"
+#include "tests/cuda/interleaver.hpp"
+#include "tests/cuda/protocol_group.hpp"
+#include "tests/support/collective_checks.hpp"
+
+namespace rondo::test {
+namespace {
+
+using detail::gpu::Failure;
+using detail::gpu::FailureKind;
+
+struct Spec {
+  Collective collective = Collective::all_reduce;
+  Algorithm algorithm = Algorithm::ring;
+  DataType type = DataType::f32;
+  ReduceOp op = ReduceOp::sum;
+  std::size_t count = 0;
+  int root = 0;
+  bool in_place = false;
+  std::size_t shift = 0;  // elements by which buffers miss a 16-byte border
+};
+
+// One rank's buffers for one call, and what must be in them afterwards.
+class RankCall {
+ public:
+  RankCall(const Spec& spec, int rank, int size)
+      : spec_(spec),
+        rank_(rank),
+        own_(chunk_range(spec.count, static_cast<std::uint64_t>(size),
+                         static_cast<std::uint64_t>(rank))) {
+    detail::with_type(spec.type, [&](auto tag) { fill<typename decltype(tag)::Type>(size); });
+  }
+
+  [[nodiscard]] Call call() {
+    Call call;
+    call.collective = spec_.collective;
+    call.count = spec_.count;
+    call.type = spec_.type;
+    call.op = spec_.op;
+    call.root = spec_.root;
+    std::byte* whole_out = at(spec_.in_place ? in_ : out_, 0);
+    call.in = at(in_, spec_.collective == Collective::all_gather ? own_.offset : 0);
+    call.out = whole_out;
+    if (spec_.collective == Collective::reduce_scatter) {
+      call.out = whole_out + own_.offset * size_of(spec_.type);
+    }
+    return call;
+  }
+
+  [[nodiscard]] std::size_t wrong() {
+    Range checked{0, spec_.count};
+    if (spec_.collective == Collective::reduce_scatter) checked = own_;
+    if (spec_.collective == Collective::reduce && rank_ != spec_.root) checked = {0, 0};
+    const std::size_t element = size_of(spec_.type);
+    const std::byte* actual = at(spec_.in_place ? in_ : out_, 0);
+    std::size_t count = 0;
+    for (std::size_t i = checked.offset; i < checked.offset + checked.count; ++i) {
+      count += std::memcmp(actual + i * element, at(expected_, i), element) == 0 ? 0 : 1;
+    }
+    return count;
+  }
+
+ private:
+  struct alignas(16) Line {
+    std::byte bytes[16];
+  };
+
+  template <class T>
+  void fill(int size) {
+    const bool reduces = spec_.collective == Collective::all_reduce ||
+                         spec_.collective == Collective::reduce_scatter ||
+                         spec_.collective == Collective::reduce;
+    const bool knows_all = spec_.collective == Collective::broadcast && rank_ == spec_.root;
+    for (auto* buffer : {&in_, &out_, &expected_}) {
+      buffer->resize((spec_.count + spec_.shift) * sizeof(T) / sizeof(Line) + 1);
+    }
+    for (std::size_t i = 0; i < spec_.count; ++i) {
+      const T result = exact::result<T>(spec_.op, size, i);
+      const bool mine = i >= own_.offset && i < own_.offset + own_.count;
+      T input = exact::from_double<T>(77);
+      if (reduces) input = exact::input<T>(spec_.op, rank_, size, i);
+      if (knows_all || (spec_.collective == Collective::all_gather && mine)) input = result;
+      std::memcpy(at(in_, i), &input, sizeof(T));
+      std::memcpy(at(expected_, i), &result, sizeof(T));
+    }
+  }
+  std::byte* at(std::vector<Line>& buffer, std::size_t index) {
+    return reinterpret_cast<std::byte*>(buffer.data()) +
+           (index + spec_.shift) * size_of(spec_.type);
+  }
+
+  Spec spec_;
+  int rank_;
+  Range own_;
+  std::vector<Line> in_;
+  std::vector<Line> out_;
+  std::vector<Line> expected_;
+};
+
+// All ranks' calls, in order; run by one team for each rank and channel, which goes from call to call
+// without waiting for the others.
+class GroupRun {
+ public:
+  GroupRun(ProtocolGroup& group, const std::vector<Spec>& specs) : group_(group), specs_(specs) {
+    for (int rank = 0; rank < group.size(); ++rank) {
+      auto& calls = calls_.emplace_back();
+      for (const Spec& spec : specs) calls.emplace_back(spec, rank, group.size());
+    }
+  }
+
+  std::chrono::nanoseconds timeout = std::chrono::minutes(5);
+  std::vector<bool> absent = std::vector<bool>(8, false);
+
+  // What every thread of every block does.
+  std::vector<std::function<void()>> bodies(unsigned threads, Turns& turns) {
+    std::vector<std::function<void()>> result;
+    for (int rank = 0; rank < group_.size(); ++rank) {
+      if (absent[static_cast<std::size_t>(rank)]) continue;
+      for (int channel = 0; channel < group_.channels(); ++channel) {
+        auto& teams = teams_.emplace_back();
+        for (std::size_t i = 0; i < specs_.size(); ++i) {
+          teams.push_back(std::make_unique<HostTeam>(threads, group_.size()));
+        }
+        for (unsigned thread = 0; thread < threads; ++thread) {
+          result.emplace_back([this, rank, channel, thread, &teams, &turns] {
+            for (std::size_t i = 0; i < specs_.size(); ++i) {
+              HostBlock block(*teams[i], thread, turns);
+              one_call(rank, channel, i, block);
+              block.sync();  // the next kernel starts after the last thread of this one
+            }
+          });
+        }
+      }
+    }
+    return result;
+  }
+
+  void expect_exact() {
+    for (int rank = 0; rank < group_.size(); ++rank) {
+      for (const Failure& failure : group_.failures(rank)) EXPECT_EQ(failure.kind, 0U);
+      for (std::size_t i = 0; i < specs_.size(); ++i) {
+        const Spec& spec = specs_[i];
+        EXPECT_EQ(calls_[static_cast<std::size_t>(rank)][i].wrong(), 0U)
+            << name(spec.collective) << " by " << name(spec.algorithm) << " of " << spec.count
+            << " x " << name(spec.type) << ", " << name(spec.op) << ", rank " << rank << " of "
+            << group_.size() << ", " << group_.channels() << " channels";
+      }
+    }
+  }
+
+ private:
+  void one_call(int rank, int channel, std::size_t index, HostBlock& block) {
+    const Spec& spec = specs_[index];
+    const Call call = calls_[static_cast<std::size_t>(rank)][index].call();
+    const int channels =
+        spec.algorithm == Algorithm::one_shot && call.count == 0 ? 1 : group_.channels();
+    if (channel >= channels) return;
+    run_on_host(spec.type, spec.op, block,
+                group_.arguments(rank, call, spec.algorithm, channels, timeout), channel);
+  }
+
+  ProtocolGroup& group_;
+  std::vector<Spec> specs_;
+  std::vector<std::vector<RankCall>> calls_;
+  std::deque<std::vector<std::unique_ptr<HostTeam>>> teams_;
+};
+
+void run_freely(GroupRun& run, unsigned threads) {
+  Turns turns;
+  std::vector<std::thread> workers;
+  for (const auto& body : run.bodies(threads, turns)) workers.emplace_back(body);
+  for (std::thread& worker : workers) worker.join();
+}
+
+std::vector<Spec> every_type_and_op() {
+  std::vector<Spec> specs;
+  for_each_type_and_op([&]<class T>(ReduceOp op) {
+    for (const Algorithm algorithm : {Algorithm::ring, Algorithm::one_shot, Algorithm::naive}) {
+      Spec spec;
+      spec.algorithm = algorithm;
+      spec.type = kDataTypeOf<T>;
+      spec.op = op;
+      spec.count = algorithm == Algorithm::one_shot ? 203 : 1009;
+      spec.in_place = specs.size() % 2 == 0;
+      spec.shift = specs.size() % 3 == 0 ? 1 : 0;
+      specs.push_back(spec);
+    }
+  });
+  return specs;
+}
+
+std::vector<Spec> every_collective(int size, std::size_t count) {
+  std::vector<Spec> specs;
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive, Algorithm::one_shot}) {
+    for (int c = 0; c < kCollectiveCount; ++c) {
+      const auto collective = static_cast<Collective>(c);
+      const bool small = collective == Collective::all_reduce || collective == Collective::barrier;
+      if (algorithm == Algorithm::one_shot && !small) continue;
+      // naive ones that need scratch memory get it from the communicator.
+      if (algorithm == Algorithm::naive && collective == Collective::reduce_scatter) continue;
+      for (const bool in_place : {false, true}) {
+        Spec spec;
+        spec.collective = collective;
+        spec.algorithm = algorithm;
+        spec.count = collective == Collective::barrier ? 0 : count;
+        if (algorithm == Algorithm::one_shot) spec.count = std::min<std::size_t>(spec.count, 500);
+        spec.in_place = in_place;
+        spec.root = algorithm == Algorithm::naive ? 0 : size - 1;
+        specs.push_back(spec);
+      }
+    }
+  }
+  return specs;
+}
+
+class DeviceProtocol : public ::testing::TestWithParam<std::tuple<int, int>> {};
+
+TEST_P(DeviceProtocol, EveryTypeAndOperation) {
+  const auto [size, channels] = GetParam();
+  ProtocolGroup group(size, channels, {256, 4});
+  GroupRun run(group, every_type_and_op());
+  run_freely(run, 1);
+  run.expect_exact();
+}
+
+TEST_P(DeviceProtocol, EveryCollectiveAndCount) {
+  const auto [size, channels] = GetParam();
+  ProtocolGroup group(size, channels, {128, 2});
+  std::vector<Spec> specs;
+  for (const std::size_t count : {0U, 1U, 7U, 64U, 1003U}) {
+    const std::vector<Spec> more = every_collective(size, count);
+    specs.insert(specs.end(), more.begin(), more.end());
+  }
+  GroupRun run(group, specs);
+  run_freely(run, 1);
+  run.expect_exact();
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, DeviceProtocol,
+                         ::testing::Combine(::testing::Range(1, 9), ::testing::Range(1, 5)));
+
+// Several threads stand for a block: its barriers order what they do.
+TEST(DeviceBlocks, OfSeveralThreads) {
+  for (const unsigned threads : {2U, 3U}) {
+    ProtocolGroup group(3, 2, {256, 4});
+    GroupRun run(group, every_type_and_op());
+    run_freely(run, threads);
+    run.expect_exact();
+  }
+}
+
+class Interleaved : public ::testing::TestWithParam<int> {};
+
+TEST_P(Interleaved, InEveryOrderTheSumIsExact) {
+  const auto seed = static_cast<std::uint64_t>(GetParam());
+  const int size = 2 + static_cast<int>(seed % 4);
+  const int channels = 1 + static_cast<int>(seed / 4 % 2);
+  ProtocolGroup group(size, channels, {64, 2 + static_cast<std::uint32_t>(seed % 3)});
+  const std::vector<Spec> all = every_collective(size, 41);
+  std::vector<Spec> some;
+  for (const std::size_t step : {0U, 5U, 11U}) some.push_back(all[(seed * 7 + step) % all.size()]);
+  GroupRun run(group, some);
+  Interleaver turns(seed);
+  run.timeout = std::chrono::hours(24);
+  turns.run(run.bodies(1 + seed % 2, turns));
+  run.expect_exact();
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Interleaved, ::testing::Range(1, 61));
+
+std::vector<FailureKind> kinds(const ProtocolGroup& group) {
+  std::vector<FailureKind> result;
+  for (int rank = 0; rank < group.size(); ++rank) {
+    for (const Failure& failure : group.failures(rank)) {
+      result.push_back(static_cast<FailureKind>(failure.kind));
+    }
+  }
+  return result;
+}
+
+TEST(DeviceFailures, ARankThatStaysAwayIsNamed) {
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::one_shot}) {
+    ProtocolGroup group(3, 1, {256, 4});
+    GroupRun run(group, {Spec{.algorithm = algorithm, .count = 100}});
+    run.absent[2] = true;
+    run.timeout = std::chrono::nanoseconds(5000);  // turns of the interleaver
+    Interleaver turns(7);
+    turns.run(run.bodies(1, turns));
+    const std::vector<FailureKind> seen = kinds(group);
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), FailureKind::timed_out), 1);
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), FailureKind::aborted), 1);
+    for (int rank = 0; rank < 2; ++rank) {
+      const Failure& failure = group.failures(rank)[0];
+      if (failure.kind == static_cast<std::uint64_t>(FailureKind::timed_out) &&
+          algorithm == Algorithm::one_shot) {
+        EXPECT_EQ(failure.peer, 2);
+      }
+    }
+  }
+}
+
+TEST(DeviceFailures, CallsThatDifferMeet) {
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::one_shot, Algorithm::naive}) {
+    ProtocolGroup group(2, 1, {256, 4});
+    GroupRun mine(group, {Spec{.algorithm = algorithm, .count = 100}});
+    GroupRun theirs(group, {Spec{.algorithm = algorithm, .op = ReduceOp::max, .count = 100}});
+    mine.absent[1] = true;
+    theirs.absent[0] = true;
+    Interleaver turns(11);
+    std::vector<std::function<void()>> bodies = mine.bodies(1, turns);
+    for (const auto& body : theirs.bodies(1, turns)) bodies.push_back(body);
+    turns.run(bodies);
+    const std::vector<FailureKind> seen = kinds(group);
+    EXPECT_GE(std::count(seen.begin(), seen.end(), FailureKind::mismatched), 1) << name(algorithm);
+    for (int rank = 0; rank < 2; ++rank) {
+      const Failure& failure = group.failures(rank)[0];
+      if (failure.kind != static_cast<std::uint64_t>(FailureKind::mismatched)) continue;
+      EXPECT_EQ(failure.peer, 1 - rank);
+      EXPECT_NE(failure.mine.op, failure.theirs.op);
+    }
+  }
+}
+
+// A rank that has failed takes part in nothing more, and does not spoil the record.
+TEST(DeviceFailures, LaterCallsEndAtOnce) {
+  ProtocolGroup group(2, 1, {256, 4});
+  GroupRun run(group, {Spec{.count = 100}, Spec{.count = 50}, Spec{.algorithm = Algorithm::one_shot}});
+  run.absent[1] = true;
+  run.timeout = std::chrono::nanoseconds(5000);
+  Interleaver turns(3);
+  turns.run(run.bodies(1, turns));
+  EXPECT_EQ(kinds(group)[0], FailureKind::timed_out);
+  EXPECT_EQ(group.failures(0)[0].mine.sequence, 0U);
+  EXPECT_LT(turns.turns(), 10000U);
+}
+
+}  // namespace
+}  // namespace rondo::test
