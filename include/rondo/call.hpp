@@ -52,9 +52,8 @@ concept OutputRange =
 template <class In, class Out>
 concept SameElements = std::same_as<detail::ElementOf<In>, detail::ElementOf<Out>>;
 
-namespace detail {
-
-/// Makes calls of one rank from typed ranges; throws UsageError where their sizes do not fit.
+/// Makes a rank's calls from typed ranges: what the members of communicators are written with. Throws
+/// UsageError where sizes do not fit.
 struct Calls {
   int rank = 0;
   int size = 1;
@@ -144,5 +143,4 @@ struct Calls {
                               std::size_t expected) const;
 };
 
-}  // namespace detail
 }  // namespace rondo

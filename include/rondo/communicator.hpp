@@ -183,7 +183,7 @@ class RONDO_API Communicator {
   }
 
  private:
-  [[nodiscard]] detail::Calls calls() const { return {rank(), size()}; }
+  [[nodiscard]] Calls calls() const { return {rank(), size()}; }
 
   std::unique_ptr<detail::CommunicatorState> state_;
 };

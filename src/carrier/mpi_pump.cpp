@@ -14,8 +14,8 @@
 namespace rondo::detail {
 namespace {
 
-constexpr int kSlotTag = 0;
-constexpr int kAbortTag = 1;
+constexpr int kAbortTag = 0;
+constexpr int kFirstSlotTag = 1;  // and one more for each channel
 constexpr std::uint64_t kRoundsPerAbortLook = 64;
 
 bool finished(MPI_Request& request, const char* what, int peer) {
@@ -31,12 +31,12 @@ MpiPump::MpiPump(MPI_Comm comm, PumpEdges edges)
   check_mpi(MPI_Query_thread(&thread_level_), "MPI_Query_thread");
   memory_->fifos = std::move(edges.fifos);
   for (const PumpEdges::Out& edge : edges.out) {
-    outgoing_.push_back(
-        {edge.peer, edge.in_ring, edge.published, RequestRing(edge.published.geometry().slots)});
+    outgoing_.push_back({edge.peer, edge.in_ring, kFirstSlotTag + edge.channel, edge.published,
+                         RequestRing(edge.published.geometry().slots)});
   }
   for (const PumpEdges::In& edge : edges.in) {
-    incoming_.push_back(
-        {edge.peer, edge.in_ring, edge.free, RequestRing(edge.free.geometry().slots)});
+    incoming_.push_back({edge.peer, edge.in_ring, kFirstSlotTag + edge.channel, edge.free,
+                         RequestRing(edge.free.geometry().slots)});
   }
   check_mpi(MPI_Irecv(&memory_->heard, sizeof(AbortMessage), MPI_BYTE, MPI_ANY_SOURCE, kAbortTag,
                       comm_, &hearing_),
@@ -85,7 +85,8 @@ bool MpiPump::settle() {
 
 void MpiPump::begin_call(Algorithm algorithm) { naive_ = algorithm == Algorithm::naive; }
 
-void MpiPump::send(Outgoing& edge) {
+bool MpiPump::send(Outgoing& edge) {
+  bool moved = false;
   const std::uint64_t published = edge.end.published_slots();
   while (edge.requests.outstanding() < published) {
     const SlotHeader* slot = edge.end.slot(edge.requests.outstanding());
@@ -94,40 +95,55 @@ void MpiPump::send(Outgoing& edge) {
     const bool synchronous = (edge.requests.started() + 1) % synchronous_every == 0;
     const auto bytes = static_cast<int>(sizeof(SlotHeader) + slot->bytes);  // at most a slot: 1 GiB
     MPI_Request& request = edge.requests.start();
-    check_mpi(synchronous ? MPI_Issend(slot, bytes, MPI_BYTE, edge.peer, kSlotTag, comm_, &request)
-                          : MPI_Isend(slot, bytes, MPI_BYTE, edge.peer, kSlotTag, comm_, &request),
+    check_mpi(synchronous ? MPI_Issend(slot, bytes, MPI_BYTE, edge.peer, edge.tag, comm_, &request)
+                          : MPI_Isend(slot, bytes, MPI_BYTE, edge.peer, edge.tag, comm_, &request),
               "MPI_Isend", edge.peer);
+    moved = true;
   }
   while (edge.requests.outstanding() > 0 &&
          finished(edge.requests.oldest(), "sending a slot", edge.peer)) {
     edge.requests.finish_oldest();
     edge.end.release();
+    moved = true;
   }
+  return moved;
 }
 
-void MpiPump::receive(Incoming& edge) {
+bool MpiPump::receive(Incoming& edge) {
+  bool moved = false;
   const auto bytes = static_cast<int>(sizeof(SlotHeader) + edge.end.geometry().slot_bytes);
   const std::uint64_t free_slots = edge.end.free_slots();
   while (edge.requests.outstanding() < free_slots) {
     SlotHeader* slot = edge.end.slot(edge.requests.outstanding());
-    check_mpi(MPI_Irecv(slot, bytes, MPI_BYTE, edge.peer, kSlotTag, comm_, &edge.requests.start()),
+    check_mpi(MPI_Irecv(slot, bytes, MPI_BYTE, edge.peer, edge.tag, comm_, &edge.requests.start()),
               "MPI_Irecv", edge.peer);
+    moved = true;
   }
   while (edge.requests.outstanding() > 0 &&
          finished(edge.requests.oldest(), "receiving a slot", edge.peer)) {
     edge.requests.finish_oldest();
     edge.end.publish();
+    moved = true;
   }
+  return moved;
 }
 
-void MpiPump::progress() {
+bool MpiPump::progress() {
+  bool moved = false;
   for (Outgoing& edge : outgoing_) {
-    if (drives(edge.in_ring)) send(edge);
+    if (drives(edge.in_ring)) moved |= send(edge);
   }
   for (Incoming& edge : incoming_) {
-    if (drives(edge.in_ring)) receive(edge);
+    if (drives(edge.in_ring)) moved |= receive(edge);
   }
   if (++rounds_ % kRoundsPerAbortLook == 0) look_for_abort();
+  return moved;
+}
+
+std::unique_ptr<Pump> MpiPump::another(PumpEdges edges) {
+  MPI_Comm comm = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(comm_, &comm), "MPI_Comm_dup");
+  return std::make_unique<MpiPump>(comm, std::move(edges));
 }
 
 void MpiPump::look_for_abort() {

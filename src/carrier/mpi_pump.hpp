@@ -33,7 +33,8 @@ class MpiPump final : public Pump {
   ~MpiPump() override;
 
   void begin_call(Algorithm algorithm) override;
-  void progress() override;
+  bool progress() override;
+  std::unique_ptr<Pump> another(PumpEdges edges) override;
   [[nodiscard]] std::optional<int> busy_peer() override;
   void announce_abort(const AbortRecord& record) noexcept override;
   [[nodiscard]] std::string objection_to_this_thread() const override;
@@ -58,12 +59,14 @@ class MpiPump final : public Pump {
   struct Outgoing {
     int peer;
     bool in_ring;
+    int tag;
     RecvEnd end;
     RequestRing requests;
   };
   struct Incoming {
     int peer;
     bool in_ring;
+    int tag;
     SendEnd end;
     RequestRing requests;
   };
@@ -79,8 +82,9 @@ class MpiPump final : public Pump {
   // Tries for up to a second to end every operation under way; whether all have ended.
   bool settle();
   [[nodiscard]] bool drives(bool in_ring) const { return in_ring || naive_; }
-  void send(Outgoing& edge);
-  void receive(Incoming& edge);
+  // Whether anything began or ended.
+  bool send(Outgoing& edge);
+  bool receive(Incoming& edge);
   void look_for_abort();
 
   MPI_Comm comm_;

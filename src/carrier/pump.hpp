@@ -2,6 +2,7 @@
 // with what comes from there. Every wait drives it; it has no thread of its own.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,11 +21,13 @@ struct PumpEdges {
   struct Out {
     int peer = 0;
     bool in_ring = false;
+    int channel = 0;
     RecvEnd published;  // slots that the engine has filled
   };
   struct In {
     int peer = 0;
     bool in_ring = false;
+    int channel = 0;
     SendEnd free;  // slots that the engine will read
   };
   std::vector<Out> out;
@@ -43,8 +46,11 @@ class Pump {
 
   // A call begins: edges outside the ring are driven for `naive` alone.
   virtual void begin_call(Algorithm algorithm) = 0;
-  // Moves what can be moved without waiting. Throws TransportError.
-  virtual void progress() = 0;
+  // Moves what can be moved without waiting; whether there was anything. Throws TransportError.
+  virtual bool progress() = 0;
+  // Another pump between the same ranks, for other edges. Collective over the ranks. Throws
+  // TransportError.
+  virtual std::unique_ptr<Pump> another(PumpEdges edges) = 0;
   // The first peer towards which something published by this rank has not left its slot; nothing when
   // all has.
   [[nodiscard]] virtual std::optional<int> busy_peer() = 0;

@@ -58,8 +58,8 @@ Defaults resolve_defaults(const CommunicatorOptions& options) {
 
 }  // namespace detail
 
-void detail::Calls::require_size(const char* call, const char* which, std::size_t actual,
-                                 std::size_t expected) const {
+void Calls::require_size(const char* call, const char* which, std::size_t actual,
+                         std::size_t expected) const {
   if (actual == expected) return;
   throw UsageError(fmt::format("rank {}: {}: `{}` has {} elements, it must have {}", rank, call,
                                which, actual, expected));

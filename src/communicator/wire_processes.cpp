@@ -1,24 +1,15 @@
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
 #include "base/log.hpp"
+#include "bootstrap/share_memory.hpp"
 #include "carrier/memory.hpp"
 #include "communicator/wiring.hpp"
 #include "communicator/wiring_parts.hpp"
 
 namespace rondo::detail {
 namespace {
-
-struct SegmentOffer {  // from the lowest rank of each host
-  std::array<char, 64> name{};
-};
-
-struct SegmentAnswer {  // from every rank
-  bool mapped = false;
-  std::array<char, 256> error{};
-};
 
 void require_usable_options(const std::vector<RankFacts>& facts) {
   for (std::size_t rank = 0; rank < facts.size(); ++rank) {
@@ -49,28 +40,20 @@ class ProcessWirer {
     share_segment();
     Topology topology = describe();
     Wiring wiring = empty_wiring(rank_, bootstrap_.size(), geometries_, ring_);
-    LocalError error;
+    std::string error;
     try {
       wiring.topology = std::move(topology);
       connect(wiring, make_pump);
     } catch (const std::exception& failure) {
-      put(error.text, failure.what());
+      error = on_this_host(failure.what());
     }
-    throw_any(bootstrap_.exchange(error));
+    agree<TransportError>(bootstrap_, error);
     return wiring;
   }
 
  private:
-  struct LocalError {
-    std::array<char, 512> text{};
-  };
-
-  void throw_any(const std::vector<LocalError>& errors) const {
-    for (std::size_t rank = 0; rank < errors.size(); ++rank) {
-      if (errors[rank].text[0] == '\0') continue;
-      throw TransportError(fmt::format("rank {} on host {}: {}", rank, facts_[rank].host.data(),
-                                       errors[rank].text.data()));
-    }
+  [[nodiscard]] std::string on_this_host(const char* text) const {
+    return fmt::format("on host {}: {}", host_of(rank_), text);
   }
 
   void gather_facts(const std::string& refusal) {
@@ -116,43 +99,20 @@ class ProcessWirer {
       }
     }
     segment_edges_ = with_geometry(local, geometries_);
-    const std::size_t bytes = HostSegment::bytes_for(bootstrap_.size(), segment_edges_);
-    NamedMapping mine;
-    SegmentOffer offer;
-    LocalError error;
-    if (wanted && lowest_rank_of_this_host() == rank_) {
-      try {
-        mine = create_shared(bytes);
-        put(offer.name, mine.name.text());
-      } catch (const TransportError& failure) {
-        put(error.text, failure.what());
-      }
-    }
-    throw_any(bootstrap_.exchange(error));
-    const std::vector<SegmentOffer> offers = bootstrap_.exchange(offer);
-    SegmentAnswer answer;
-    try {
-      const auto leader = static_cast<std::size_t>(lowest_rank_of_this_host());
-      if (wanted && mine.mapping.data() == nullptr) {
-        mine.mapping = open_shared(offers[leader].name.data(), bytes);
-      }
-      answer.mapped = wanted;
-    } catch (const TransportError& failure) {
-      put(answer.error, failure.what());
-    }
-    answers_ = bootstrap_.exchange(answer);
-    if (!answer.mapped) {
+    shared_ = share_memory(bootstrap_, lowest_rank_of_this_host(), wanted,
+                           HostSegment::bytes_for(bootstrap_.size(), segment_edges_));
+    if (shared_.mapping.data() == nullptr) {
       segment_edges_.clear();
-      mine.mapping = map_private(HostSegment::bytes_for(bootstrap_.size(), segment_edges_));
+      shared_.mapping = map_private(HostSegment::bytes_for(bootstrap_.size(), segment_edges_));
     }
-    segment_ =
-        std::make_shared<HostSegment>(std::move(mine.mapping), bootstrap_.size(), segment_edges_);
+    segment_ = std::make_shared<HostSegment>(std::move(shared_.mapping), bootstrap_.size(),
+                                             segment_edges_);
   }
 
   [[nodiscard]] bool mapped(int rank) const {
-    return answers_[static_cast<std::size_t>(rank)].mapped;
+    return shared_.mapped[static_cast<std::size_t>(rank)];
   }
-  [[nodiscard]] bool share_memory(int a, int b) const {
+  [[nodiscard]] bool sharing(int a, int b) const {
     return same_host(a, b) && mapped(a) && mapped(b);
   }
 
@@ -184,10 +144,10 @@ class ProcessWirer {
       result.reason = "CarrierChoice::mpi";
     } else if (!same_host(from, to)) {
       result.reason = fmt::format("hosts {} and {}", host_of(from), host_of(to));
-    } else if (!share_memory(from, to)) {
+    } else if (!sharing(from, to)) {
       const int culprit = mapped(from) ? to : from;
       result.reason = fmt::format("one host, but rank {} {}", culprit,
-                                  answers_[static_cast<std::size_t>(culprit)].error.data());
+                                  shared_.reasons[static_cast<std::size_t>(culprit)]);
       if (from == rank_) {
         log(LogLevel::warning, "rank {}: falls back to MPI towards rank {}: {}", rank_, to,
             result.reason);
@@ -202,7 +162,7 @@ class ProcessWirer {
   void connect(Wiring& wiring, const PumpFactory& make_pump) const {
     wiring.segment = segment_;
     for (int rank = 0; rank < bootstrap_.size(); ++rank) {
-      if (rank == rank_ || share_memory(rank, rank_)) wiring.ranks_sharing.push_back(rank);
+      if (rank == rank_ || sharing(rank, rank_)) wiring.ranks_sharing.push_back(rank);
     }
     connect_segment(wiring, segment_edges_);
     connect_pump(wiring, make_pump);
@@ -223,16 +183,16 @@ class ProcessWirer {
       const FifoMemory fifo = contiguous_fifo(carried.fifos.back().data(), geometry);
       if (edge.from == rank_) {
         wiring.to[position[static_cast<std::size_t>(edge.to)]] = SendEnd(fifo);
-        carried.out.push_back({edge.to, edge.in_ring, RecvEnd(fifo)});
+        carried.out.push_back({edge.to, edge.in_ring, 0, RecvEnd(fifo)});
       } else {
         wiring.from[position[static_cast<std::size_t>(edge.from)]] = RecvEnd(fifo);
-        carried.in.push_back({edge.from, edge.in_ring, SendEnd(fifo)});
+        carried.in.push_back({edge.from, edge.in_ring, 0, SendEnd(fifo)});
       }
     }
     // A rank without such an edge still hears of, and tells of, an abort.
     if (!any_mpi) return;
     for (int rank = 0; rank < bootstrap_.size(); ++rank) {
-      if (rank != rank_ && !share_memory(rank, rank_)) carried.ranks_elsewhere.push_back(rank);
+      if (rank != rank_ && !sharing(rank, rank_)) carried.ranks_elsewhere.push_back(rank);
     }
     carried.board = &wiring.segment->board();
     wiring.pump = make_pump(std::move(carried));
@@ -256,7 +216,7 @@ class ProcessWirer {
   std::vector<ScheduleEdge> edges_;
   Geometries geometries_;
   std::vector<SegmentEdge> segment_edges_;
-  std::vector<SegmentAnswer> answers_;
+  SharedMemory shared_;  // its mapping is the segment's
   std::shared_ptr<HostSegment> segment_;
 };
 

@@ -1,15 +1,13 @@
 // What wiring the ranks of one process and wiring processes have in common.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
-#include <string>
 #include <vector>
 
 #include <rondo/options.hpp>
 
+#include "base/put.hpp"
 #include "base/rank_pair.hpp"
 #include "engine/engine.hpp"
 #include "topology/ring_order.hpp"
@@ -28,14 +26,6 @@ struct RankFacts {
   CarrierChoice carrier = CarrierChoice::automatic;
   std::array<char, 512> refusal{};  // why this rank cannot go on; empty if it can
 };
-
-// Copies a text into a fixed array, cut to fit.
-template <std::size_t N>
-void put(std::array<char, N>& to, const std::string& from) {
-  const std::size_t length = std::min(from.size(), N - 1);
-  std::memcpy(to.data(), from.data(), length);
-  to[length] = '\0';
-}
 
 RankFacts my_facts(const CommunicatorOptions& options);
 
