@@ -16,8 +16,11 @@
 
 namespace rondo {
 
+class Communicator;
+
 namespace detail {
 struct CommunicatorState;
+CommunicatorState& state_of(Communicator& communicator);
 }  // namespace detail
 
 /// One rank's membership in a group. A move-only owner; one that was moved from may only be destroyed
@@ -183,6 +186,8 @@ class RONDO_API Communicator {
   }
 
  private:
+  friend detail::CommunicatorState& detail::state_of(Communicator& communicator);
+
   [[nodiscard]] Calls calls() const { return {rank(), size()}; }
 
   std::unique_ptr<detail::CommunicatorState> state_;
@@ -192,5 +197,11 @@ class RONDO_API Communicator {
 /// thread of its own. Needs no MPI. Memory for the links is shared between them and freed with the
 /// last. Throws UsageError when `size` < 1 or an option is out of range.
 RONDO_API std::vector<Communicator> local_group(int size, const CommunicatorOptions& options = {});
+
+/// This process as rank `rank` of `size` processes of one host that meet at the Unix socket `path`,
+/// which rank 0 makes and removes. Needs neither MPI nor root. Ranks are joined by shared memory.
+/// Throws UsageError, TimeoutError (a rank did not come within `options.timeout`), TransportError.
+RONDO_API Communicator from_socket(const std::string& path, int rank, int size,
+                                   const CommunicatorOptions& options = {});
 
 }  // namespace rondo

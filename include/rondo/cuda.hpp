@@ -157,7 +157,9 @@ class RONDO_API Communicator {
   void reduce(In&& in, Out&& out, int root, ReduceOp op, Stream stream, CallOptions options = {}) {
     enqueue(calls().reduce(in, out, root, op, options), stream);
   }
-  void barrier(Stream stream, CallOptions options = {}) { enqueue(calls().barrier(options), stream); }
+  void barrier(Stream stream, CallOptions options = {}) {
+    enqueue(calls().barrier(options), stream);
+  }
 
  private:
   [[nodiscard]] Calls calls() const { return {rank(), size()}; }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/environment.hpp"
+#include "bootstrap/socket_bootstrap.hpp"
 #include "communicator/state.hpp"
 #include "communicator/validate.hpp"
 #include "communicator/wiring.hpp"
@@ -96,6 +97,25 @@ Work Communicator::run_async(const Call& call) {
 }
 
 void Communicator::abort(const std::string& reason) { state_->engine.abort(reason); }
+
+detail::CommunicatorState& detail::state_of(Communicator& communicator) {
+  return *communicator.state_;
+}
+
+Communicator from_socket(const std::string& path, int rank, int size,
+                         const CommunicatorOptions& options) {
+  const detail::Defaults defaults = detail::resolve_defaults(options);
+  detail::validate_geometry(options);
+  if (options.carrier == CarrierChoice::mpi) {
+    throw UsageError("from_socket: processes that meet at a socket are joined without MPI");
+  }
+  // Without MPI there is nothing to fall back to.
+  CommunicatorOptions memory_only = options;
+  memory_only.carrier = CarrierChoice::shm;
+  detail::SocketBootstrap bootstrap(path, rank, size, defaults.timeout);
+  detail::Wiring wiring = detail::wire_processes(bootstrap, memory_only, {}, {});
+  return Communicator(std::make_unique<detail::CommunicatorState>(std::move(wiring), defaults));
+}
 
 std::vector<Communicator> local_group(int size, const CommunicatorOptions& options) {
   const detail::Defaults defaults = detail::resolve_defaults(options);

@@ -36,4 +36,7 @@ struct CommunicatorState {
   CallQueue queue;  // last, so that what is queued ends before the engine does
 };
 
+// What the members of a communicator stand on, for those that build upon it.
+CommunicatorState& state_of(Communicator& communicator);
+
 }  // namespace rondo::detail

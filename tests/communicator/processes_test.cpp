@@ -11,17 +11,17 @@
 
 #include <gtest/gtest.h>
 
+#include "bootstrap/socket_bootstrap.hpp"
 #include "communicator/state.hpp"
 #include "communicator/wiring.hpp"
 #include "tests/support/collective_checks.hpp"
-#include "tests/support/fork_bootstrap.hpp"
+#include "tests/support/forked.hpp"
 
 namespace rondo::test {
 namespace {
 
-Communicator join(ForkBootstrap& bootstrap, const CommunicatorOptions& options = {}) {
-  return Communicator(std::make_unique<detail::CommunicatorState>(
-      detail::wire_processes(bootstrap, options, {}, {}), detail::resolve_defaults(options)));
+Communicator join(const ForkedRank& me, const CommunicatorOptions& options = {}) {
+  return from_socket(me.socket, me.rank, me.size, options);
 }
 
 bool says(const std::exception& error, const std::string& part) {
@@ -40,8 +40,8 @@ int names_left_in_dev_shm() {
 
 TEST(Processes, ShareMemoryWithoutMpi) {
   const int before = names_left_in_dev_shm();
-  const std::vector<int> codes = run_forked(3, [&](ForkBootstrap& bootstrap) {
-    Communicator comm = join(bootstrap);
+  const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
+    Communicator comm = join(me);
     for (const Edge& edge : comm.topology().edges) {
       if (edge.carrier != Carrier::shm) return 1;
     }
@@ -55,8 +55,8 @@ TEST(Processes, ShareMemoryWithoutMpi) {
 }
 
 TEST(Processes, OneThatEndsIsNamed) {
-  const std::vector<int> codes = run_forked(3, [](ForkBootstrap& bootstrap) {
-    Communicator comm = join(bootstrap, {.timeout = std::chrono::minutes(5)});
+  const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
+    Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
     std::vector<float> data(100000);
     comm.all_reduce(data);
     if (comm.rank() == 2) ::_exit(7);  // without a word
@@ -71,8 +71,8 @@ TEST(Processes, OneThatEndsIsNamed) {
 }
 
 TEST(Processes, OneThatIsKilledInMidCallIsNamed) {
-  const std::vector<int> codes = run_forked(3, [](ForkBootstrap& bootstrap) {
-    Communicator comm = join(bootstrap, {.timeout = std::chrono::minutes(5)});
+  const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
+    Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
     std::vector<float> data(1U << 20U);
     try {
       for (int call = 0; call < 1000; ++call) {
@@ -88,9 +88,10 @@ TEST(Processes, OneThatIsKilledInMidCallIsNamed) {
 }
 
 TEST(Processes, ARefusalIsToldToAll) {
-  const std::vector<int> codes = run_forked(2, [](ForkBootstrap& bootstrap) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    detail::SocketBootstrap bootstrap(me.socket, me.rank, me.size, std::chrono::minutes(5));
     try {
-      detail::wire_processes(bootstrap, {}, bootstrap.rank() == 1 ? "no timeout given" : "", {});
+      detail::wire_processes(bootstrap, {}, me.rank == 1 ? "no timeout given" : "", {});
     } catch (const UsageError& error) {
       return says(error, "rank 1: no timeout given") ? 0 : 1;
     }
@@ -99,11 +100,44 @@ TEST(Processes, ARefusalIsToldToAll) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
+TEST(Processes, ARankThatNeverComesIsNamed) {
+  const CommunicatorOptions hasty{.timeout = std::chrono::milliseconds(300)};
+  const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+    if (me.rank == 1) return 0;  // of three
+    try {
+      from_socket(me.socket, 0, 3, hasty);
+    } catch (const TimeoutError& error) {
+      return says(error, "did not come: 1, 2") ? 0 : 1;
+    }
+    return 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+  EXPECT_THROW(from_socket("/tmp/rondo-nobody-is-here", 1, 2, hasty), TimeoutError);
+}
+
+TEST(Processes, WrongRanksAreRefused) {
+  EXPECT_THROW(from_socket("/tmp/rondo-x", 2, 2), UsageError);
+  EXPECT_THROW(from_socket("", 0, 1), UsageError);
+  EXPECT_THROW(from_socket(std::string(200, 'x'), 0, 1), UsageError);
+  const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
+    try {
+      from_socket(me.socket, me.rank == 2 ? 1 : me.rank, 3, {.timeout = std::chrono::seconds(20)});
+    } catch (const UsageError& error) {
+      return me.rank == 0 && says(error, "each of which comes once") ? 0 : 1;
+    } catch (const TransportError& error) {
+      return me.rank > 0 && says(error, "lost rank 0") ? 0 : 2;
+    }
+    return 3;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
+}
+
 // A pump that cannot be made stands for whatever fails on one rank alone.
 TEST(Processes, AFailureOfOneRankIsAnErrorOfAll) {
-  const std::vector<int> codes = run_forked(2, [](ForkBootstrap& bootstrap) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    detail::SocketBootstrap bootstrap(me.socket, me.rank, me.size, std::chrono::minutes(5));
     const auto make_pump = [&](const detail::PumpEdges&) -> std::unique_ptr<detail::Pump> {
-      if (bootstrap.rank() == 0) throw TransportError("no pump today");
+      if (me.rank == 0) throw TransportError("no pump today");
       return nullptr;
     };
     try {

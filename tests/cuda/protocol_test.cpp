@@ -338,7 +338,8 @@ TEST(DeviceFailures, CallsThatDifferMeet) {
 // A rank that has failed takes part in nothing more, and does not spoil the record.
 TEST(DeviceFailures, LaterCallsEndAtOnce) {
   ProtocolGroup group(2, 1, {256, 4});
-  GroupRun run(group, {Spec{.count = 100}, Spec{.count = 50}, Spec{.algorithm = Algorithm::one_shot}});
+  GroupRun run(group,
+               {Spec{.count = 100}, Spec{.count = 50}, Spec{.algorithm = Algorithm::one_shot}});
   run.absent[1] = true;
   run.timeout = std::chrono::nanoseconds(5000);
   Interleaver turns(3);
