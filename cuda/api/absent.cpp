@@ -7,7 +7,8 @@ namespace rondo::detail::gpu::api {
 namespace {
 
 constexpr const char* kAbsent =
-    "this librondo was built without CUDA; build it where nvcc 12 or newer is found (Meson's option "
+    "this librondo was built without CUDA; build it where nvcc 12 or newer is found (Meson's "
+    "option "
     "cuda)";
 
 [[noreturn]] void refuse() { throw CudaError(kAbsent); }
@@ -44,6 +45,7 @@ Event make_event() { refuse(); }
 void destroy(Event /*event*/) { refuse(); }
 void record(Event /*event*/, Stream /*stream*/) { refuse(); }
 void wait_for(Event /*event*/, Stream /*stream*/) { refuse(); }
+void wait_for(Event /*event*/) { refuse(); }
 double microseconds_between(Event /*from*/, Event /*to*/) { refuse(); }
 void begin_capture(Stream /*stream*/) { refuse(); }
 Graph end_capture(Stream /*stream*/) { refuse(); }

@@ -80,6 +80,7 @@ Event make_event();
 void destroy(Event event);
 void record(Event event, Stream stream);
 void wait_for(Event event, Stream stream);
+void wait_for(Event event);
 double microseconds_between(Event from, Event to);  // both have happened
 void begin_capture(Stream stream);
 Graph end_capture(Stream stream);

@@ -18,6 +18,8 @@ struct RankPlace {
   /// Operating system's number of the NUMA node the rank is bound to; -1 when it is bound to none
   /// or to several, or when the library was built without hwloc.
   int numa_node = -1;
+  /// The rank's GPU; empty for a communicator over host memory.
+  std::string device = {};
 };
 
 /// What carries an edge.

@@ -51,6 +51,15 @@ std::optional<Algorithm> environment_algorithm() {
   return text ? std::optional(parse_algorithm(*text)) : std::nullopt;
 }
 
+int environment_device_connections() {
+  constexpr int kDefault = 8;
+  constexpr int kMost = 32;
+  const std::string text = variable("CUDA_DEVICE_MAX_CONNECTIONS").value_or("");
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && value > 0 ? std::min(value, kMost) : kDefault;
+}
+
 std::optional<std::string> environment_log() { return variable("RONDO_LOG"); }
 
 }  // namespace rondo::detail

@@ -14,6 +14,9 @@ namespace rondo::detail {
 std::optional<std::chrono::milliseconds> environment_timeout();
 std::optional<Algorithm> environment_algorithm();
 
+// CUDA_DEVICE_MAX_CONNECTIONS, which CUDA reads when a program first uses a device; 8 unless set.
+int environment_device_connections();
+
 // RONDO_LOG as it stands.
 std::optional<std::string> environment_log();
 

@@ -1,6 +1,11 @@
 #include "bootstrap/share_memory.hpp"
 
+#include <array>
+
 #include <rondo/errors.hpp>
+
+#include "base/put.hpp"
+#include "bootstrap/together.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -19,16 +24,11 @@ struct Answer {  // from every rank
 SharedMemory share_memory(Bootstrap& bootstrap, int leader, bool wanted, std::size_t bytes) {
   NamedMapping mine;
   Offer offer;
-  std::string error;
-  if (wanted && leader == bootstrap.rank()) {
-    try {
-      mine = create_shared(bytes);
-      put(offer.name, mine.name.text());
-    } catch (const TransportError& failure) {
-      error = failure.what();
-    }
-  }
-  agree<TransportError>(bootstrap, error);
+  together(bootstrap, [&] {
+    if (!wanted || leader != bootstrap.rank()) return;
+    mine = create_shared(bytes);
+    put(offer.name, mine.name.text());
+  });
   const std::vector<Offer> offers = bootstrap.exchange(offer);
   Answer answer;
   try {

@@ -4,6 +4,7 @@
 
 #include "base/log.hpp"
 #include "bootstrap/share_memory.hpp"
+#include "bootstrap/together.hpp"
 #include "carrier/memory.hpp"
 #include "communicator/wiring.hpp"
 #include "communicator/wiring_parts.hpp"
@@ -40,22 +41,14 @@ class ProcessWirer {
     share_segment();
     Topology topology = describe();
     Wiring wiring = empty_wiring(rank_, bootstrap_.size(), geometries_, ring_);
-    std::string error;
-    try {
+    together(bootstrap_, [&] {
       wiring.topology = std::move(topology);
       connect(wiring, make_pump);
-    } catch (const std::exception& failure) {
-      error = on_this_host(failure.what());
-    }
-    agree<TransportError>(bootstrap_, error);
+    });
     return wiring;
   }
 
  private:
-  [[nodiscard]] std::string on_this_host(const char* text) const {
-    return fmt::format("on host {}: {}", host_of(rank_), text);
-  }
-
   void gather_facts(const std::string& refusal) {
     RankFacts mine = my_facts(options_);
     put(mine.refusal, refusal);

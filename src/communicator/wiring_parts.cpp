@@ -29,19 +29,23 @@ std::string boot_id() {
 
 }  // namespace
 
-void validate_geometry(const CommunicatorOptions& options) {
+void validate_fifo_size(const char* options, std::size_t slot_bytes, std::uint32_t slots) {
   constexpr std::size_t kLargestSlot = std::size_t{1} << 30U;
-  if (options.slot_bytes % 64 != 0 || options.slot_bytes > kLargestSlot) {
-    throw UsageError(fmt::format(
-        "CommunicatorOptions::slot_bytes is {}; it must be a multiple of 64 up to 1 GiB, or 0",
-        options.slot_bytes));
+  if (slot_bytes % 64 != 0 || slot_bytes > kLargestSlot) {
+    throw UsageError(
+        fmt::format("{}::slot_bytes is {}; it must be a multiple of 64 up to 1 GiB, or 0", options,
+                    slot_bytes));
   }
-  if (options.slots == 1 || options.slots > 4096) {
+  if (slots == 1 || slots > 4096) {
     throw UsageError(fmt::format(
-        "CommunicatorOptions::slots is {}; it must be 2 to 4096, or 0: a rank holds one slot while "
-        "it waits for the next",
-        options.slots));
+        "{}::slots is {}; it must be 2 to 4096, or 0: a rank holds one slot while it waits for the "
+        "next",
+        options, slots));
   }
+}
+
+void validate_geometry(const CommunicatorOptions& options) {
+  validate_fifo_size("CommunicatorOptions", options.slot_bytes, options.slots);
   if (options.carrier > CarrierChoice::mpi) {
     throw UsageError("CommunicatorOptions::carrier is not a CarrierChoice");
   }
@@ -68,7 +72,7 @@ std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
 std::vector<RankPlace> places_of(const std::vector<RankFacts>& facts) {
   std::vector<RankPlace> places;
   for (const RankFacts& rank : facts) {
-    places.push_back({rank.host.data(), static_cast<int>(rank.process_id), rank.numa_node});
+    places.push_back({rank.host.data(), static_cast<int>(rank.process_id), rank.numa_node, {}});
   }
   return places;
 }

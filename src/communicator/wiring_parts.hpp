@@ -29,6 +29,9 @@ struct RankFacts {
 
 RankFacts my_facts(const CommunicatorOptions& options);
 
+// Throws UsageError that names the field of `options` that is out of range.
+void validate_fifo_size(const char* options, std::size_t slot_bytes, std::uint32_t slots);
+
 struct Geometries {
   FifoGeometry ring;
   FifoGeometry star;  // of the edges that only `naive` uses

@@ -6,11 +6,17 @@
 
 #include <rondo/topology.hpp>
 
+#include "topology/device_ring.hpp"
+
 namespace rondo::detail {
 
 // The NUMA node that this process is bound to; -1 if to none or to several.
 int bound_numa_node();
 
 std::string host_name();
+
+// What lies between two PCI devices of this machine, each named as "0000:65:00.0": same_device, or
+// pci_switch and beyond. Where that is not known, `machine`.
+DeviceLink pci_link(const std::string& a, const std::string& b);
 
 }  // namespace rondo::detail

@@ -11,8 +11,9 @@ namespace {
 // Owns a loaded topology; null when hwloc cannot load one.
 class LoadedTopology {
  public:
-  LoadedTopology() {
+  explicit LoadedTopology(bool with_io = false) {
     if (hwloc_topology_init(&topology_) != 0) return;
+    if (with_io) hwloc_topology_set_io_types_filter(topology_, HWLOC_TYPE_FILTER_KEEP_ALL);
     loaded_ = hwloc_topology_load(topology_) == 0;
   }
   LoadedTopology(const LoadedTopology&) = delete;
@@ -37,7 +38,31 @@ std::uint64_t cache_bytes(hwloc_topology_t topology, hwloc_obj_type_t type) {
   return cache == nullptr ? 0 : cache->attr->cache.size;
 }
 
+// From the innermost object that holds both.
+DeviceLink link_through(hwloc_obj_t common) {
+  if (common->type == HWLOC_OBJ_BRIDGE) {
+    return common->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_HOST ? DeviceLink::host_bridge
+                                                                       : DeviceLink::pci_switch;
+  }
+  return common->type == HWLOC_OBJ_MACHINE ? DeviceLink::machine : DeviceLink::package;
+}
+
 }  // namespace
+
+DeviceLink pci_link(const std::string& a, const std::string& b) {
+  if (a == b) return DeviceLink::same_device;
+  const LoadedTopology loaded(true);
+  if (loaded.get() == nullptr) return DeviceLink::machine;
+  const hwloc_obj_t first = hwloc_get_pcidev_by_busidstring(loaded.get(), a.c_str());
+  const hwloc_obj_t second = hwloc_get_pcidev_by_busidstring(loaded.get(), b.c_str());
+  if (first == nullptr || second == nullptr) return DeviceLink::machine;
+  for (hwloc_obj_t outer = first->parent; outer != nullptr; outer = outer->parent) {
+    for (hwloc_obj_t other = second->parent; other != nullptr; other = other->parent) {
+      if (other == outer) return link_through(outer);
+    }
+  }
+  return DeviceLink::machine;
+}
 
 int bound_numa_node() {
   const LoadedTopology loaded;

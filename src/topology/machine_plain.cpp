@@ -7,6 +7,10 @@ namespace detail {
 
 int bound_numa_node() { return -1; }
 
+DeviceLink pci_link(const std::string& a, const std::string& b) {
+  return a == b ? DeviceLink::same_device : DeviceLink::machine;
+}
+
 }  // namespace detail
 
 Machine this_machine() {

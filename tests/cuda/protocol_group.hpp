@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "communicator/call_arguments.hpp"
+#include "group/call_arguments.hpp"
 #include "protocol/arguments.hpp"
 #include "protocol/one_shot.hpp"
 

@@ -1,4 +1,4 @@
-#include "communicator/call_arguments.hpp"
+#include "group/call_arguments.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,139 @@
+#include <cstdint>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include <rondo/cuda.hpp>
+
+#include "base/collective_traits.hpp"
+#include "communicator/state.hpp"
+#include "communicator/validate.hpp"
+#include "group/device_engine.hpp"
+
+namespace rondo::cuda {
+
+struct State {
+  State(rondo::Communicator ranks, detail::gpu::DeviceWiring wiring)
+      : host(std::move(ranks)), engine(detail::state_of(host), std::move(wiring)) {}
+
+  rondo::Communicator host;
+  detail::gpu::DeviceEngine engine;
+};
+
+namespace {
+
+bool fits_one_shot(const detail::gpu::DeviceWiring& wiring, const Call& call) {
+  const bool kind =
+      call.collective == Collective::all_reduce || call.collective == Collective::barrier;
+  return kind && wiring.one_shot_bytes > 0 &&
+         call.count <= wiring.one_shot_bytes / size_of(call.type);
+}
+
+// A default of one_shot is a wish; a call's own algorithm is an order.
+Algorithm choose(const State& state, const Call& call) {
+  const detail::gpu::DeviceWiring& wiring = state.engine.wiring();
+  const Algorithm fallback = fits_one_shot(wiring, call) ? Algorithm::one_shot : Algorithm::ring;
+  if (call.options.algorithm && *call.options.algorithm != Algorithm::automatic) {
+    return *call.options.algorithm;
+  }
+  const Algorithm wanted =
+      call.options.algorithm ? Algorithm::automatic
+                             : detail::state_of(const_cast<State&>(state).host).defaults.algorithm;
+  if (wanted == Algorithm::ring || wanted == Algorithm::naive) return wanted;
+  return fallback;
+}
+
+template <class... Args>
+[[noreturn]] void refuse(int rank, const Call& call, fmt::format_string<Args...> format,
+                         Args&&... args) {
+  throw UsageError(fmt::format("rank {}: {}: {}", rank, name(call.collective),
+                               fmt::format(format, std::forward<Args>(args)...)));
+}
+
+void check_for_device(const State& state, const Call& call, Algorithm algorithm) {
+  const detail::gpu::DeviceWiring& wiring = state.engine.wiring();
+  detail::validate(call, wiring.rank, wiring.geometry.size);
+  for (const void* buffer : {call.in, static_cast<const void*>(call.out)}) {
+    if (reinterpret_cast<std::uintptr_t>(buffer) % size_of(call.type) != 0) {
+      refuse(wiring.rank, call, "a buffer is not aligned to its elements of {} bytes",
+             size_of(call.type));
+    }
+  }
+  if (algorithm == Algorithm::one_shot && !fits_one_shot(wiring, call)) {
+    refuse(wiring.rank, call,
+           "one_shot carries all_reduces of up to {} bytes, and barriers, here; 0: not every rank "
+           "reaches the memory of every other, or cuda::Options::one_shot_bytes is 0",
+           wiring.one_shot_bytes);
+  }
+}
+
+}  // namespace
+
+Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Communicator::Communicator(Communicator&&) noexcept = default;
+Communicator& Communicator::operator=(Communicator&&) noexcept = default;
+Communicator::~Communicator() = default;
+
+int Communicator::rank() const { return state_->engine.wiring().rank; }
+int Communicator::size() const { return state_->engine.wiring().geometry.size; }
+int Communicator::device() const { return state_->engine.wiring().device; }
+int Communicator::channels() const { return state_->engine.wiring().geometry.channels; }
+const Topology& Communicator::topology() const { return state_->engine.wiring().topology; }
+Algorithm Communicator::algorithm_for(const Call& call) const { return choose(*state_, call); }
+rondo::Communicator& Communicator::host() { return state_->host; }
+
+void Communicator::enqueue(const Call& call, Stream stream) {
+  const Algorithm algorithm = choose(*state_, call);
+  check_for_device(*state_, call, algorithm);
+  const auto timeout =
+      call.options.timeout.value_or(detail::state_of(state_->host).defaults.timeout);
+  state_->engine.enqueue(call, algorithm, timeout, stream);
+}
+
+void Communicator::check() { state_->engine.check(); }
+void Communicator::wait(Stream stream) { state_->engine.wait(stream); }
+void Communicator::abort(const std::string& reason) { state_->engine.abort(reason); }
+
+Communicator join(rondo::Communicator host, const Options& options) {
+  try {
+    detail::gpu::DeviceWiring wiring = detail::gpu::wire_devices(host, options);
+    return Communicator(std::make_unique<State>(std::move(host), std::move(wiring)));
+  } catch (...) {
+    // All ranks throw this. The host communicator goes here, and not as the exception unwinds: it would
+    // abort those that are about to find out.
+    { const rondo::Communicator quietly = std::move(host); }
+    throw;
+  }
+}
+
+std::vector<Communicator> local_group(const std::vector<int>& devices, const Options& options,
+                                      const CommunicatorOptions& host_options) {
+  std::vector<rondo::Communicator> hosts =
+      rondo::local_group(static_cast<int>(devices.size()), host_options);
+  std::vector<std::unique_ptr<Communicator>> joined(devices.size());
+  std::vector<std::exception_ptr> errors(devices.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        Options mine = options;
+        mine.device = devices[i];
+        joined[i] = std::make_unique<Communicator>(join(std::move(hosts[i]), mine));
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  std::vector<Communicator> group;
+  for (const auto& rank : joined) group.push_back(std::move(*rank));
+  return group;
+}
+
+int device_count() { return detail::gpu::api::device_count(); }
+std::string why_no_device() { return detail::gpu::api::why_no_device(); }
+
+}  // namespace rondo::cuda

@@ -1,0 +1,72 @@
+// Starts a rank's kernels, and watches over them: a thread tells kernels that the communicator has
+// ended, tells hosts why kernels gave up, and drives the pump.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include <rondo/cuda.hpp>
+
+#include "communicator/state.hpp"
+#include "group/wiring.hpp"
+
+namespace rondo::detail::gpu {
+
+class DeviceEngine {
+ public:
+  // Borrows the host communicator's state.
+  DeviceEngine(CommunicatorState& host, DeviceWiring wiring);
+  DeviceEngine(const DeviceEngine&) = delete;
+  DeviceEngine& operator=(const DeviceEngine&) = delete;
+  ~DeviceEngine();
+
+  // `call` has been checked, and its algorithm is settled. Any thread may call, in the same order on
+  // all ranks.
+  void enqueue(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,
+               api::Stream stream);
+  // Throws what has ended the communicator, if anything has.
+  void check() const;
+  void wait(api::Stream stream);
+  void abort(const std::string& reason) noexcept;
+
+  [[nodiscard]] const DeviceWiring& wiring() const { return wiring_; }
+
+ private:
+  void start(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,
+             api::Stream stream);
+  // Calls of one rank follow each other, on whatever streams.
+  void follow_the_last(api::Stream stream, bool capturing);
+  // A CudaError ends the communicator for all.
+  template <class Function>
+  void or_end(Function&& function);
+  void raise(int rank, const std::string& text) noexcept;
+
+  // The thread's.
+  void watch();
+  // Whether there was anything to do.
+  bool look();
+  void look_for_ended_peers();
+  // Why a kernel of this host has given up; empty if none has.
+  [[nodiscard]] std::string reason_of(int rank) const;
+
+  void leave();
+
+  CommunicatorState& host_;
+  AbortBoard& board_;
+  DeviceWiring wiring_;
+  RingPlace place_;
+  std::mutex calls_;
+  api::Event last_call_ = nullptr;
+  api::Stream last_stream_ = nullptr;
+  bool any_call_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable stopping_;
+  bool stop_ = false;
+  std::thread watcher_;
+};
+
+}  // namespace rondo::detail::gpu

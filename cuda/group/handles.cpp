@@ -1,0 +1,69 @@
+#include "group/handles.hpp"
+
+#include "base/log.hpp"
+
+namespace rondo::detail::gpu {
+namespace {
+
+// On the way out there is nobody to tell but the log.
+template <class Function>
+void without_throwing(const char* what, Function&& function) noexcept {
+  try {
+    function();
+  } catch (const std::exception& error) {
+    log(LogLevel::warning, "{}: {}", what, error.what());
+  }
+}
+
+}  // namespace
+
+DeviceScope::DeviceScope(int device) : before_(api::current_device()) {
+  if (before_ != device) api::use_device(device);
+}
+
+DeviceScope::~DeviceScope() {
+  without_throwing("going back to the device before", [this] { api::use_device(before_); });
+}
+
+DeviceMemory::DeviceMemory(int device, std::size_t bytes) : device_(device) {
+  const DeviceScope scope(device);
+  data_ = static_cast<std::byte*>(api::allocate(bytes));
+}
+
+DeviceMemory::~DeviceMemory() {
+  if (data_ == nullptr) return;
+  without_throwing("releasing device memory", [this] {
+    const DeviceScope scope(device_);
+    api::release(data_);
+  });
+}
+
+PinnedMapping::PinnedMapping(int device, Mapping mapping)
+    : device_(device), mapping_(std::move(mapping)) {
+  const DeviceScope scope(device);
+  on_device_ = static_cast<std::byte*>(api::register_host(mapping_.data(), mapping_.bytes()));
+}
+
+PinnedMapping::~PinnedMapping() {
+  if (on_device_ == nullptr) return;
+  without_throwing("unpinning host memory", [this] {
+    const DeviceScope scope(device_);
+    api::unregister_host(mapping_.data());
+  });
+}
+
+OpenedMemory::OpenedMemory(int device, const api::IpcHandle& handle) : device_(device) {
+  const DeviceScope scope(device);
+  base_ = api::open_memory(handle);
+  data_ = static_cast<std::byte*>(base_) + handle.offset;
+}
+
+OpenedMemory::~OpenedMemory() {
+  if (base_ == nullptr) return;
+  without_throwing("closing another process's device memory", [this] {
+    const DeviceScope scope(device_);
+    api::close_memory(base_);
+  });
+}
+
+}  // namespace rondo::detail::gpu

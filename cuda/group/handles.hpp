@@ -1,0 +1,98 @@
+// Owners of what CUDA gives. Each remembers its device, and goes without throwing.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "api/api.hpp"
+#include "carrier/memory.hpp"
+
+namespace rondo::detail::gpu {
+
+// Uses a device in a scope, then the one that was used before.
+class DeviceScope {
+ public:
+  explicit DeviceScope(int device);
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+  ~DeviceScope();
+
+ private:
+  int before_;
+};
+
+// Zeroed device memory.
+class DeviceMemory {
+ public:
+  DeviceMemory(int device, std::size_t bytes);
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  ~DeviceMemory();
+
+  [[nodiscard]] std::byte* data() const { return data_; }
+  // Leaves the memory to the process: a peer may still reach for it.
+  void leave() { data_ = nullptr; }
+
+ private:
+  int device_;
+  std::byte* data_;
+};
+
+// A mapping of host memory that the device reaches too.
+class PinnedMapping {
+ public:
+  PinnedMapping() = default;
+  PinnedMapping(int device, Mapping mapping);
+  PinnedMapping(PinnedMapping&& other) noexcept { swap(other); }
+  PinnedMapping& operator=(PinnedMapping&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  PinnedMapping(const PinnedMapping&) = delete;
+  PinnedMapping& operator=(const PinnedMapping&) = delete;
+  ~PinnedMapping();
+
+  [[nodiscard]] std::byte* host() const { return mapping_.data(); }
+  [[nodiscard]] std::byte* device() const { return on_device_; }
+
+ private:
+  void swap(PinnedMapping& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(mapping_, other.mapping_);
+    std::swap(on_device_, other.on_device_);
+  }
+
+  int device_ = 0;
+  Mapping mapping_;
+  std::byte* on_device_ = nullptr;
+};
+
+// Memory of another process.
+class OpenedMemory {
+ public:
+  OpenedMemory() = default;
+  OpenedMemory(int device, const api::IpcHandle& handle);
+  OpenedMemory(OpenedMemory&& other) noexcept { swap(other); }
+  OpenedMemory& operator=(OpenedMemory&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  OpenedMemory(const OpenedMemory&) = delete;
+  OpenedMemory& operator=(const OpenedMemory&) = delete;
+  ~OpenedMemory();
+
+  [[nodiscard]] std::byte* data() const { return data_; }
+
+ private:
+  void swap(OpenedMemory& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(base_, other.base_);
+    std::swap(data_, other.data_);
+  }
+
+  int device_ = 0;
+  void* base_ = nullptr;
+  std::byte* data_ = nullptr;
+};
+
+}  // namespace rondo::detail::gpu

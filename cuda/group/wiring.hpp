@@ -1,0 +1,38 @@
+// Everything that joins one rank's device to the others'. Made by join, owned by the communicator.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <rondo/cuda.hpp>
+
+#include "carrier/pump.hpp"
+#include "group/block_layout.hpp"
+#include "group/control_segment.hpp"
+#include "group/handles.hpp"
+#include "protocol/arguments.hpp"
+
+namespace rondo::detail::gpu {
+
+struct DeviceWiring {
+  int rank = 0;
+  int device = 0;
+  int threads = 0;
+  DeviceGeometry geometry;
+  Topology topology;
+  std::uint64_t one_shot_bytes = 0;  // 0: there is no one_shot
+  RankView view;
+  ControlSegment control;
+  std::vector<int> ranks_sharing;  // the control segment, this rank among them
+  // Memory of this rank's device, and what it sees of the others': theirs goes first.
+  std::shared_ptr<DeviceMemory> block;
+  std::vector<std::shared_ptr<DeviceMemory>> of_this_process;
+  std::vector<OpenedMemory> of_others;
+  std::vector<PinnedMapping> pumped;  // FIFOs whose other side is the pump
+  std::unique_ptr<Pump> pump;         // null when no edge leaves this host
+};
+
+// Collective over the ranks of `host`; whatever fails on one rank is thrown by all.
+DeviceWiring wire_devices(rondo::Communicator& host, const cuda::Options& options);
+
+}  // namespace rondo::detail::gpu

@@ -1,0 +1,74 @@
+#include "topology/device_ring.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace rondo::detail {
+namespace {
+
+constexpr std::size_t kMostPermuted = 8;
+
+using Links = std::vector<std::vector<DeviceLink>>;
+
+DeviceLink between(const Links& links, int a, int b) {
+  return links[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
+}
+
+// How many links of each kind a path has, the slowest kind first: smaller is better.
+std::array<int, 7> cost_of(const std::vector<int>& path, const Links& links, bool closed) {
+  std::array<int, 7> cost{};
+  const std::size_t steps = path.size() - (closed ? 0 : 1);
+  for (std::size_t i = 0; i < steps; ++i) {
+    const DeviceLink link = between(links, path[i], path[(i + 1) % path.size()]);
+    ++cost[cost.size() - 1 - static_cast<std::size_t>(link)];
+  }
+  return cost;
+}
+
+std::vector<int> best_path(std::vector<int> ranks, const Links& links, bool closed) {
+  std::vector<int> best = ranks;
+  while (std::next_permutation(ranks.begin() + 1, ranks.end())) {
+    if (cost_of(ranks, links, closed) < cost_of(best, links, closed)) best = ranks;
+  }
+  return best;
+}
+
+std::vector<int> nearest_path(std::vector<int> ranks, const Links& links) {
+  for (auto last = ranks.begin(); last + 1 < ranks.end(); ++last) {
+    const auto nearest = std::min_element(last + 1, ranks.end(), [&](int a, int b) {
+      return between(links, *last, a) < between(links, *last, b);
+    });
+    std::rotate(last + 1, nearest, nearest + 1);
+  }
+  return ranks;
+}
+
+}  // namespace
+
+std::string_view name(DeviceLink link) {
+  static constexpr std::array<std::string_view, 7> kNames = {
+      "one device", "NVLink",      "a PCIe switch", "a host bridge",
+      "one socket", "two sockets", "a network"};
+  return kNames[static_cast<std::size_t>(link)];
+}
+
+std::vector<int> device_ring(const std::vector<std::string>& hosts, const Links& links) {
+  std::vector<int> ring;
+  std::vector<bool> done(hosts.size(), false);
+  for (std::size_t leader = 0; leader < hosts.size(); ++leader) {
+    if (done[leader]) continue;
+    std::vector<int> here;
+    for (std::size_t rank = leader; rank < hosts.size(); ++rank) {
+      if (hosts[rank] != hosts[leader]) continue;
+      here.push_back(static_cast<int>(rank));
+      done[rank] = true;
+    }
+    const bool closed = here.size() == hosts.size();
+    const std::vector<int> path =
+        here.size() <= kMostPermuted ? best_path(here, links, closed) : nearest_path(here, links);
+    ring.insert(ring.end(), path.begin(), path.end());
+  }
+  return ring;
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,61 @@
+// Device memory of one element type, and a stream, for tests; through the thin layer, so that they run
+// on a GPU and on the stand-in alike.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "api/api.hpp"
+#include "group/handles.hpp"
+
+namespace rondo::test {
+
+template <class T>
+class DeviceBuffer {
+ public:
+  DeviceBuffer(int device, const std::vector<T>& values)
+      : device_(device), count_(values.size()), memory_(device, values.size() * sizeof(T) + 1) {
+    write(values);
+  }
+  DeviceBuffer(int device, std::size_t count, T value)
+      : DeviceBuffer(device, std::vector<T>(count, value)) {}
+
+  void write(const std::vector<T>& values) {
+    const detail::gpu::DeviceScope scope(device_);
+    if (!values.empty())
+      detail::gpu::api::copy(memory_.data(), values.data(), values.size() * sizeof(T));
+  }
+  [[nodiscard]] std::vector<T> read() const {
+    const detail::gpu::DeviceScope scope(device_);
+    std::vector<T> values(count_);
+    if (count_ > 0) detail::gpu::api::copy(values.data(), memory_.data(), count_ * sizeof(T));
+    return values;
+  }
+  [[nodiscard]] std::span<T> span() const { return {reinterpret_cast<T*>(memory_.data()), count_}; }
+
+ private:
+  int device_;
+  std::size_t count_;
+  detail::gpu::DeviceMemory memory_;
+};
+
+class DeviceStream {
+ public:
+  explicit DeviceStream(int device) : device_(device) {
+    const detail::gpu::DeviceScope scope(device);
+    stream_ = detail::gpu::api::make_stream();
+  }
+  DeviceStream(const DeviceStream&) = delete;
+  DeviceStream& operator=(const DeviceStream&) = delete;
+  ~DeviceStream() {
+    const detail::gpu::DeviceScope scope(device_);
+    detail::gpu::api::destroy(stream_);
+  }
+  [[nodiscard]] detail::gpu::api::Stream get() const { return stream_; }
+
+ private:
+  int device_;
+  detail::gpu::api::Stream stream_ = nullptr;
+};
+
+}  // namespace rondo::test

@@ -1,0 +1,140 @@
+// Ranks as processes that share devices by IPC, met at a Unix socket. The parent never touches a device,
+// so that its children may.
+
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/cuda/device_checks.hpp"
+#include "tests/support/forked.hpp"
+
+namespace rondo::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kNoDevice = 77;
+
+cuda::Communicator join(const ForkedRank& me, const cuda::Options& options = {},
+                        const CommunicatorOptions& host = {}) {
+  return cuda::join(from_socket(me.socket, me.rank, me.size, host), options);
+}
+
+// Each process's body; a machine without a device ends the test as skipped.
+void expect_codes(int size, const std::vector<int>& expected,
+                  const std::function<int(const ForkedRank&)>& body) {
+  const std::vector<int> codes = run_forked(size, [&](const ForkedRank& me) {
+    if (cuda::device_count() == 0) return kNoDevice;
+    try {
+      return body(me);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "rank %d: %s\n", me.rank, error.what());
+      return 99;
+    }
+  });
+  if (codes[0] == kNoDevice) GTEST_SKIP() << "no CUDA device";
+  EXPECT_EQ(codes, expected);
+}
+
+class DeviceProcesses : public ::testing::TestWithParam<int> {};
+
+TEST_P(DeviceProcesses, EveryCollective) {
+  const int size = GetParam();
+  expect_codes(size, std::vector<int>(static_cast<std::size_t>(size), 0), [](const ForkedRank& me) {
+    cuda::Communicator comm = join(me, {.device = 0, .channels = 2});
+    for (const Edge& edge : comm.topology().edges) {
+      if (edge.carrier != Carrier::ipc) return 1;
+    }
+    DeviceRank rank(comm);
+    for (const std::size_t count : {0U, 5U, 4099U, 50021U}) {
+      enqueue_all_collectives<float>(rank, count, me.size > 1 && count < 10000);
+      rank.expect_exact();
+    }
+    return ::testing::Test::HasFailure() ? 2 : 0;
+  });
+}
+
+TEST_P(DeviceProcesses, ThroughPinnedMemory) {
+  const int size = GetParam();
+  expect_codes(size, std::vector<int>(static_cast<std::size_t>(size), 0), [](const ForkedRank& me) {
+    cuda::Communicator comm = join(me, {.device = cuda::kSpreadOverDevices,
+                                        .peer_access = cuda::PeerAccess::avoided,
+                                        .channels = 2});
+    DeviceRank rank(comm);
+    enqueue_all_collectives<Float16>(rank, 10007, false);
+    rank.expect_exact();
+    return ::testing::Test::HasFailure() ? 2 : 0;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, DeviceProcesses, ::testing::Values(1, 2, 3, 4, 8));
+
+TEST(DeviceProcess, OneThatIsKilledIsNamed) {
+  expect_codes(2, {0, 200}, [](const ForkedRank& me) {
+    cuda::Communicator comm = join(me, {.device = 0, .channels = 1}, {.timeout = 300s});
+    const DeviceStream stream(0);
+    const DeviceBuffer<float> buffer(0, 10000, 1.0F);
+    try {
+      for (int call = 0; call < 10000; ++call) {
+        if (me.rank == 1 && call == 5) ::raise(SIGKILL);
+        comm.all_reduce(buffer.span(), ReduceOp::sum, stream.get());
+        comm.wait(stream.get());
+      }
+    } catch (const PeerError& error) {
+      const std::string_view text = error.what();
+      return text.find("rank 1 (process") != std::string_view::npos ? 0 : 1;
+    }
+    return 2;
+  });
+}
+
+TEST(DeviceProcess, OneThatLeavesFirstIsNotMissed) {
+  expect_codes(3, {0, 0, 0}, [](const ForkedRank& me) {
+    cuda::Communicator comm = join(me, {.device = 0, .channels = 1}, {.timeout = 30s});
+    const DeviceStream stream(0);
+    const DeviceBuffer<float> buffer(0, 10, 1.0F);
+    comm.broadcast(buffer.span(), 0, stream.get());
+    comm.wait(stream.get());
+    if (me.rank == 0) return 0;  // leaves, and ends
+    // The others look on: nothing has failed.
+    for (int look = 0; look < 20; ++look) {
+      ::usleep(10000);
+      comm.check();
+    }
+    return 0;
+  });
+}
+
+TEST(DeviceProcess, WhatOneRankMeetsAllThrow) {
+  expect_codes(2, {0, 0}, [](const ForkedRank& me) {
+    try {
+      join(me, {.device = me.rank == 1 ? 1000 : 0});
+    } catch (const UsageError& error) {
+      return std::string_view(error.what()).find("rank 1: cuda::Options::device is 1000") !=
+                     std::string_view::npos
+                 ? 0
+                 : 1;
+    }
+    return 2;
+  });
+}
+
+TEST(DeviceProcess, DifferentOptionsAreRefused) {
+  expect_codes(2, {0, 0}, [](const ForkedRank& me) {
+    try {
+      join(me, {.device = 0, .channels = 1 + me.rank});
+    } catch (const UsageError& error) {
+      return std::string_view(error.what()).find("channels 1 and 2") != std::string_view::npos ? 0
+                                                                                               : 1;
+    }
+    return 2;
+  });
+}
+
+}  // namespace
+}  // namespace rondo::test

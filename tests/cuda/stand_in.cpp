@@ -1,0 +1,414 @@
+#include "tests/cuda/stand_in.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rondo/errors.hpp>
+
+#include "api/api.hpp"
+#include "bench/exact_values.hpp"
+#include "tests/cuda/host_block.hpp"
+
+namespace {
+
+using Work = std::function<void()>;
+
+// A thread that does one thing after the other.
+class Worker {
+ public:
+  Worker() : thread_([this] { serve(); }) {}
+  ~Worker() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+      changed_.notify_all();
+    }
+    thread_.join();
+  }
+
+  void push(Work work) {
+    const std::lock_guard lock(mutex_);
+    if (capturing_) {
+      captured_.push_back(std::move(work));
+      return;
+    }
+    queue_.push_back(std::move(work));
+    changed_.notify_all();
+  }
+  bool done() {
+    const std::lock_guard lock(mutex_);
+    return queue_.empty() && !busy_;
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return queue_.empty() && !busy_; });
+  }
+  [[nodiscard]] bool capturing() {
+    const std::lock_guard lock(mutex_);
+    return capturing_;
+  }
+  void begin_capture() {
+    const std::lock_guard lock(mutex_);
+    capturing_ = true;
+  }
+  std::vector<Work> end_capture() {
+    const std::lock_guard lock(mutex_);
+    capturing_ = false;
+    return std::exchange(captured_, {});
+  }
+
+ private:
+  void serve() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      const Work work = std::move(queue_.front());
+      queue_.pop_front();
+      busy_ = true;
+      lock.unlock();
+      work();
+      lock.lock();
+      busy_ = false;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Work> queue_;
+  std::vector<Work> captured_;
+  bool capturing_ = false;
+  bool busy_ = false;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+struct CUstream_st {
+  Worker worker;
+};
+
+struct CUevent_st {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::uint64_t recorded = 0;
+  std::uint64_t happened = 0;
+  std::chrono::steady_clock::time_point time;
+};
+
+struct CUgraphExec_st {
+  std::vector<Work> works;
+};
+
+namespace rondo::test {
+namespace {
+
+struct Allocation {
+  std::size_t bytes = 0;
+  int device = 0;
+  int fd = -1;  // of the memory, which other processes open through /proc
+};
+
+struct World {
+  std::mutex mutex;
+  std::map<std::byte*, Allocation> allocations;
+  std::map<std::byte*, Allocation> opened;
+  std::map<void*, std::size_t> registered;
+  int streams = 0;
+  int events = 0;
+  std::map<int, std::unique_ptr<CUstream_st>> default_streams;
+};
+
+World& world() {
+  static World* world = new World;  // outlives the threads of streams that nobody destroyed
+  return *world;
+}
+
+thread_local int device_in_use = 0;
+
+void may_fail(const char* call) {
+  if (stand_in().fails == call) {
+    throw CudaError(fmt::format("{} on device {}: told to fail", call, device_in_use));
+  }
+}
+
+const Allocation* find(const std::map<std::byte*, Allocation>& in, const void* memory) {
+  const auto* at = static_cast<const std::byte*>(memory);
+  for (const auto& [base, allocation] : in) {
+    if (at >= base && at < base + allocation.bytes) return &allocation;
+  }
+  return nullptr;
+}
+
+int owner_of(const void* memory) {
+  const std::lock_guard lock(world().mutex);
+  for (const auto* in : {&world().allocations, &world().opened}) {
+    if (const Allocation* found = find(*in, memory)) return found->device;
+  }
+  throw CudaError("an address that is no device memory");
+}
+
+std::byte* map_file(int fd, std::size_t bytes) {
+  void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  return data == MAP_FAILED ? nullptr : static_cast<std::byte*>(data);
+}
+
+CUstream_st& of(CUstream_st* stream) {
+  if (stream != nullptr) return *stream;
+  const std::lock_guard lock(world().mutex);
+  auto& made = world().default_streams[device_in_use];
+  if (!made) made = std::make_unique<CUstream_st>();
+  return *made;
+}
+
+struct HandleContent {
+  std::int32_t process = 0;
+  std::int32_t fd = 0;
+  std::uint64_t bytes = 0;
+  std::int32_t device = 0;
+};
+static_assert(sizeof(HandleContent) <= 64);
+
+void run_kernel(const detail::gpu::api::Kernel& kernel, int blocks, unsigned threads,
+                const detail::gpu::KernelArguments& arguments) {
+  Turns turns;
+  std::vector<std::unique_ptr<HostTeam>> teams;
+  std::vector<std::thread> workers;
+  for (int channel = 0; channel < blocks; ++channel) {
+    teams.push_back(std::make_unique<HostTeam>(threads, arguments.rank.size));
+  }
+  for (int channel = 0; channel < blocks; ++channel) {
+    for (unsigned thread = 0; thread < threads; ++thread) {
+      workers.emplace_back([&, channel, thread] {
+        HostBlock block(*teams[static_cast<std::size_t>(channel)], thread, turns);
+        run_on_host(kernel.type, kernel.op, block, arguments, channel);
+      });
+    }
+  }
+  for (std::thread& worker : workers) worker.join();
+}
+
+}  // namespace
+
+StandIn& stand_in() {
+  static StandIn settings;
+  return settings;
+}
+
+StandInBalance stand_in_balance() {
+  const std::lock_guard lock(world().mutex);
+  return {static_cast<int>(world().allocations.size()), static_cast<int>(world().registered.size()),
+          static_cast<int>(world().opened.size()), world().streams, world().events};
+}
+
+}  // namespace rondo::test
+
+namespace rondo::detail::gpu::api {
+
+using test::device_in_use;
+using test::may_fail;
+using test::stand_in;
+using test::world;
+
+int device_count() { return stand_in().devices; }
+std::string why_no_device() { return "the stand-in was told to have none"; }
+
+DeviceFacts facts_of(int device) {
+  DeviceFacts facts;
+  fmt::format_to_n(facts.name.data(), facts.name.size() - 1, "stand-in {}", device);
+  facts.uuid[0] = static_cast<char>('a' + device);
+  fmt::format_to_n(facts.pci_bus.data(), facts.pci_bus.size() - 1, "0000:{:02x}:00.0", device + 1);
+  facts.multiprocessors = 4;
+  return facts;
+}
+
+int current_device() { return device_in_use; }
+void use_device(int device) {
+  may_fail("cudaSetDevice");
+  device_in_use = device;
+}
+bool can_reach(int device, int peer) { return stand_in().cannot_reach.count({device, peer}) == 0; }
+bool atomics_between(int device, int peer) { return stand_in().nvlinks.count({device, peer}) != 0; }
+void enable_peer(int /*device*/, int /*peer*/) { may_fail("cudaDeviceEnablePeerAccess"); }
+
+void* allocate(std::size_t bytes) {
+  may_fail("cudaMalloc");
+  const std::lock_guard lock(world().mutex);
+  const int fd = ::memfd_create("rondo-stand-in", MFD_CLOEXEC);
+  std::byte* data = nullptr;
+  if (fd >= 0 && ::ftruncate(fd, static_cast<off_t>(bytes)) == 0) data = test::map_file(fd, bytes);
+  if (data == nullptr) throw CudaError("cudaMalloc: out of memory");
+  world().allocations[data] = {bytes, device_in_use, fd};
+  return data;
+}
+
+void release(void* memory) {
+  const std::lock_guard lock(world().mutex);
+  const auto at = world().allocations.find(static_cast<std::byte*>(memory));
+  if (at == world().allocations.end()) throw CudaError("cudaFree: not allocated");
+  ::munmap(memory, at->second.bytes);
+  ::close(at->second.fd);
+  world().allocations.erase(at);
+}
+
+void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+void copy_async(void* to, const void* from, std::size_t bytes, Stream stream) {
+  test::of(stream).worker.push([=] { std::memcpy(to, from, bytes); });
+}
+void* allocate_async(std::size_t bytes, Stream /*stream*/) { return allocate(bytes); }
+void release_async(void* memory, Stream stream) {
+  test::of(stream).worker.push([memory] { release(memory); });
+}
+
+void* register_host(void* memory, std::size_t bytes) {
+  may_fail("cudaHostRegister");
+  const std::lock_guard lock(world().mutex);
+  world().registered[memory] = bytes;
+  return memory;
+}
+void unregister_host(void* memory) {
+  const std::lock_guard lock(world().mutex);
+  if (world().registered.erase(memory) == 0) throw CudaError("cudaHostUnregister: not registered");
+}
+
+IpcHandle export_memory(void* memory) {
+  if (!stand_in().ipc_works) throw CudaError("cudaIpcGetMemHandle: not supported");
+  const std::lock_guard lock(world().mutex);
+  const auto& allocation = world().allocations.at(static_cast<std::byte*>(memory));
+  test::HandleContent content;
+  content.process = ::getpid();
+  content.fd = allocation.fd;
+  content.bytes = allocation.bytes;
+  content.device = allocation.device;
+  IpcHandle handle;
+  std::memcpy(handle.handle.data(), &content, sizeof(content));
+  return handle;
+}
+
+void* open_memory(const IpcHandle& handle) {
+  may_fail("cudaIpcOpenMemHandle");
+  test::HandleContent content;
+  std::memcpy(&content, handle.handle.data(), sizeof(content));
+  const int fd = ::open(fmt::format("/proc/{}/fd/{}", content.process, content.fd).c_str(), O_RDWR);
+  std::byte* data = fd < 0 ? nullptr : test::map_file(fd, content.bytes);
+  ::close(fd);
+  if (data == nullptr) throw CudaError("cudaIpcOpenMemHandle: no such memory");
+  const std::lock_guard lock(world().mutex);
+  world().opened[data] = {content.bytes, content.device, -1};
+  return data;
+}
+
+void close_memory(void* base) {
+  const std::lock_guard lock(world().mutex);
+  const auto at = world().opened.find(static_cast<std::byte*>(base));
+  if (at == world().opened.end()) throw CudaError("cudaIpcCloseMemHandle: not open");
+  ::munmap(base, at->second.bytes);
+  world().opened.erase(at);
+}
+
+Stream make_stream() {
+  const std::lock_guard lock(world().mutex);
+  ++world().streams;
+  return new CUstream_st;
+}
+void destroy(Stream stream) {
+  delete stream;
+  const std::lock_guard lock(world().mutex);
+  --world().streams;
+}
+bool is_done(Stream stream) { return test::of(stream).worker.done(); }
+void wait_for(Stream stream) { test::of(stream).worker.wait(); }
+bool is_capturing(Stream stream) { return test::of(stream).worker.capturing(); }
+
+Event make_event() {
+  const std::lock_guard lock(world().mutex);
+  ++world().events;
+  return new CUevent_st;
+}
+void destroy(Event event) {
+  delete event;
+  const std::lock_guard lock(world().mutex);
+  --world().events;
+}
+void record(Event event, Stream stream) {
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard lock(event->mutex);
+    number = ++event->recorded;
+  }
+  test::of(stream).worker.push([event, number] {
+    const std::lock_guard lock(event->mutex);
+    event->happened = number;
+    event->time = std::chrono::steady_clock::now();
+    event->changed.notify_all();
+  });
+}
+void wait_for(Event event) {
+  std::unique_lock lock(event->mutex);
+  event->changed.wait(lock, [event] { return event->happened >= event->recorded; });
+}
+void wait_for(Event event, Stream stream) {
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard lock(event->mutex);
+    number = event->recorded;
+  }
+  test::of(stream).worker.push([event, number] {
+    std::unique_lock lock(event->mutex);
+    event->changed.wait(lock, [&] { return event->happened >= number; });
+  });
+}
+double microseconds_between(Event from, Event to) {
+  return std::chrono::duration<double, std::micro>(to->time - from->time).count();
+}
+
+void begin_capture(Stream stream) { test::of(stream).worker.begin_capture(); }
+Graph end_capture(Stream stream) {
+  return new CUgraphExec_st{test::of(stream).worker.end_capture()};
+}
+void launch(Graph graph, Stream stream) {
+  for (const Work& work : graph->works) test::of(stream).worker.push(work);
+}
+void destroy(Graph graph) { delete graph; }
+
+void load_kernels() { may_fail("cudaFuncGetAttributes"); }
+int resident_blocks(const Kernel& /*kernel*/, int /*threads*/, int /*ranks*/) {
+  return stand_in().resident_blocks;
+}
+void start(const Kernel& kernel, int blocks, int /*threads*/, const KernelArguments& arguments,
+           Stream stream) {
+  may_fail("cudaLaunchKernel");
+  const unsigned threads = stand_in().threads_per_block;
+  test::of(stream).worker.push([=] { test::run_kernel(kernel, blocks, threads, arguments); });
+}
+
+void write_pattern(void* memory, std::size_t words, std::uint64_t seed) {
+  if (stand_in().loses_writes.count({device_in_use, test::owner_of(memory)}) != 0) return;
+  auto* to = static_cast<std::uint64_t*>(memory);
+  for (std::size_t i = 0; i < words; ++i) to[i] = exact::mix((seed << 32U) + i);
+}
+std::size_t wrong_words(const void* memory, std::size_t words, std::uint64_t seed) {
+  const auto* from = static_cast<const std::uint64_t*>(memory);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < words; ++i) wrong += from[i] == exact::mix((seed << 32U) + i) ? 0 : 1;
+  return wrong;
+}
+
+}  // namespace rondo::detail::gpu::api

@@ -1,0 +1,36 @@
+// CUDA played by host memory and host threads, behind the same thin layer (api/api.hpp): device memory
+// is shared memory, a stream is a thread, a kernel is the device protocol on host threads. Linked
+// instead of the real one. What a device can do is set here.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace rondo::test {
+
+struct StandIn {
+  int devices = 4;
+  int resident_blocks = 16;
+  unsigned threads_per_block = 1;
+  bool ipc_works = true;
+  std::set<std::pair<int, int>> cannot_reach;  // pairs of devices, in this direction
+  std::set<std::pair<int, int>> nvlinks;       // in this direction
+  std::set<std::pair<int, int>>
+      loses_writes;   // reach, they say, but what is written does not arrive
+  std::string fails;  // the call that fails: "cudaMalloc", say
+};
+StandIn& stand_in();
+
+// What has been taken and not given back, by all devices.
+struct StandInBalance {
+  int allocations = 0;
+  int registrations = 0;
+  int opened = 0;
+  int streams = 0;
+  int events = 0;
+};
+StandInBalance stand_in_balance();
+
+}  // namespace rondo::test
