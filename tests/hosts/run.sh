@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
-# The MPI tests on two test hosts: run.sh REPOSITORY TEST_PROGRAM. Exit code 77 (skipped), with the
+# The MPI tests on two test hosts: run.sh REPOSITORY TEST_PROGRAM... Exit code 77 (skipped), with the
 # reason, where test hosts cannot be made.
 set -uo pipefail
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
+repository=$1
+shift
 # One rank a host; two, in the order of the ring; two, dealt out in turn, so that the ring is 0 2 1 3.
 for layout in "1 slot" "2 slot" "2 node"; do
   read -r ranks_per_host order <<<"$layout"
-  timeout 250 "$1/tools/test_hosts.sh" --hosts 2 --ranks-per-host "$ranks_per_host" --map-by "$order" -- "$2" >"$output" 2>&1
-  code=$?
-  if [ $code = 77 ]; then
-    echo "skipped: $(cat "$output")"
-    exit 77
-  fi
-  grep -vE '\[ (RUN|      OK) ' "$output"
-  [ $code = 0 ] || exit $code
+  for program in "$@"; do
+    timeout 250 "$repository/tools/test_hosts.sh" --hosts 2 --ranks-per-host "$ranks_per_host" --map-by "$order" -- "$program" >"$output" 2>&1
+    code=$?
+    if [ $code = 77 ]; then
+      echo "skipped: $(cat "$output")"
+      exit 77
+    fi
+    grep -vE '\[ (RUN|      OK) ' "$output"
+    [ $code = 0 ] || exit $code
+  done
 done

@@ -1,0 +1,320 @@
+// The thin layer on the CUDA runtime.
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include <rondo/errors.hpp>
+
+#include "api/api.hpp"
+#include "base/put.hpp"
+#include "base/with_type.hpp"
+#include "kernels/kernels.hpp"
+
+namespace rondo::detail::gpu::api {
+namespace {
+
+std::string cure_for(cudaError_t code) {
+  switch (code) {
+    case cudaErrorMemoryAllocation:
+      return "; the device has too little memory left: choose fewer channels, slots or slot_bytes";
+    case cudaErrorInsufficientDriver:
+    case cudaErrorNoDevice:
+      return "; is a driver for this version of CUDA installed, and a GPU visible "
+             "(CUDA_VISIBLE_DEVICES, docker run --gpus all)?";
+    case cudaErrorNoKernelImageForDevice:
+      return "; librondo was not built for this GPU: it runs on compute capability 8.0 and newer";
+    case cudaErrorIllegalAddress:
+      return "; a buffer is not memory that this device can reach, or is shorter than the call says";
+    default:
+      return {};
+  }
+}
+
+void require(cudaError_t code, const char* call) {
+  if (code == cudaSuccess) return;
+  cudaGetLastError();  // so that it is not found again by somebody else's call
+  int device = -1;
+  cudaGetDevice(&device);
+  throw CudaError(fmt::format("{} on device {}: {} ({}){}", call, device, cudaGetErrorString(code),
+                              cudaGetErrorName(code), cure_for(code)));
+}
+
+// CUDA's runtime and driver call them alike.
+cudaStream_t of(Stream stream) { return stream; }
+
+const void* function_of(const Kernel& kernel) {
+  return with_type(kernel.type, [&kernel](auto tag) {
+    using T = typename decltype(tag)::Type;
+    return kernel.one_shot ? one_shot_kernel_for<T>(kernel.op) : ring_kernel_for<T>(kernel.op);
+  });
+}
+
+// The base of the allocation that `memory` lies in: what an IPC handle names.
+std::uintptr_t base_of(void* memory) {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result{};
+  require(cudaGetDriverEntryPointByVersion("cuMemGetAddressRange", &found, 12000, cudaEnableDefault,
+                                           &result),
+          "cudaGetDriverEntryPoint");
+  if (found == nullptr) throw CudaError("the driver has no cuMemGetAddressRange");
+  using Function = CUresult (*)(CUdeviceptr*, std::size_t*, CUdeviceptr);
+  CUdeviceptr base = 0;
+  std::size_t bytes = 0;
+  const CUresult code = reinterpret_cast<Function>(found)(&base, &bytes,
+                                                          reinterpret_cast<CUdeviceptr>(memory));
+  if (code != CUDA_SUCCESS) {
+    throw CudaError(fmt::format("cuMemGetAddressRange failed with {}", static_cast<int>(code)));
+  }
+  return static_cast<std::uintptr_t>(base);
+}
+
+}  // namespace
+
+int device_count() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess) return count;
+  cudaGetLastError();
+  return 0;
+}
+
+std::string why_no_device() {
+  int count = 0;
+  const cudaError_t code = cudaGetDeviceCount(&count);
+  if (code == cudaSuccess) return count > 0 ? "there is one" : "CUDA sees no device";
+  cudaGetLastError();
+  return fmt::format("{} ({}){}", cudaGetErrorString(code), cudaGetErrorName(code), cure_for(code));
+}
+
+DeviceFacts facts_of(int device) {
+  cudaDeviceProp properties{};
+  require(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  DeviceFacts facts;
+  put(facts.name, properties.name);
+  std::memcpy(facts.uuid.data(), properties.uuid.bytes, facts.uuid.size());
+  require(cudaDeviceGetPCIBusId(facts.pci_bus.data(), static_cast<int>(facts.pci_bus.size()), device),
+          "cudaDeviceGetPCIBusId");
+  facts.multiprocessors = properties.multiProcessorCount;
+  return facts;
+}
+
+int current_device() {
+  int device = 0;
+  require(cudaGetDevice(&device), "cudaGetDevice");
+  return device;
+}
+
+void use_device(int device) { require(cudaSetDevice(device), "cudaSetDevice"); }
+
+bool can_reach(int device, int peer) {
+  int can = 0;
+  require(cudaDeviceCanAccessPeer(&can, device, peer), "cudaDeviceCanAccessPeer");
+  return can != 0;
+}
+
+bool atomics_between(int device, int peer) {
+  int supported = 0;
+  require(cudaDeviceGetP2PAttribute(&supported, cudaDevP2PAttrNativeAtomicSupported, device, peer),
+          "cudaDeviceGetP2PAttribute");
+  return supported != 0;
+}
+
+void enable_peer(int device, int peer) {
+  if (current_device() != device) use_device(device);
+  const cudaError_t code = cudaDeviceEnablePeerAccess(peer, 0);
+  if (code == cudaErrorPeerAccessAlreadyEnabled) {
+    cudaGetLastError();
+    return;
+  }
+  require(code, "cudaDeviceEnablePeerAccess");
+}
+
+void* allocate(std::size_t bytes) {
+  void* memory = nullptr;
+  require(cudaMalloc(&memory, bytes), "cudaMalloc");
+  const cudaError_t code = cudaMemset(memory, 0, bytes);
+  // The memset may still be under way on the default stream.
+  const cudaError_t done = code == cudaSuccess ? cudaStreamSynchronize(nullptr) : code;
+  if (done != cudaSuccess) cudaFree(memory);
+  require(done, "cudaMemset");
+  return memory;
+}
+
+void release(void* memory) { require(cudaFree(memory), "cudaFree"); }
+
+void copy(void* to, const void* from, std::size_t bytes) {
+  require(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+}
+
+void copy_async(void* to, const void* from, std::size_t bytes, Stream stream) {
+  require(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, of(stream)), "cudaMemcpyAsync");
+}
+
+void* allocate_async(std::size_t bytes, Stream stream) {
+  void* memory = nullptr;
+  require(cudaMallocAsync(&memory, bytes, of(stream)), "cudaMallocAsync");
+  return memory;
+}
+
+void release_async(void* memory, Stream stream) {
+  require(cudaFreeAsync(memory, of(stream)), "cudaFreeAsync");
+}
+
+void* register_host(void* memory, std::size_t bytes) {
+  require(cudaHostRegister(memory, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable),
+          "cudaHostRegister");
+  void* on_device = nullptr;
+  const cudaError_t code = cudaHostGetDevicePointer(&on_device, memory, 0);
+  if (code != cudaSuccess) cudaHostUnregister(memory);
+  require(code, "cudaHostGetDevicePointer");
+  return on_device;
+}
+
+void unregister_host(void* memory) { require(cudaHostUnregister(memory), "cudaHostUnregister"); }
+
+IpcHandle export_memory(void* memory) {
+  static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(IpcHandle::handle));
+  IpcHandle result;
+  cudaIpcMemHandle_t handle{};
+  require(cudaIpcGetMemHandle(&handle, memory), "cudaIpcGetMemHandle");
+  std::memcpy(result.handle.data(), &handle, sizeof(handle));
+  result.offset = reinterpret_cast<std::uintptr_t>(memory) - base_of(memory);
+  return result;
+}
+
+void* open_memory(const IpcHandle& handle) {
+  cudaIpcMemHandle_t native{};
+  std::memcpy(&native, handle.handle.data(), sizeof(native));
+  void* base = nullptr;
+  require(cudaIpcOpenMemHandle(&base, native, cudaIpcMemLazyEnablePeerAccess), "cudaIpcOpenMemHandle");
+  return base;
+}
+
+void close_memory(void* base) { require(cudaIpcCloseMemHandle(base), "cudaIpcCloseMemHandle"); }
+
+Stream make_stream() {
+  cudaStream_t stream = nullptr;
+  require(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+  return stream;
+}
+
+void destroy(Stream stream) { require(cudaStreamDestroy(of(stream)), "cudaStreamDestroy"); }
+
+bool is_done(Stream stream) {
+  const cudaError_t code = cudaStreamQuery(of(stream));
+  if (code == cudaErrorNotReady) return false;
+  require(code, "cudaStreamQuery");
+  return true;
+}
+
+void wait_for(Stream stream) { require(cudaStreamSynchronize(of(stream)), "cudaStreamSynchronize"); }
+
+bool is_capturing(Stream stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  require(cudaStreamIsCapturing(of(stream), &status), "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
+}
+
+Event make_event() {
+  cudaEvent_t event = nullptr;
+  require(cudaEventCreateWithFlags(&event, cudaEventDefault), "cudaEventCreate");
+  return event;
+}
+
+void destroy(Event event) { require(cudaEventDestroy(event), "cudaEventDestroy"); }
+void record(Event event, Stream stream) {
+  require(cudaEventRecord(event, of(stream)), "cudaEventRecord");
+}
+void wait_for(Event event, Stream stream) {
+  require(cudaStreamWaitEvent(of(stream), event, 0), "cudaStreamWaitEvent");
+}
+void wait_for(Event event) { require(cudaEventSynchronize(event), "cudaEventSynchronize"); }
+
+double microseconds_between(Event from, Event to) {
+  float milliseconds = 0;
+  require(cudaEventElapsedTime(&milliseconds, from, to), "cudaEventElapsedTime");
+  return static_cast<double>(milliseconds) * 1e3;
+}
+
+void begin_capture(Stream stream) {
+  require(cudaStreamBeginCapture(of(stream), cudaStreamCaptureModeThreadLocal),
+          "cudaStreamBeginCapture");
+}
+
+Graph end_capture(Stream stream) {
+  cudaGraph_t graph = nullptr;
+  require(cudaStreamEndCapture(of(stream), &graph), "cudaStreamEndCapture");
+  cudaGraphExec_t executable = nullptr;
+  const cudaError_t code = cudaGraphInstantiate(&executable, graph, 0);
+  cudaGraphDestroy(graph);
+  require(code, "cudaGraphInstantiate");
+  return executable;
+}
+
+void launch(Graph graph, Stream stream) { require(cudaGraphLaunch(graph, of(stream)), "cudaGraphLaunch"); }
+void destroy(Graph graph) { require(cudaGraphExecDestroy(graph), "cudaGraphExecDestroy"); }
+
+void load_kernels() {
+  const auto load = [](const void* function) {
+    cudaFuncAttributes attributes{};
+    require(cudaFuncGetAttributes(&attributes, function), "cudaFuncGetAttributes");
+  };
+  for (int type = 0; type < kDataTypeCount; ++type) {
+    for (int op = 0; op < kReduceOpCount; ++op) {
+      Kernel kernel{static_cast<DataType>(type), static_cast<ReduceOp>(op), false};
+      if (!supports(kernel.type, kernel.op)) continue;
+      load(function_of(kernel));
+      kernel.one_shot = true;
+      load(function_of(kernel));
+    }
+  }
+  load(write_pattern_kernel());
+  load(count_wrong_kernel());
+}
+
+int resident_blocks(const Kernel& kernel, int threads, int ranks) {
+  int blocks = 0;
+  require(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function_of(kernel), threads,
+                                                        shared_bytes(ranks)),
+          "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+  return blocks * facts_of(current_device()).multiprocessors;
+}
+
+void start(const Kernel& kernel, int blocks, int threads, const KernelArguments& arguments,
+           Stream stream) {
+  // CUDA copies them before it returns.
+  void* pointers[] = {const_cast<KernelArguments*>(&arguments)};
+  require(cudaLaunchKernel(function_of(kernel), dim3(static_cast<unsigned>(blocks)),
+                           dim3(static_cast<unsigned>(threads)), pointers,
+                           shared_bytes(arguments.rank.size), of(stream)),
+          "cudaLaunchKernel");
+}
+
+void write_pattern(void* memory, std::size_t words, std::uint64_t seed) {
+  std::uint64_t count = words;
+  void* pointers[] = {&memory, &count, &seed};
+  const Stream stream = make_stream();
+  const cudaError_t code =
+      cudaLaunchKernel(write_pattern_kernel(), dim3(1), dim3(256), pointers, 0, of(stream));
+  const cudaError_t done = code == cudaSuccess ? cudaStreamSynchronize(of(stream)) : code;
+  destroy(stream);
+  require(done, "writing a test pattern");
+}
+
+std::size_t wrong_words(const void* memory, std::size_t words, std::uint64_t seed) {
+  void* counter = allocate(sizeof(std::uint64_t));
+  std::uint64_t count = words;
+  void* pointers[] = {&memory, &count, &seed, &counter};
+  cudaError_t code = cudaLaunchKernel(count_wrong_kernel(), dim3(1), dim3(256), pointers, 0, nullptr);
+  std::uint64_t wrong = 0;
+  if (code == cudaSuccess) code = cudaMemcpy(&wrong, counter, sizeof(wrong), cudaMemcpyDefault);
+  release(counter);
+  require(code, "reading a test pattern");
+  return wrong;
+}
+
+}  // namespace rondo::detail::gpu::api

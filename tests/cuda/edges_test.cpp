@@ -1,0 +1,181 @@
+// Which way is chosen between devices, what happens when a way is missing or lies, and what CUDA's
+// refusals become: on the stand-in, whose devices do as they are told.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/cuda/device_checks.hpp"
+#include "tests/cuda/stand_in.hpp"
+#include "tests/support/forked.hpp"
+
+namespace rondo::test {
+namespace {
+
+bool says(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+class DeviceEdges : public ::testing::Test {
+ protected:
+  void SetUp() override { stand_in() = {}; }
+  // Whatever was taken has been given back.
+  void TearDown() override {
+    const StandInBalance left = stand_in_balance();
+    EXPECT_EQ(left.allocations, 0);
+    EXPECT_EQ(left.registrations, 0);
+    EXPECT_EQ(left.opened, 0);
+    EXPECT_EQ(left.streams, 0);
+    EXPECT_EQ(left.events, 0);
+    stand_in() = {};
+  }
+};
+
+const Edge& edge_of(const std::vector<cuda::Communicator>& group, int from, int to) {
+  for (const Edge& edge : group.front().topology().edges) {
+    if (edge.from == from && edge.to == to) return edge;
+  }
+  throw std::out_of_range("no such edge");
+}
+
+void expect_exact(std::vector<cuda::Communicator>& group, bool with_one_shot) {
+  std::vector<DeviceRank> ranks;
+  for (cuda::Communicator& comm : group) ranks.emplace_back(comm);
+  for (DeviceRank& rank : ranks) enqueue_all_collectives<float>(rank, 2003, with_one_shot);
+  for (DeviceRank& rank : ranks) rank.expect_exact();
+}
+
+TEST_F(DeviceEdges, DevicesOfOneProcessReachEachOther) {
+  stand_in().nvlinks = {{0, 1}, {1, 0}};
+  std::vector<cuda::Communicator> group = cuda::local_group({0, 1, 1});
+  EXPECT_EQ(edge_of(group, 0, 1).carrier, Carrier::p2p);
+  EXPECT_EQ(edge_of(group, 0, 1).reason, "NVLink, one process");
+  EXPECT_EQ(edge_of(group, 1, 2).reason, "one device, one process");
+  EXPECT_EQ(group[2].topology().places[2].device, "GPU 1 (stand-in 1, 0000:02:00.0)");
+  expect_exact(group, true);
+}
+
+TEST_F(DeviceEdges, TheRingFollowsFastLinks) {
+  stand_in().nvlinks = {{0, 2}, {2, 0}, {1, 3}, {3, 1}};
+  std::vector<cuda::Communicator> group = cuda::local_group({0, 1, 2, 3});
+  EXPECT_EQ(group[0].topology().ring, (std::vector<int>{0, 1, 3, 2}));
+  expect_exact(group, true);
+}
+
+TEST_F(DeviceEdges, WhoCannotReachGoesThroughPinnedMemory) {
+  stand_in().cannot_reach = {{1, 0}};
+  std::vector<cuda::Communicator> group = cuda::local_group({0, 1, 2});
+  for (const auto& [from, to] : {std::pair{0, 1}, std::pair{1, 0}}) {
+    EXPECT_EQ(edge_of(group, from, to).carrier, Carrier::pinned);
+    EXPECT_EQ(
+        edge_of(group, from, to).reason,
+        "rank 1 towards rank 0: CUDA says that GPU 1 (stand-in 1, 0000:02:00.0) cannot reach GPU 0 "
+        "(stand-in 0, 0000:01:00.0)");
+  }
+  EXPECT_EQ(edge_of(group, 1, 2).carrier, Carrier::p2p);
+  expect_exact(group, false);
+  // one_shot needs every way.
+  Call call;
+  call.collective = Collective::all_reduce;
+  call.count = 1;
+  EXPECT_EQ(group[0].algorithm_for(call), Algorithm::ring);
+}
+
+TEST_F(DeviceEdges, AWayThatLosesDataIsFoundOut) {
+  stand_in().loses_writes = {{2, 1}};
+  std::vector<cuda::Communicator> group = cuda::local_group({0, 1, 2});
+  for (const auto& [from, to] : {std::pair{1, 2}, std::pair{2, 0}}) {
+    SCOPED_TRACE(from);
+    const bool broken = from == 1;
+    EXPECT_EQ(edge_of(group, from, to).carrier, broken ? Carrier::pinned : Carrier::p2p);
+  }
+  EXPECT_TRUE(says(edge_of(group, 1, 2).reason,
+                   "rank 2 towards rank 1: 512 of 512 words of a test pattern did not arrive"));
+  expect_exact(group, false);
+}
+
+TEST_F(DeviceEdges, ARequiredWayThatIsMissingIsAnError) {
+  stand_in().cannot_reach = {{0, 1}};
+  try {
+    cuda::local_group({0, 1}, {.peer_access = cuda::PeerAccess::required});
+    ADD_FAILURE();
+  } catch (const TransportError& error) {
+    EXPECT_TRUE(
+        says(error.what(), "PeerAccess::required refuses pinned host memory from rank 0 to rank 1"))
+        << error.what();
+    EXPECT_TRUE(says(error.what(), "cannot reach GPU 1")) << error.what();
+  }
+  stand_in().cannot_reach.clear();
+  std::vector<cuda::Communicator> group =
+      cuda::local_group({0, 1}, {.peer_access = cuda::PeerAccess::required});
+  expect_exact(group, true);
+}
+
+TEST_F(DeviceEdges, WithoutIpcProcessesGoThroughPinnedMemory) {
+  stand_in().ipc_works = false;
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    cuda::Communicator comm =
+        cuda::join(from_socket(me.socket, me.rank, me.size), {.device = 0, .channels = 2});
+    for (const Edge& edge : comm.topology().edges) {
+      if (edge.carrier != Carrier::pinned || !says(edge.reason, "cudaIpcGetMemHandle")) return 1;
+    }
+    DeviceRank rank(comm);
+    enqueue_all_collectives<float>(rank, 3001, false);
+    rank.expect_exact();
+    return HasFailure() ? 2 : 0;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+TEST_F(DeviceEdges, WhatCudaRefusesAtTheStartIsAnErrorOfAll) {
+  for (const char* call : {"cudaMalloc", "cudaFuncGetAttributes", "cudaHostRegister"}) {
+    stand_in().fails = call;
+    try {
+      cuda::local_group({0, 0});
+      ADD_FAILURE() << call;
+    } catch (const CudaError& error) {
+      EXPECT_TRUE(says(error.what(), std::string("rank 0: ") + call + " on device 0"))
+          << error.what();
+    }
+  }
+  stand_in().fails.clear();
+  stand_in().devices = 0;
+  EXPECT_THROW(cuda::local_group({0, 0}), CudaError);
+}
+
+TEST_F(DeviceEdges, AKernelThatCannotStartEndsTheCommunicator) {
+  std::vector<cuda::Communicator> group = cuda::local_group({0, 0});
+  const DeviceStream stream(0);
+  const DeviceBuffer<float> buffer(0, 100, 1.0F);
+  stand_in().fails = "cudaLaunchKernel";
+  EXPECT_THROW(group[0].all_reduce(buffer.span(), ReduceOp::sum, stream.get()), CudaError);
+  stand_in().fails.clear();
+  try {
+    group[1].all_reduce(buffer.span(), ReduceOp::sum, stream.get());
+    ADD_FAILURE();
+  } catch (const PeerError& error) {
+    EXPECT_TRUE(says(error.what(), "rank 0: cudaLaunchKernel on device 0")) << error.what();
+  }
+}
+
+TEST_F(DeviceEdges, TooManyRanksForTheConnectionsAreRefused) {
+  try {
+    cuda::local_group(std::vector<int>(9, 0));
+    ADD_FAILURE();
+  } catch (const UsageError& error) {
+    EXPECT_TRUE(says(error.what(), "CUDA_DEVICE_MAX_CONNECTIONS to 32")) << error.what();
+  }
+  std::vector<cuda::Communicator> spread = cuda::local_group({0, 1, 2, 3, 0, 1, 2, 3, 0});
+  expect_exact(spread, true);
+}
+
+TEST_F(DeviceEdges, BlocksOfSeveralThreads) {
+  stand_in().threads_per_block = 3;
+  std::vector<cuda::Communicator> group = cuda::local_group({0, 0, 1});
+  expect_exact(group, true);
+}
+
+}  // namespace
+}  // namespace rondo::test
