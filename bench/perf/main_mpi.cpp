@@ -12,24 +12,32 @@
 namespace {
 
 std::uint64_t run_processes(const rondo::perf::Options& options) {
-  rondo::Communicator comm = rondo::from_mpi(MPI_COMM_WORLD);
-  return rondo::perf::run(comm, options, rondo::perf::mpi_peer(MPI_COMM_WORLD));
+  return rondo::perf::run(rondo::from_mpi(MPI_COMM_WORLD), options,
+                          rondo::perf::mpi_peer(MPI_COMM_WORLD));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const rondo::perf::Options options = rondo::perf::parse(argc, argv, true);
+  const bool with_mpi = options.ranks == 0 && options.processes == 0;
   int level = MPI_THREAD_SINGLE;
-  if (options.ranks == 0) MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
+  // Devices of several hosts need a thread of Rondo's to move their slots.
+  const int wanted = options.on_devices ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED;
+  if (with_mpi) MPI_Init_thread(&argc, &argv, wanted, &level);
   std::uint64_t wrong = 0;
   try {
-    wrong = options.ranks > 0 ? rondo::perf::run_local_group(options) : run_processes(options);
+    if (with_mpi) {
+      wrong = run_processes(options);
+    } else {
+      wrong = options.ranks > 0 ? rondo::perf::run_local_group(options)
+                                : rondo::perf::run_processes_of_this_host(options);
+    }
   } catch (const std::exception& error) {
     std::fprintf(stderr, "rondo-perf: %s\n", error.what());
-    if (options.ranks == 0) MPI_Abort(MPI_COMM_WORLD, 2);
+    if (with_mpi) MPI_Abort(MPI_COMM_WORLD, 2);
     return 2;
   }
-  if (options.ranks == 0) MPI_Finalize();
+  if (with_mpi) MPI_Finalize();
   return wrong == 0 ? 0 : 1;
 }

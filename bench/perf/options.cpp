@@ -22,16 +22,16 @@ std::map<std::string, Enum> names(int count) {
 
 Options parse(int argc, char** argv, bool has_mpi) {
   Options options;
-  options.algos = {"ring", "naive"};
-  if (has_mpi) options.algos.emplace_back("mpi");
   CLI::App app("Measures collectives and checks every element of their results.", "rondo-perf");
   auto collectives = names<Collective>(kCollectiveCount);
   collectives.erase("barrier");
   app.add_option("--op", options.op, "collective")->transform(CLI::CheckedTransformer(collectives));
-  app.add_option("--algo", options.algos, "auto, ring, naive, mpi; several with commas")
+  app.add_option(
+         "--algo", options.algos,
+         "auto, ring, naive, mpi; on devices also one_shot, and copy: the device's own; several "
+         "with commas")
       ->delimiter(',')
-      ->check(CLI::IsMember({"auto", "ring", "naive", "mpi"}))
-      ->capture_default_str();
+      ->check(CLI::IsMember({"auto", "ring", "naive", "one_shot", "copy", "mpi"}));
   app.add_option("-b", options.first_bytes, "first size, such as 4 or 1KiB")
       ->transform(CLI::AsSizeValue(false));
   app.add_option("-e", options.last_bytes, "last size")->transform(CLI::AsSizeValue(false));
@@ -51,10 +51,25 @@ Options parse(int argc, char** argv, bool has_mpi) {
       ->capture_default_str();
   app.add_option("--ranks", options.ranks, "a group of N ranks in this process, without mpirun")
       ->check(CLI::Range(1, 16));
+  app.add_option("--processes", options.processes,
+                 "N forked processes of this host, without mpirun")
+      ->check(CLI::Range(1, 16))
+      ->excludes("--ranks");
+  std::string device = "cpu";
+  app.add_option("--device", device,
+                 "cpu: host memory; cuda: that of GPUs, one for each rank in turn")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--json", options.json, "file to write the rows to");
   app.set_version_flag("--version", RONDO_VERSION);
   try {
     app.parse(argc, argv);
+    options.on_devices = device == "cuda";
+    if (options.algos.empty() && options.on_devices) {
+      options.algos = {"ring", "one_shot", "naive", "copy"};
+    } else if (options.algos.empty()) {
+      options.algos = {"ring", "naive"};
+      if (has_mpi) options.algos.emplace_back("mpi");
+    }
     if (!supports(options.type, options.redop)) {
       throw CLI::ValidationError("-o", std::string(name(options.redop)) + " is not defined for " +
                                            std::string(name(options.type)));

@@ -18,7 +18,9 @@ struct Options {
   ReduceOp redop = ReduceOp::sum;
   int iterations = 0;  // 0: about a third of a second for each row
   int warmups = 5;
-  int ranks = 0;  // 0: the processes of mpirun
+  int ranks = 0;      // 0: the processes of mpirun
+  int processes = 0;  // forked by this one, in mpirun's place
+  bool on_devices = false;
   std::string json;
 };
 

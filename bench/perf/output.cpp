@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <string>
 
 namespace rondo::perf {
 namespace {
@@ -16,21 +18,37 @@ double gbps(const Row& row, const Timing& timing) {
 }
 
 std::string carriers(const Topology& topology) {
-  int shm = 0;
-  int mpi = 0;
+  std::array<int, kCarrierCount> edges{};
   for (const Edge& edge : topology.edges) {
-    if (edge.in_ring) ++(edge.carrier == Carrier::shm ? shm : mpi);
+    if (edge.in_ring) ++edges[static_cast<std::size_t>(edge.carrier)];
   }
-  return fmt::format("ring edges: {} shm, {} mpi", shm, mpi);
+  std::string text = "ring edges:";
+  for (int i = 0; i < kCarrierCount; ++i) {
+    const int count = edges[static_cast<std::size_t>(i)];
+    if (count > 0) text += fmt::format(" {} {}", count, name(static_cast<Carrier>(i)));
+  }
+  return text;
+}
+
+// "; GPU 0 (...) for ranks 0 1"
+std::string devices(const Topology& topology) {
+  std::map<std::string, std::string> ranks;
+  for (std::size_t rank = 0; rank < topology.places.size(); ++rank) {
+    const RankPlace& place = topology.places[rank];
+    if (!place.device.empty()) ranks[place.device] += fmt::format(" {}", rank);
+  }
+  std::string text;
+  for (const auto& [device, of] : ranks) text += fmt::format("; {} for ranks{}", device, of);
+  return text;
 }
 
 }  // namespace
 
-void print_header(const Options& options, const Communicator& comm) {
+void print_header(const Options& options, int ranks) {
   fmt::print(
       "# {} of {}, {}, {} ranks; times are medians of the slowest rank's, in us; gbps are "
       "10^9 bytes a second\n",
-      name(options.op), name(options.type), name(options.redop), comm.size());
+      name(options.op), name(options.type), name(options.redop), ranks);
   fmt::print("#{:>11} {:>11} {:>5} {:>5} {:>4} {:>6}   {:^38}   {:^38}\n", "", "", "", "", "", "",
              "out of place", "in place");
   fmt::print(
@@ -59,14 +77,15 @@ void print_row(const Options& options, const Row& row, int ranks) {
   std::fflush(stdout);
 }
 
-void print_summary(const Communicator& comm, const std::vector<Row>& rows) {
+void print_summary(const Topology& topology, const std::vector<Row>& rows) {
   const Machine machine = this_machine();
-  fmt::print("# {} wrong elements; host {}, {} cores, L2 {} KiB, L3 {} KiB ({}); {}\n",
+  fmt::print("# {} wrong elements; host {}, {} cores, L2 {} KiB, L3 {} KiB ({}); {}{}\n",
              wrong_elements(rows), machine.host, machine.cores, machine.l2_bytes / 1024,
-             machine.l3_bytes / 1024, machine.source, carriers(comm.topology()));
+             machine.l3_bytes / 1024, machine.source, carriers(topology), devices(topology));
 }
 
-void write_json(const Options& options, const std::vector<Row>& rows, int ranks) {
+void write_json(const Options& options, const Topology& topology, const std::vector<Row>& rows,
+                int ranks) {
   const Machine machine = this_machine();
   nlohmann::json list = nlohmann::json::array();
   for (const Row& row : rows) {
@@ -89,6 +108,8 @@ void write_json(const Options& options, const std::vector<Row>& rows, int ranks)
                       {"wrong", timing.wrong}});
     }
   }
+  nlohmann::json places = nlohmann::json::array();
+  for (const RankPlace& place : topology.places) places.push_back(place.device);
   const nlohmann::json all = {{"machine",
                                {{"host", machine.host},
                                 {"cores", machine.cores},
@@ -98,7 +119,9 @@ void write_json(const Options& options, const std::vector<Row>& rows, int ranks)
                               {"config",
                                {{"iterations", options.iterations},
                                 {"warmups", options.warmups},
-                                {"one_process", options.ranks > 0}}},
+                                {"one_process", options.ranks > 0},
+                                {"devices", places},
+                                {"carriers", carriers(topology)}}},
                               {"rows", list}};
   std::ofstream out(options.json);
   out << all.dump(2) << '\n';

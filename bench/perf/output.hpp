@@ -8,10 +8,11 @@
 
 namespace rondo::perf {
 
-void print_header(const Options& options, const Communicator& comm);
+void print_header(const Options& options, int ranks);
 void print_row(const Options& options, const Row& row, int ranks);
-// What the run ran on, and which carriers joined the ranks.
-void print_summary(const Communicator& comm, const std::vector<Row>& rows);
-void write_json(const Options& options, const std::vector<Row>& rows, int ranks);
+// What the run ran on, and which carriers and devices joined the ranks.
+void print_summary(const Topology& topology, const std::vector<Row>& rows);
+void write_json(const Options& options, const Topology& topology, const std::vector<Row>& rows,
+                int ranks);
 
 }  // namespace rondo::perf

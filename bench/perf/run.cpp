@@ -1,14 +1,23 @@
 #include "bench/perf/run.hpp"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <filesystem>
+#include <functional>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "bench/perf/device_measure.hpp"
 #include "bench/perf/output.hpp"
 
 namespace rondo::perf {
@@ -27,23 +36,26 @@ std::vector<std::uint64_t> counts(const Options& options) {
 
 }  // namespace
 
-std::uint64_t run(Communicator& comm, const Options& options, const Peer& mpi) {
-  const bool prints = comm.rank() == 0;
-  if (prints) print_header(options, comm);
+namespace {
+
+// What is measured: a function that every rank calls alike.
+using MeasureOne = std::function<std::optional<Row>(const std::string& algo, std::uint64_t count)>;
+
+std::uint64_t measure_all(const Options& options, int rank, int size, const Topology& topology,
+                          const MeasureOne& measure_one) {
+  const bool prints = rank == 0;
+  if (prints) print_header(options, size);
   std::vector<Row> rows;
   std::vector<std::string> skipped;
   for (const std::uint64_t count : counts(options)) {
     for (const std::string& algo : options.algos) {
-      const bool theirs = algo == "mpi";
-      const std::optional<Row> row =
-          theirs && !mpi ? std::nullopt
-                         : measure(comm, options, algo, count, theirs ? mpi : Peer{});
+      const std::optional<Row> row = measure_one(algo, count);
       if (!row) {
         if (std::find(skipped.begin(), skipped.end(), algo) == skipped.end())
           skipped.push_back(algo);
         continue;
       }
-      if (prints) print_row(options, *row, comm.size());
+      if (prints) print_row(options, *row, size);
       rows.push_back(*row);
     }
   }
@@ -52,10 +64,30 @@ std::uint64_t run(Communicator& comm, const Options& options, const Peer& mpi) {
       fmt::print("# {} left out: not available for these ranks, this type or some of these sizes\n",
                  algo);
     }
-    print_summary(comm, rows);
-    if (!options.json.empty()) write_json(options, rows, comm.size());
+    print_summary(topology, rows);
+    if (!options.json.empty()) write_json(options, topology, rows, size);
   }
   return wrong_elements(rows);
+}
+
+}  // namespace
+
+std::uint64_t run(Communicator comm, const Options& options, const Peer& mpi) {
+  const int rank = comm.rank();
+  const int size = comm.size();
+  if (options.on_devices) {
+    cuda::Communicator devices = cuda::join(std::move(comm), {.device = cuda::kSpreadOverDevices});
+    return measure_all(options, rank, size, devices.topology(),
+                       [&](const std::string& algo, std::uint64_t count) {
+                         return measure_on_device(devices, options, algo, count);
+                       });
+  }
+  return measure_all(options, rank, size, comm.topology(),
+                     [&](const std::string& algo, std::uint64_t count) -> std::optional<Row> {
+                       const bool theirs = algo == "mpi";
+                       if (theirs && !mpi) return std::nullopt;
+                       return measure(comm, options, algo, count, theirs ? mpi : Peer{});
+                     });
 }
 
 std::uint64_t run_local_group(const Options& options) {
@@ -66,11 +98,11 @@ std::uint64_t run_local_group(const Options& options) {
   for (std::size_t i = 0; i < group.size(); ++i) {
     threads.emplace_back([&, i] {
       try {
-        const std::uint64_t mine = run(group[i], options, {});
+        // On the way out of a failure, a communicator tells the other ranks.
+        const std::uint64_t mine = run(std::move(group[i]), options, {});
         if (i == 0) wrong = mine;
       } catch (...) {
         errors[i] = std::current_exception();
-        group[i].abort("rondo-perf failed on this rank");
       }
     });
   }
@@ -79,6 +111,36 @@ std::uint64_t run_local_group(const Options& options) {
     if (error) std::rethrow_exception(error);
   }
   return wrong;
+}
+
+std::uint64_t run_processes_of_this_host(const Options& options) {
+  std::string folder = (std::filesystem::temp_directory_path() / "rondo-perf-XXXXXX").string();
+  if (::mkdtemp(folder.data()) == nullptr) throw std::runtime_error("cannot make " + folder);
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < options.processes; ++rank) {
+    const pid_t child = ::fork();
+    if (child != 0) {
+      children.push_back(child);
+      continue;
+    }
+    int code = 2;
+    try {
+      const std::string socket = folder + "/socket";
+      code = run(from_socket(socket, rank, options.processes), options, {}) == 0 ? 0 : 1;
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "rondo-perf: rank %d: %s\n", rank, error.what());
+    }
+    std::fflush(stdout);
+    ::_exit(code);
+  }
+  std::uint64_t bad = 0;
+  for (const pid_t child : children) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    bad += status == 0 ? 0 : 1;
+  }
+  std::filesystem::remove_all(folder);
+  return bad;
 }
 
 }  // namespace rondo::perf

@@ -103,6 +103,7 @@ class Worker {
 
 struct CUstream_st {
   Worker worker;
+  std::vector<void*> graph_memory;  // allocated while capturing
 };
 
 struct CUevent_st {
@@ -115,6 +116,7 @@ struct CUevent_st {
 
 struct CUgraphExec_st {
   std::vector<Work> works;
+  std::vector<void*> memory;  // the graph's own, on every replay the same
 };
 
 namespace rondo::test {
@@ -272,8 +274,14 @@ void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from,
 void copy_async(void* to, const void* from, std::size_t bytes, Stream stream) {
   test::of(stream).worker.push([=] { std::memcpy(to, from, bytes); });
 }
-void* allocate_async(std::size_t bytes, Stream /*stream*/) { return allocate(bytes); }
+void* allocate_async(std::size_t bytes, Stream stream) {
+  void* memory = allocate(bytes);
+  CUstream_st& on = test::of(stream);
+  if (on.worker.capturing()) on.graph_memory.push_back(memory);
+  return memory;
+}
 void release_async(void* memory, Stream stream) {
+  if (test::of(stream).worker.capturing()) return;
   test::of(stream).worker.push([memory] { release(memory); });
 }
 
@@ -381,12 +389,16 @@ double microseconds_between(Event from, Event to) {
 
 void begin_capture(Stream stream) { test::of(stream).worker.begin_capture(); }
 Graph end_capture(Stream stream) {
-  return new CUgraphExec_st{test::of(stream).worker.end_capture()};
+  CUstream_st& from = test::of(stream);
+  return new CUgraphExec_st{from.worker.end_capture(), std::exchange(from.graph_memory, {})};
 }
 void launch(Graph graph, Stream stream) {
   for (const Work& work : graph->works) test::of(stream).worker.push(work);
 }
-void destroy(Graph graph) { delete graph; }
+void destroy(Graph graph) {
+  for (void* memory : graph->memory) release(memory);
+  delete graph;
+}
 
 void load_kernels() { may_fail("cudaFuncGetAttributes"); }
 int resident_blocks(const Kernel& /*kernel*/, int /*threads*/, int /*ranks*/) {
