@@ -1,19 +1,22 @@
-// rondo-perf, built without MPI: groups of ranks in one process.
+// rondo-perf, built without MPI: ranks of one host.
 
 #include <algorithm>
 #include <cstdio>
 #include <exception>
 
 #include "bench/perf/run.hpp"
+#include "tools/launch/launch.hpp"
 
 int main(int argc, char** argv) {
-  rondo::perf::Options options = rondo::perf::parse(argc, argv, false);
-  options.ranks = std::max(options.ranks, 1);
+  const rondo::perf::Options options = rondo::perf::parse(argc, argv, false);
+  const auto body = [&](rondo::Communicator comm) {
+    return rondo::perf::run(std::move(comm), options, {}) == 0 ? 0 : 1;
+  };
   try {
-    const std::uint64_t wrong = options.processes > 0
-                                    ? rondo::perf::run_processes_of_this_host(options)
-                                    : rondo::perf::run_local_group(options);
-    return wrong == 0 ? 0 : 1;
+    if (options.processes > 0) {
+      return rondo::launch::run_processes("rondo-perf", options.processes, body);
+    }
+    return rondo::launch::run_threads(std::max(options.ranks, 1), body);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "rondo-perf: %s\n", error.what());
     return 2;

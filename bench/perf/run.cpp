@@ -1,20 +1,11 @@
 #include "bench/perf/run.hpp"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <exception>
-#include <filesystem>
 #include <functional>
-#include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "bench/perf/device_measure.hpp"
@@ -88,59 +79,6 @@ std::uint64_t run(Communicator comm, const Options& options, const Peer& mpi) {
                        if (theirs && !mpi) return std::nullopt;
                        return measure(comm, options, algo, count, theirs ? mpi : Peer{});
                      });
-}
-
-std::uint64_t run_local_group(const Options& options) {
-  std::vector<Communicator> group = local_group(options.ranks);
-  std::vector<std::exception_ptr> errors(group.size());
-  std::atomic<std::uint64_t> wrong = 0;
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < group.size(); ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        // On the way out of a failure, a communicator tells the other ranks.
-        const std::uint64_t mine = run(std::move(group[i]), options, {});
-        if (i == 0) wrong = mine;
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
-  return wrong;
-}
-
-std::uint64_t run_processes_of_this_host(const Options& options) {
-  std::string folder = (std::filesystem::temp_directory_path() / "rondo-perf-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) throw std::runtime_error("cannot make " + folder);
-  std::vector<pid_t> children;
-  for (int rank = 0; rank < options.processes; ++rank) {
-    const pid_t child = ::fork();
-    if (child != 0) {
-      children.push_back(child);
-      continue;
-    }
-    int code = 2;
-    try {
-      const std::string socket = folder + "/socket";
-      code = run(from_socket(socket, rank, options.processes), options, {}) == 0 ? 0 : 1;
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "rondo-perf: rank %d: %s\n", rank, error.what());
-    }
-    std::fflush(stdout);
-    ::_exit(code);
-  }
-  std::uint64_t bad = 0;
-  for (const pid_t child : children) {
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    bad += status == 0 ? 0 : 1;
-  }
-  std::filesystem::remove_all(folder);
-  return bad;
 }
 
 }  // namespace rondo::perf

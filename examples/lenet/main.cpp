@@ -1,16 +1,18 @@
-// rondo-lenet: trains LeNet on Fashion-MNIST, data-parallel over the ranks of mpirun.
-
-#include <mpi.h>
-#include <omp.h>
+// rondo-lenet: trains LeNet on Fashion-MNIST, data-parallel over ranks that are processes of mpirun,
+// forked processes, or threads; on the CPU or on GPUs.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
-#include <rondo/mpi.hpp>
+#include <memory>
+#include <optional>
+#include <rondo/cuda.hpp>
 #include <rondo/rondo.hpp>
 #include <string>
+#include <utility>
 
 #include "report.hpp"
+#include "start.hpp"
 #include "trainer.hpp"
 
 namespace {
@@ -19,32 +21,44 @@ struct Options {
   int epochs = 10;
   lenet::TrainingOptions training;
   std::string algo = "ring";
+  std::string device = "cpu";
   std::string data = "/usr/share/datasets/fashion-mnist";
   std::string history;
   int threads = 1;
+  lenet::Start start;
 };
 
-// MPI's own all-reduce on the same memory, for comparison.
-void sum_with_mpi(std::span<float> gradients) {
-  MPI_Allreduce(MPI_IN_PLACE, gradients.data(), static_cast<int>(gradients.size()), MPI_FLOAT,
-                MPI_SUM, MPI_COMM_WORLD);
+std::unique_ptr<lenet::Learner> make_learner(const Options& options, const lenet::Dataset& data,
+                                             rondo::Communicator& comm,
+                                             rondo::cuda::Communicator* devices) {
+  const rondo::Algorithm algorithm =
+      options.algo == "naive" ? rondo::Algorithm::naive : rondo::Algorithm::ring;
+  if (devices != nullptr) {
+    return lenet::make_cuda_learner(data, options.training, *devices, algorithm);
+  }
+  lenet::SumGradients sum = lenet::sum_with_mpi();
+  if (options.algo != "mpi") {
+    rondo::CallOptions call;
+    call.algorithm = algorithm;
+    sum = [&comm, call](std::span<float> gradients) {
+      comm.all_reduce(gradients, rondo::ReduceOp::sum, call);
+    };
+  }
+  return lenet::make_cpu_learner(data, options.training, {comm.rank(), comm.size()},
+                                 std::move(sum));
 }
 
-lenet::SumGradients choose(const std::string& algo, rondo::Communicator& comm) {
-  if (algo == "mpi") return sum_with_mpi;
-  rondo::CallOptions options;
-  options.algorithm = algo == "naive" ? rondo::Algorithm::naive : rondo::Algorithm::ring;
-  return [&comm, options](std::span<float> gradients) {
-    comm.all_reduce(gradients, rondo::ReduceOp::sum, options);
-  };
-}
-
-void train(const Options& options) {
-  rondo::Communicator comm = rondo::from_mpi(MPI_COMM_WORLD);
-  omp_set_num_threads(options.threads);
+void train(const Options& options, rondo::Communicator ranks) {
+  std::optional<rondo::cuda::Communicator> devices;
+  if (options.device == "cuda") {
+    devices.emplace(
+        rondo::cuda::join(std::move(ranks), {.device = rondo::cuda::kSpreadOverDevices}));
+  }
+  rondo::Communicator& comm = devices ? devices->host() : ranks;
   const lenet::Dataset data = lenet::read_dataset(options.data);
+  const auto learner = make_learner(options, data, comm, devices ? &*devices : nullptr);
   lenet::Report report(comm.rank() == 0, options.epochs);
-  lenet::Trainer trainer(comm, data, options.training, choose(options.algo, comm));
+  lenet::Trainer trainer(comm, data, options.training, *learner);
   for (int epoch = 1; epoch <= options.epochs; ++epoch) {
     const lenet::EpochResult result = trainer.run_epoch(
         epoch, [&](std::size_t done, std::size_t all) { report.step(epoch, done, all); });
@@ -55,6 +69,7 @@ void train(const Options& options) {
   if (comm.rank() == 0 && !options.history.empty()) {
     report.write_history(options.history,
                          {{"ranks", comm.size()},
+                          {"device", options.device},
                           {"epochs", options.epochs},
                           {"batch_size", options.training.batch_size},
                           {"lr", options.training.rate},
@@ -70,7 +85,10 @@ void train(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Trains LeNet on Fashion-MNIST; start it with mpirun -n RANKS.", "rondo-lenet");
+  CLI::App app(
+      "Trains LeNet on Fashion-MNIST; start it with mpirun -n RANKS, or with --ranks or "
+      "--processes.",
+      "rondo-lenet");
   app.add_option("--epochs", options.epochs, "passes over the training set")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -81,26 +99,33 @@ int main(int argc, char** argv) {
   app.add_option("--lr", options.training.rate, "learning rate")->capture_default_str();
   app.add_option("--seed", options.training.seed, "of parameters and shuffles")
       ->capture_default_str();
-  app.add_option("--algo", options.algo, "how gradients are summed")
+  app.add_option("--algo", options.algo, "how gradients are summed; mpi: on the CPU, under mpirun")
       ->check(CLI::IsMember({"ring", "naive", "mpi"}))
+      ->capture_default_str();
+  app.add_option("--device", options.device, "cpu, or cuda: GPUs, one for each rank in turn")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
   app.add_option("--data", options.data, "folder of the four IDX files")->capture_default_str();
   app.add_option("--history", options.history, "file to write the run's history to (JSON)");
-  app.add_option("--threads", options.threads, "compute threads of a rank")
+  app.add_option("--threads", options.threads, "compute threads of a rank, on the CPU")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_option("--ranks", options.start.ranks, "ranks that are threads, without mpirun")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--processes", options.start.processes,
+                 "ranks that are forked processes, without mpirun")
+      ->check(CLI::Range(1, 64))
+      ->excludes("--ranks");
   app.set_version_flag("--version", RONDO_VERSION);
-  CLI11_PARSE(app, argc, argv);
-
-  int level = MPI_THREAD_SINGLE;
-  // Blocking calls from the main thread are all that is made.
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
   try {
-    train(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "rondo-lenet: %s\n", error.what());
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    app.parse(argc, argv);
+    const bool without_mpi = options.start.ranks + options.start.processes > 0;
+    if (options.algo == "mpi" && (without_mpi || options.device == "cuda")) {
+      throw CLI::ValidationError("--algo", "mpi sums host memory, under mpirun");
+    }
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error);
   }
-  MPI_Finalize();
-  return 0;
+  return lenet::start(options.start, options.threads, &argc, &argv,
+                      [&](rondo::Communicator comm) { train(options, std::move(comm)); });
 }

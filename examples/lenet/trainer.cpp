@@ -6,7 +6,7 @@
 #include <chrono>
 #include <numeric>
 #include <stdexcept>
-#include <utility>
+#include <vector>
 
 namespace lenet {
 namespace {
@@ -18,14 +18,12 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 Trainer::Trainer(rondo::Communicator& comm, const Dataset& data, const TrainingOptions& options,
-                 SumGradients sum_gradients)
-    : comm_(comm),
-      data_(data),
-      options_(options),
-      sum_gradients_(std::move(sum_gradients)),
-      model_(parameters_, gradients_) {
-  if (comm_.rank() == 0) initialise(parameters_, options_.seed);
-  comm_.broadcast(parameters_.all(), 0);
+                 Learner& learner)
+    : comm_(comm), data_(data), options_(options), learner_(learner) {
+  ParameterBlock parameters;
+  if (comm_.rank() == 0) initialise(parameters, options_.seed);
+  comm_.broadcast(parameters.all(), 0);
+  learner_.set_parameters(parameters);
 }
 
 EpochResult Trainer::run_epoch(int epoch,
@@ -33,18 +31,12 @@ EpochResult Trainer::run_epoch(int epoch,
   const auto start = std::chrono::steady_clock::now();
   const std::vector<std::uint32_t> order = shuffled(data_.train.count(), options_.seed, epoch);
   const std::size_t steps = (order.size() + options_.batch_size - 1) / options_.batch_size;
-  BatchResult sum;
+  learner_.begin_epoch(order);
   for (std::size_t step = 0; step < steps; ++step) {
-    const auto whole = minibatch(order, step, options_.batch_size);
-    batch_.load(data_.train, share(whole, comm_.rank(), comm_.size()));
-    const BatchResult mine = model_.forward_backward(batch_.images, batch_.labels);
-    sum.loss += mine.loss;
-    sum.correct += mine.correct;
-    sum_gradients_(gradients_.all());
-    // The average is over the samples of the whole minibatch, however they are shared.
-    descend(parameters_, gradients_, options_.rate / static_cast<float>(whole.size()));
+    learner_.step(step);
     on_step(step + 1, steps);
   }
+  const BatchResult sum = learner_.totals();
   EpochResult result;
   std::array<double, 2> totals = {sum.loss, static_cast<double>(sum.correct)};
   comm_.all_reduce(totals);
@@ -58,15 +50,11 @@ EpochResult Trainer::run_epoch(int epoch,
 }
 
 double Trainer::evaluate() {
-  constexpr std::size_t kBatch = 250;
   std::vector<std::uint32_t> all(data_.test.count());
   std::iota(all.begin(), all.end(), 0U);
   const auto mine = share(all, comm_.rank(), comm_.size());
-  std::array<std::int64_t, 2> counts = {0, static_cast<std::int64_t>(mine.size())};
-  for (std::size_t i = 0; i * kBatch < mine.size(); ++i) {
-    batch_.load(data_.test, minibatch(mine, i, kBatch));
-    counts[0] += model_.forward(batch_.images, batch_.labels).correct;
-  }
+  std::array<std::int64_t, 2> counts = {learner_.correct(mine),
+                                        static_cast<std::int64_t>(mine.size())};
   comm_.all_reduce(counts);
   return counts[1] == 0 ? 0 : static_cast<double>(counts[0]) / static_cast<double>(counts[1]);
 }
@@ -78,7 +66,7 @@ double Trainer::slowest(double seconds) {
 }
 
 std::uint64_t Trainer::agreed_hash() {
-  const std::uint64_t mine = hash_of(parameters_);
+  const std::uint64_t mine = hash_of(learner_.parameters());
   std::vector<std::uint64_t> all(static_cast<std::size_t>(comm_.size()));
   comm_.all_gather(std::span(&mine, 1), all);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {

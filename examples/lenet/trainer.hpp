@@ -4,22 +4,11 @@
 #include <cstdint>
 #include <functional>
 #include <rondo/communicator.hpp>
-#include <span>
-#include <vector>
 
 #include "batches.hpp"
-#include "model.hpp"
+#include "learner.hpp"
 
 namespace lenet {
-
-// Sums the gradients of all ranks, in place.
-using SumGradients = std::function<void(std::span<float>)>;
-
-struct TrainingOptions {
-  std::size_t batch_size = 256;
-  float rate = 0.2F;
-  std::uint64_t seed = 5;
-};
 
 struct EpochResult {
   double seconds = 0;  // of training, on the slowest rank
@@ -32,9 +21,9 @@ struct EpochResult {
 // One rank of a training run. Borrows all that it is given.
 class Trainer {
  public:
-  // Collective: rank 0's parameters become everyone's.
+  // Collective: rank 0's parameters, from the seed, become everyone's.
   Trainer(rondo::Communicator& comm, const Dataset& data, const TrainingOptions& options,
-          SumGradients sum_gradients);
+          Learner& learner);
 
   // Collective. `on_step(done, all)` is told of each minibatch.
   EpochResult run_epoch(int epoch, const std::function<void(std::size_t, std::size_t)>& on_step);
@@ -43,8 +32,6 @@ class Trainer {
   // std::runtime_error that says so where they are not.
   std::uint64_t agreed_hash();
 
-  [[nodiscard]] ParameterBlock& parameters() { return parameters_; }
-
  private:
   double evaluate();
   double slowest(double seconds);
@@ -52,11 +39,7 @@ class Trainer {
   rondo::Communicator& comm_;
   const Dataset& data_;
   TrainingOptions options_;
-  SumGradients sum_gradients_;
-  ParameterBlock parameters_;
-  ParameterBlock gradients_;
-  Model model_;
-  Batch batch_;
+  Learner& learner_;
 };
 
 }  // namespace lenet

@@ -3,34 +3,19 @@
 #include "trainer.hpp"
 
 #include <mutex>
-#include <random>
 #include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "tests/lenet/bright_bars.hpp"
 #include "tests/support/ranks.hpp"
 
 namespace lenet {
 namespace {
 
-// Images whose bright pixels depend on their class, so that there is something to learn.
-Samples samples(std::size_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  Samples result;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto label = static_cast<std::uint8_t>(random() % kClasses);
-    result.labels.push_back(label);
-    for (std::size_t pixel = 0; pixel < kImagePixels; ++pixel) {
-      const bool bright = pixel / kImageSide / 3 == label;
-      result.images.push_back(static_cast<std::uint8_t>(random() % 60 + (bright ? 190 : 0)));
-    }
-  }
-  return result;
-}
-
 const Dataset& dataset() {
-  static const Dataset kData{samples(230, 1), samples(101, 2)};
+  static const Dataset kData{bright_bars(230, 1), bright_bars(101, 2)};
   return kData;
 }
 
@@ -46,8 +31,11 @@ Outcome train(int ranks, std::size_t batch_size, rondo::Algorithm algorithm, int
   std::set<std::uint64_t> hashes;
   Outcome outcome;
   rondo::test::run_ranks(ranks, {.algorithm = algorithm}, [&](rondo::Communicator& comm) {
-    Trainer trainer(comm, dataset(), {.batch_size = batch_size, .rate = 0.05F, .seed = 3},
-                    [&](std::span<float> gradients) { comm.all_reduce(gradients); });
+    const TrainingOptions options{.batch_size = batch_size, .rate = 0.05F, .seed = 3};
+    const auto learner =
+        make_cpu_learner(dataset(), options, {comm.rank(), comm.size()},
+                         [&](std::span<float> gradients) { comm.all_reduce(gradients); });
+    Trainer trainer(comm, dataset(), options, *learner);
     EpochResult result;
     for (int epoch = 1; epoch <= epochs; ++epoch) {
       result = trainer.run_epoch(epoch, [](std::size_t, std::size_t) {});
@@ -55,8 +43,11 @@ Outcome train(int ranks, std::size_t batch_size, rondo::Algorithm algorithm, int
     const std::uint64_t hash = trainer.agreed_hash();
     const std::lock_guard lock(mutex);
     hashes.insert(hash);
-    const auto values = trainer.parameters().all();
-    outcome = {{values.begin(), values.end()}, result.train_loss, result.test_accuracy, hash};
+    const ParameterBlock parameters = learner->parameters();
+    outcome = {{parameters.all().begin(), parameters.all().end()},
+               result.train_loss,
+               result.test_accuracy,
+               hash};
   });
   EXPECT_EQ(hashes.size(), 1U);
   return outcome;
@@ -89,9 +80,13 @@ TEST(Trainer, AMinibatchMayBeSmallerThanTheRanks) {
 
 TEST(Trainer, ParametersThatDivergeAreNoticed) {
   rondo::test::run_ranks(2, {}, [](rondo::Communicator& comm) {
-    Trainer trainer(comm, dataset(), {}, [](std::span<float>) {});
-    EXPECT_EQ(trainer.agreed_hash(), hash_of(trainer.parameters()));
-    if (comm.rank() == 1) trainer.parameters().all()[70000] += 1.0F;
+    const auto learner =
+        make_cpu_learner(dataset(), {}, {comm.rank(), comm.size()}, [](std::span<float>) {});
+    Trainer trainer(comm, dataset(), {}, *learner);
+    ParameterBlock parameters = learner->parameters();
+    EXPECT_EQ(trainer.agreed_hash(), hash_of(parameters));
+    if (comm.rank() == 1) parameters.all()[70000] += 1.0F;
+    learner->set_parameters(parameters);
     EXPECT_THROW(trainer.agreed_hash(), std::runtime_error);
   });
 }

@@ -8,19 +8,10 @@
 #include <memory>
 #include <span>
 
+#include "learner.hpp"
 #include "parameters.hpp"
 
 namespace lenet {
-
-inline constexpr std::size_t kImageSide = 28;
-inline constexpr std::size_t kImagePixels = kImageSide * kImageSide;
-inline constexpr std::size_t kClasses = 10;
-
-// Sums over the samples of a batch: divide by the number of samples for averages.
-struct BatchResult {
-  double loss = 0;
-  std::int64_t correct = 0;
-};
 
 // A model for any batch size; buffers and primitives are made once for each size seen. Borrows the
 // parameters and gradients, which must outlive it. Not thread-safe.

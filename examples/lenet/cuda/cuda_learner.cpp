@@ -1,0 +1,216 @@
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "batches.hpp"
+#include "cuda_model.hpp"
+#include "handles.hpp"
+#include "learner.hpp"
+
+namespace lenet {
+namespace {
+
+using cuda::Buffer;
+using cuda::check;
+using cuda::CudaModel;
+using cuda::Totals;
+
+constexpr std::size_t kEvaluationBatch = 1000;
+
+template <class T>
+Buffer<T> upload(const std::vector<T>& values) {
+  Buffer<T> buffer(values.size());
+  if (!values.empty()) {
+    check(
+        cudaMemcpy(buffer.get(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
+  }
+  return buffer;
+}
+
+struct ResidentSamples {
+  explicit ResidentSamples(const Samples& samples)
+      : images(upload(samples.images)), labels(upload(samples.labels)) {}
+  [[nodiscard]] cuda::DeviceSamples view() const { return {images.get(), labels.get()}; }
+
+  Buffer<std::uint8_t> images;
+  Buffer<std::uint8_t> labels;
+};
+
+// A whole step, captured once and replayed.
+class StepGraph {
+ public:
+  template <class Enqueue>
+  StepGraph(cudaStream_t stream, Enqueue&& enqueue) {
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    cudaGraph_t graph = nullptr;
+    try {
+      enqueue();
+    } catch (...) {
+      cudaStreamEndCapture(stream, &graph);
+      if (graph != nullptr) cudaGraphDestroy(graph);
+      throw;
+    }
+    check(cudaStreamEndCapture(stream, &graph));
+    const cudaError_t code = cudaGraphInstantiate(&executable_, graph, 0);
+    cudaGraphDestroy(graph);
+    check(code);
+  }
+  StepGraph(const StepGraph&) = delete;
+  StepGraph& operator=(const StepGraph&) = delete;
+  ~StepGraph() { cudaGraphExecDestroy(executable_); }
+  void launch(cudaStream_t stream) const { check(cudaGraphLaunch(executable_, stream)); }
+
+ private:
+  cudaGraphExec_t executable_ = nullptr;
+};
+
+class CudaLearner final : public Learner {
+ public:
+  CudaLearner(const Dataset& data, const TrainingOptions& options,
+              rondo::cuda::Communicator& devices, rondo::Algorithm algorithm)
+      : options_(options),
+        devices_(devices),
+        algorithm_(algorithm),
+        train_(data.train),
+        test_(data.test),
+        train_count_(data.train.count()),
+        parameters_(parameter_count()),
+        gradients_(parameter_count()),
+        order_(std::max(data.train.count(), data.test.count())),
+        totals_(1),
+        libraries_(stream_.get()) {
+    check(cudaDeviceSynchronize());  // what was uploaded and zeroed is there
+  }
+
+  ~CudaLearner() override { cudaStreamSynchronize(stream_.get()); }
+
+  void set_parameters(const ParameterBlock& parameters) override {
+    finish();
+    check(cudaMemcpy(parameters_.get(), parameters.all().data(), parameters.all().size_bytes(),
+                     cudaMemcpyHostToDevice));
+  }
+
+  ParameterBlock parameters() override {
+    finish();
+    ParameterBlock result;
+    check(cudaMemcpy(result.all().data(), parameters_.get(), result.all().size_bytes(),
+                     cudaMemcpyDeviceToHost));
+    return result;
+  }
+
+  void begin_epoch(std::span<const std::uint32_t> order) override { begin(order); }
+
+  void step(std::size_t index) override {
+    const std::size_t begin = index * options_.batch_size;
+    const std::size_t whole = std::min(options_.batch_size, train_count_ - begin);
+    graph_for(whole).launch(stream_.get());
+  }
+
+  BatchResult totals() override {
+    finish();
+    Totals totals;
+    check(cudaMemcpy(&totals, totals_.get(), sizeof(totals), cudaMemcpyDeviceToHost));
+    return {totals.loss, static_cast<std::int64_t>(totals.correct)};
+  }
+
+  std::int64_t correct(std::span<const std::uint32_t> samples) override {
+    begin(samples);
+    for (std::size_t done = 0; done < samples.size(); done += kEvaluationBatch) {
+      const std::size_t count = std::min(kEvaluationBatch, samples.size() - done);
+      CudaModel& model = model_for(count);
+      cuda::gather(test_.view(), order_.get() + done, totals_.get(), 0, 0, count, model.images(),
+                   model.labels(), stream_.get());
+      check(cudaGetLastError());
+      model.forward(totals_.get());
+    }
+    return totals().correct;
+  }
+
+ private:
+  static std::size_t parameter_count() { return ParameterBlock().all().size(); }
+
+  // Until all that was enqueued is done; errors of the ranks' communicator come out here.
+  void finish() { devices_.wait(stream_.get()); }
+
+  void begin(std::span<const std::uint32_t> order) {
+    finish();
+    if (!order.empty()) {
+      check(cudaMemcpy(order_.get(), order.data(), order.size_bytes(), cudaMemcpyHostToDevice));
+    }
+    check(cudaMemset(totals_.get(), 0, sizeof(Totals)));
+    check(cudaStreamSynchronize(nullptr));
+  }
+
+  CudaModel& model_for(std::size_t batch) {
+    auto& model = models_[batch];
+    if (!model) {
+      model =
+          std::make_unique<CudaModel>(libraries_, batch, cuda::DeviceParameters{parameters_.get()},
+                                      cuda::DeviceParameters{gradients_.get()});
+      check(cudaDeviceSynchronize());
+    }
+    return *model;
+  }
+
+  // By the size of the whole minibatch. Every rank makes its graphs at the same steps; they are made
+  // while nothing is under way, since making a model allocates.
+  StepGraph& graph_for(std::size_t whole) {
+    auto& graph = graphs_[whole];
+    if (graph) return *graph;
+    finish();
+    devices_.host().barrier();
+    const std::vector<std::uint32_t> positions(whole);
+    const auto mine = share(positions, devices_.rank(), devices_.size());
+    const auto offset = static_cast<std::size_t>(mine.data() - positions.data());
+    CudaModel* model = mine.empty() ? nullptr : &model_for(mine.size());
+    devices_.host().barrier();
+    graph = std::make_unique<StepGraph>(stream_.get(),
+                                        [&] { enqueue_step(model, whole, offset, mine.size()); });
+    return *graph;
+  }
+
+  void enqueue_step(CudaModel* model, std::size_t whole, std::size_t offset, std::size_t count) {
+    const std::size_t parameters = parameter_count();
+    if (model != nullptr) {
+      cuda::gather(train_.view(), order_.get(), totals_.get(), options_.batch_size, offset, count,
+                   model->images(), model->labels(), stream_.get());
+      model->forward_backward(totals_.get());
+    } else {
+      check(cudaMemsetAsync(gradients_.get(), 0, parameters * sizeof(float), stream_.get()));
+    }
+    rondo::CallOptions options;
+    options.algorithm = algorithm_;
+    devices_.all_reduce(std::span(gradients_.get(), parameters), rondo::ReduceOp::sum,
+                        stream_.get(), options);
+    cuda::descend(parameters_.get(), gradients_.get(), parameters,
+                  options_.rate / static_cast<float>(whole), totals_.get(), stream_.get());
+    check(cudaGetLastError());
+  }
+
+  TrainingOptions options_;
+  rondo::cuda::Communicator& devices_;
+  rondo::Algorithm algorithm_;
+  ResidentSamples train_;
+  ResidentSamples test_;
+  std::size_t train_count_;
+  Buffer<float> parameters_;
+  Buffer<float> gradients_;
+  Buffer<std::uint32_t> order_;
+  Buffer<Totals> totals_;
+  cuda::Stream stream_;
+  cuda::Libraries libraries_;
+  std::map<std::size_t, std::unique_ptr<CudaModel>> models_;
+  std::map<std::size_t, std::unique_ptr<StepGraph>> graphs_;  // go before what they captured
+};
+
+}  // namespace
+
+std::unique_ptr<Learner> make_cuda_learner(const Dataset& data, const TrainingOptions& options,
+                                           rondo::cuda::Communicator& devices,
+                                           rondo::Algorithm algorithm) {
+  check(cudaSetDevice(devices.device()));
+  return std::make_unique<CudaLearner>(data, options, devices, algorithm);
+}
+
+}  // namespace lenet

@@ -1,0 +1,61 @@
+// LeNet by cuDNN and cuBLAS, for one batch size: the model of cpu/model.hpp, on a device.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "kernels.hpp"
+#include "parameters.hpp"
+
+namespace lenet::cuda {
+
+// Parameters, or gradients of them, in device memory, as a ParameterBlock has them.
+struct DeviceParameters {
+  float* values = nullptr;
+
+  [[nodiscard]] float* operator[](std::size_t parameter) const {
+    std::size_t offset = 0;
+    for (std::size_t i = 0; i < parameter; ++i) offset += kShapes[i].count();
+    return values + offset;
+  }
+};
+
+// cuDNN and cuBLAS on one stream, shared by the models of a rank.
+class Libraries {
+ public:
+  explicit Libraries(cudaStream_t stream);
+  ~Libraries();
+  Libraries(const Libraries&) = delete;
+  Libraries& operator=(const Libraries&) = delete;
+  struct Handles;
+  [[nodiscard]] Handles& handles() const { return *handles_; }
+
+ private:
+  std::unique_ptr<Handles> handles_;
+};
+
+// Enqueues on the libraries' stream; borrows all that it is given. Its buffers and algorithms are
+// settled when it is made, so that its work can be captured.
+class CudaModel {
+ public:
+  CudaModel(Libraries& libraries, std::size_t batch, const DeviceParameters& parameters,
+            const DeviceParameters& gradients);
+  ~CudaModel();
+  CudaModel(const CudaModel&) = delete;
+  CudaModel& operator=(const CudaModel&) = delete;
+
+  // Where the batch goes before forward().
+  [[nodiscard]] float* images() const;
+  [[nodiscard]] std::uint8_t* labels() const;
+
+  // Adds the batch's loss and right answers to `totals`.
+  void forward(Totals* totals);
+  // The same, and leaves in the gradients the sums over the samples.
+  void forward_backward(Totals* totals);
+
+ private:
+  class Layers;
+  std::unique_ptr<Layers> layers_;
+};
+
+}  // namespace lenet::cuda

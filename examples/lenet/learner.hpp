@@ -1,0 +1,72 @@
+// One rank's model, samples and parameters, wherever they live: in host memory, computed by oneDNN, or
+// on a GPU, by cuDNN and cuBLAS.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <rondo/cuda.hpp>
+#include <span>
+
+#include "idx.hpp"
+#include "parameters.hpp"
+
+namespace lenet {
+
+inline constexpr std::size_t kImageSide = 28;
+inline constexpr std::size_t kImagePixels = kImageSide * kImageSide;
+inline constexpr std::size_t kClasses = 10;
+
+// Sums over samples: divide by their number for averages.
+struct BatchResult {
+  double loss = 0;
+  std::int64_t correct = 0;
+};
+
+struct TrainingOptions {
+  std::size_t batch_size = 256;
+  float rate = 0.2F;
+  std::uint64_t seed = 5;
+};
+
+class Learner {
+ public:
+  Learner() = default;
+  Learner(const Learner&) = delete;
+  Learner& operator=(const Learner&) = delete;
+  virtual ~Learner() = default;
+
+  virtual void set_parameters(const ParameterBlock& parameters) = 0;
+  [[nodiscard]] virtual ParameterBlock parameters() = 0;
+
+  // An epoch begins, which visits the training set in this order.
+  virtual void begin_epoch(std::span<const std::uint32_t> order) = 0;
+  // Minibatch number `index` of the epoch: this rank's share forward and back, gradients summed over the
+  // ranks, one step downhill. Collective.
+  virtual void step(std::size_t index) = 0;
+  // This rank's sums over the epoch so far.
+  [[nodiscard]] virtual BatchResult totals() = 0;
+
+  // How many of these samples of the test set the model gets right.
+  [[nodiscard]] virtual std::int64_t correct(std::span<const std::uint32_t> samples) = 0;
+};
+
+// Sums the gradients of all ranks, in place, in host memory.
+using SumGradients = std::function<void(std::span<float>)>;
+
+// Which share of a minibatch a learner takes.
+struct RankOf {
+  int rank = 0;
+  int size = 1;
+};
+
+// Both borrow what they are given. Each throws std::runtime_error where the program was built without
+// its libraries.
+std::unique_ptr<Learner> make_cpu_learner(const Dataset& data, const TrainingOptions& options,
+                                          RankOf place, SumGradients sum_gradients);
+// Sums gradients by `algorithm`; data, parameters and gradients stay on the rank's device.
+std::unique_ptr<Learner> make_cuda_learner(const Dataset& data, const TrainingOptions& options,
+                                           rondo::cuda::Communicator& devices,
+                                           rondo::Algorithm algorithm);
+
+}  // namespace lenet

@@ -1,0 +1,70 @@
+// The losses of a short training run, step by step, as the CPU computes them: what a GPU must agree with,
+// to rounding.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "batches.hpp"
+#include "learner.hpp"
+#include "tests/lenet/bright_bars.hpp"
+
+namespace lenet {
+
+inline constexpr TrainingOptions kAgreementOptions{.batch_size = 48, .rate = 0.3F, .seed = 9};
+
+inline const Dataset& agreement_data() {
+  static const Dataset kData{bright_bars(230, 1), bright_bars(101, 2)};
+  return kData;
+}
+
+// Larger than at the start of a real run, so that the losses move from the first step on.
+inline ParameterBlock agreement_parameters() {
+  ParameterBlock parameters;
+  initialise(parameters, kAgreementOptions.seed);
+  for (float& value : parameters.all()) value *= 8;
+  return parameters;
+}
+
+// The loss of each of the first 15 steps, of which every fifth is a minibatch of 38; and the test samples
+// that are right in the end. `learner` is one rank of one.
+struct Trace {
+  std::vector<double> losses;
+  std::int64_t correct = 0;
+};
+
+inline Trace trace_of(Learner& learner) {
+  learner.set_parameters(agreement_parameters());
+  Trace trace;
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    const auto order = shuffled(agreement_data().train.count(), kAgreementOptions.seed, epoch);
+    learner.begin_epoch(order);
+    double before = 0;
+    for (std::size_t step = 0; step < 5; ++step) {
+      learner.step(step);
+      const double sum = learner.totals().loss;
+      trace.losses.push_back((sum - before) / (step < 4 ? 48 : 38));
+      before = sum;
+    }
+  }
+  std::vector<std::uint32_t> all(agreement_data().test.count());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint32_t>(i);
+  trace.correct = learner.correct(all);
+  return trace;
+}
+
+// Recorded from the CPU's run.
+inline constexpr std::array<double, 15> kLosses = {
+    2.3104443, 2.2970639, 2.2711342, 2.2379281, 2.1898229, 2.1388522, 2.0082825, 1.7505946,
+    1.7266377, 1.3729608, 0.6987113, 0.5986703, 0.5994564, 0.5017242, 0.4154404};
+
+inline void expect_agreement(const Trace& trace, double tolerance) {
+  ASSERT_EQ(trace.losses.size(), kLosses.size());
+  for (std::size_t i = 0; i < kLosses.size(); ++i) {
+    EXPECT_NEAR(trace.losses[i], kLosses[i], tolerance) << "step " << i;
+  }
+}
+
+}  // namespace lenet
