@@ -2,9 +2,11 @@
 """The same LeNet on Fashion-MNIST by PyTorch's DistributedDataParallel over Gloo, for comparison.
 
 usage: bench/peers/lenet_ddp.py [--ranks 2] [--epochs 3] [--batch-size 256] [--lr 0.2] [--seed 1] [--data DIR]
+                                [--device cuda]
 
 One process a rank, one thread each. Prints the seconds of training of each epoch and the test accuracy. Needs
-Debian's python3-torch (with libopenblas0, which it uses for matrix products).
+Debian's python3-torch (with libopenblas0, which it uses for matrix products). With --device cuda and one rank,
+the data set, too, is resident on the GPU.
 """
 import argparse
 import gzip
@@ -50,9 +52,11 @@ def run(rank, options):
     torch.manual_seed(options.seed)
     torch.distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{options.port}", rank=rank,
                                          world_size=options.ranks)
-    images, labels = read(options.data, "train")
-    test_images, test_labels = read(options.data, "t10k")
-    model = make_model()
+    device = torch.device(options.device)
+    images, labels = (part.to(device) for part in read(options.data, "train"))
+    test_images, test_labels = (part.to(device) for part in read(options.data, "t10k"))
+    model = make_model().to(device)
+    done = torch.cuda.synchronize if options.device == "cuda" else lambda: None
     parallel = torch.nn.parallel.DistributedDataParallel(model) if options.ranks > 1 else model
     optimizer = torch.optim.SGD(parallel.parameters(), lr=options.lr)
     criterion = torch.nn.CrossEntropyLoss()
@@ -60,11 +64,12 @@ def run(rank, options):
         torch.distributed.barrier()
         start = time.monotonic()
         order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(options.seed * 1000 + epoch))
-        for batch in order.split(options.batch_size):
+        for batch in order.to(device).split(options.batch_size):
             mine = batch[rank::options.ranks]
             optimizer.zero_grad()
             criterion(parallel(images[mine].float() / 255), labels[mine]).backward()
             optimizer.step()
+        done()
         torch.distributed.barrier()
         seconds = time.monotonic() - start
         if rank == 0:
@@ -83,6 +88,7 @@ def main():
     parser.add_argument("--lr", type=float, default=0.2)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--port", type=int, default=29511)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--data", default="/usr/share/datasets/fashion-mnist")
     options = parser.parse_args()
     torch.multiprocessing.spawn(run, (options,), options.ranks)

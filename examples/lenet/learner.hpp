@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <rondo/cuda.hpp>
 #include <span>
 
@@ -64,9 +65,10 @@ struct RankOf {
 // its libraries.
 std::unique_ptr<Learner> make_cpu_learner(const Dataset& data, const TrainingOptions& options,
                                           RankOf place, SumGradients sum_gradients);
-// Sums gradients by `algorithm`; data, parameters and gradients stay on the rank's device.
+// Sums gradients by `algorithm`, or, for comparison, not at all; data, parameters and gradients stay on
+// the rank's device.
 std::unique_ptr<Learner> make_cuda_learner(const Dataset& data, const TrainingOptions& options,
                                            rondo::cuda::Communicator& devices,
-                                           rondo::Algorithm algorithm);
+                                           std::optional<rondo::Algorithm> algorithm);
 
 }  // namespace lenet

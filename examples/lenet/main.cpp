@@ -8,6 +8,7 @@
 #include <optional>
 #include <rondo/cuda.hpp>
 #include <rondo/rondo.hpp>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -31,13 +32,18 @@ struct Options {
 std::unique_ptr<lenet::Learner> make_learner(const Options& options, const lenet::Dataset& data,
                                              rondo::Communicator& comm,
                                              rondo::cuda::Communicator* devices) {
-  const rondo::Algorithm algorithm =
-      options.algo == "naive" ? rondo::Algorithm::naive : rondo::Algorithm::ring;
+  std::optional<rondo::Algorithm> algorithm;
+  if (options.algo == "ring") algorithm = rondo::Algorithm::ring;
+  if (options.algo == "naive") algorithm = rondo::Algorithm::naive;
+  if (options.algo == "none" && comm.size() > 1) {
+    throw std::runtime_error("--algo none is for one rank: others would go their own ways");
+  }
   if (devices != nullptr) {
     return lenet::make_cuda_learner(data, options.training, *devices, algorithm);
   }
-  lenet::SumGradients sum = lenet::sum_with_mpi();
-  if (options.algo != "mpi") {
+  lenet::SumGradients sum = [](std::span<float>) {};
+  if (options.algo == "mpi") sum = lenet::sum_with_mpi();
+  if (algorithm) {
     rondo::CallOptions call;
     call.algorithm = algorithm;
     sum = [&comm, call](std::span<float> gradients) {
@@ -99,8 +105,9 @@ int main(int argc, char** argv) {
   app.add_option("--lr", options.training.rate, "learning rate")->capture_default_str();
   app.add_option("--seed", options.training.seed, "of parameters and shuffles")
       ->capture_default_str();
-  app.add_option("--algo", options.algo, "how gradients are summed; mpi: on the CPU, under mpirun")
-      ->check(CLI::IsMember({"ring", "naive", "mpi"}))
+  app.add_option("--algo", options.algo,
+                 "how gradients are summed; mpi: on the CPU, under mpirun; none: one rank alone")
+      ->check(CLI::IsMember({"ring", "naive", "mpi", "none"}))
       ->capture_default_str();
   app.add_option("--device", options.device, "cpu, or cuda: GPUs, one for each rank in turn")
       ->check(CLI::IsMember({"cpu", "cuda"}))

@@ -15,8 +15,8 @@
 
 namespace rondo::launch {
 
-int run_threads(int ranks, const Body& body) {
-  std::vector<Communicator> group = local_group(ranks);
+int run_threads(int ranks, const Body& body, const CommunicatorOptions& options) {
+  std::vector<Communicator> group = local_group(ranks, options);
   std::vector<std::exception_ptr> errors(group.size());
   std::vector<int> codes(group.size(), 0);
   std::vector<std::thread> threads;
@@ -37,7 +37,8 @@ int run_threads(int ranks, const Body& body) {
   return *std::max_element(codes.begin(), codes.end());
 }
 
-int run_processes(const char* program, int ranks, const Body& body) {
+int run_processes(const char* program, int ranks, const Body& body,
+                  const CommunicatorOptions& options) {
   std::string folder = (std::filesystem::temp_directory_path() / "rondo-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr) throw std::runtime_error("cannot make " + folder);
   std::vector<pid_t> children;
@@ -49,7 +50,7 @@ int run_processes(const char* program, int ranks, const Body& body) {
     }
     int code = 2;
     try {
-      code = body(from_socket(folder + "/socket", rank, ranks));
+      code = body(from_socket(folder + "/socket", rank, ranks, options));
     } catch (const std::exception& error) {
       std::fprintf(stderr, "%s: rank %d: %s\n", program, rank, error.what());
     }

@@ -11,10 +11,11 @@ namespace rondo::launch {
 using Body = std::function<int(Communicator)>;
 
 // Runs `body` on `ranks` threads. Returns the largest code; rethrows the lowest failing rank's exception.
-int run_threads(int ranks, const Body& body);
+int run_threads(int ranks, const Body& body, const CommunicatorOptions& options = {});
 
 // Runs `body` in `ranks` forked processes, which meet at a socket; only before this process has made a
 // thread or used a device. `program` is named before what a failing rank says. Returns the largest code.
-int run_processes(const char* program, int ranks, const Body& body);
+int run_processes(const char* program, int ranks, const Body& body,
+                  const CommunicatorOptions& options = {});
 
 }  // namespace rondo::launch

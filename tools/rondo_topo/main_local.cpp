@@ -1,18 +1,26 @@
-// rondo-topo, built without MPI: groups of ranks in one process.
+// rondo-topo, built without MPI: ranks of one host.
 
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <utility>
 
 #include "print.hpp"
+#include "tools/launch/launch.hpp"
 
 int main(int argc, char** argv) {
   const rondo::topo::Options options = rondo::topo::parse(argc, argv);
   rondo::CommunicatorOptions wanted;
   wanted.carrier = options.carrier;
-  try {
-    rondo::topo::print(rondo::local_group(std::max(options.ranks, 1), wanted).front());
+  const auto body = [&](rondo::Communicator comm) {
+    rondo::topo::show(std::move(comm), options);
     return 0;
+  };
+  try {
+    if (options.processes > 0) {
+      return rondo::launch::run_processes("rondo-topo", options.processes, body, wanted);
+    }
+    return rondo::launch::run_threads(std::max(options.ranks, 1), body, wanted);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "rondo-topo: %s\n", error.what());
     return 1;

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <map>
+#include <rondo/cuda.hpp>
 #include <rondo/version.hpp>
 
 namespace rondo::topo {
@@ -14,27 +15,45 @@ std::string kib(std::uint64_t bytes) {
   return bytes == 0 ? std::string("unknown") : fmt::format("{} KiB", bytes / 1024);
 }
 
-}  // namespace
-
-void print(const Communicator& comm) {
+void print(const Topology& topology, const std::string& devices) {
   const Machine machine = this_machine();
-  const Topology& topology = comm.topology();
   fmt::print("machine   {}: {} cores, {} NUMA nodes, L2 {}, L3 {} ({})\n", machine.host,
              machine.cores, machine.numa_nodes, kib(machine.l2_bytes), kib(machine.l3_bytes),
              machine.source);
+  fmt::print("devices   {}\n", devices);
   for (std::size_t rank = 0; rank < topology.places.size(); ++rank) {
     const RankPlace& place = topology.places[rank];
-    fmt::print("rank {:>4} host {}, process {}, {}\n", rank, place.host, place.process_id,
+    fmt::print("rank {:>4} host {}, process {}, {}{}{}\n", rank, place.host, place.process_id,
                place.numa_node < 0 ? std::string("not bound to one NUMA node")
-                                   : fmt::format("NUMA node {}", place.numa_node));
+                                   : fmt::format("NUMA node {}", place.numa_node),
+               place.device.empty() ? "" : ", ", place.device);
   }
   fmt::print("ring      ");
   for (const int rank : topology.ring) fmt::print("{} -> ", rank);
   fmt::print("{}\n", topology.ring.front());
   for (const Edge& edge : topology.edges) {
-    fmt::print("edge      {:>3} -> {:<3} {}  {} ({})\n", edge.from, edge.to, name(edge.carrier),
+    fmt::print("edge      {:>3} -> {:<3} {:<6}  {} ({})\n", edge.from, edge.to, name(edge.carrier),
                edge.in_ring ? "ring " : "naive", edge.reason);
   }
+}
+
+}  // namespace
+
+void show(Communicator comm, const Options& options) {
+  const bool prints = comm.rank() == 0;
+  if (!options.on_devices) {
+    const std::string devices = "not looked at; --device cuda shows the edges between GPUs";
+    if (prints) print(comm.topology(), devices);
+    return;
+  }
+  cuda::Options wanted;
+  wanted.device = cuda::kSpreadOverDevices;
+  if (options.require_peer_access) wanted.peer_access = cuda::PeerAccess::required;
+  cuda::Communicator joined = cuda::join(std::move(comm), wanted);
+  const std::string devices = fmt::format("{} CUDA devices seen by rank 0; {} channels a rank",
+                                          cuda::device_count(), joined.channels());
+  if (prints) print(joined.topology(), devices);
+  joined.host().barrier();
 }
 
 Options parse(int argc, char** argv) {
@@ -43,6 +62,14 @@ Options parse(int argc, char** argv) {
                "rondo-topo");
   app.add_option("--ranks", options.ranks, "a group of N ranks in this process, without mpirun")
       ->check(CLI::Range(1, 1024));
+  app.add_option("--processes", options.processes, "N forked processes, without mpirun")
+      ->check(CLI::Range(1, 64))
+      ->excludes("--ranks");
+  std::string device = "cpu";
+  app.add_option("--device", device, "cpu: edges between host memories; cuda: between GPUs")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_flag("--require-peer-access", options.require_peer_access,
+               "with --device cuda: fail where GPUs do not reach each other's memory");
   const std::map<std::string, CarrierChoice> carriers = {
       {"auto", CarrierChoice::automatic}, {"shm", CarrierChoice::shm}, {"mpi", CarrierChoice::mpi}};
   app.add_option("--carrier", options.carrier, "auto, shm or mpi")
@@ -50,6 +77,7 @@ Options parse(int argc, char** argv) {
   app.set_version_flag("--version", RONDO_VERSION);
   try {
     app.parse(argc, argv);
+    options.on_devices = device == "cuda";
   } catch (const CLI::ParseError& error) {
     std::exit(app.exit(error));
   }

@@ -1,19 +1,22 @@
+// What rondo-topo shows.
 #pragma once
 
 #include <rondo/communicator.hpp>
 
 namespace rondo::topo {
 
-// What hwloc sees here, where the ranks are, the ring's order, and each edge's carrier with its
-// reason.
-void print(const Communicator& comm);
-
 struct Options {
-  int ranks = 0;  // 0: the processes of mpirun
+  int ranks = 0;      // threads
+  int processes = 0;  // forked; neither: the processes of mpirun
+  bool on_devices = false;
+  bool require_peer_access = false;
   CarrierChoice carrier = CarrierChoice::automatic;
 };
 
 // Reads the command line; exits the program where it asks for help or is wrong.
 Options parse(int argc, char** argv);
+
+// Collective: joins the ranks' devices if asked to. Rank 0 prints.
+void show(Communicator comm, const Options& options);
 
 }  // namespace rondo::topo

@@ -7,7 +7,7 @@ namespace lenet {
 std::unique_ptr<Learner> make_cuda_learner(const Dataset& /*data*/,
                                            const TrainingOptions& /*options*/,
                                            rondo::cuda::Communicator& /*devices*/,
-                                           rondo::Algorithm /*algorithm*/) {
+                                           std::optional<rondo::Algorithm> /*algorithm*/) {
   throw std::runtime_error(
       "this rondo-lenet was built without cuDNN and cuBLAS: only --device cpu is there");
 }

@@ -68,7 +68,7 @@ class StepGraph {
 class CudaLearner final : public Learner {
  public:
   CudaLearner(const Dataset& data, const TrainingOptions& options,
-              rondo::cuda::Communicator& devices, rondo::Algorithm algorithm)
+              rondo::cuda::Communicator& devices, std::optional<rondo::Algorithm> algorithm)
       : options_(options),
         devices_(devices),
         algorithm_(algorithm),
@@ -179,10 +179,12 @@ class CudaLearner final : public Learner {
     } else {
       check(cudaMemsetAsync(gradients_.get(), 0, parameters * sizeof(float), stream_.get()));
     }
-    rondo::CallOptions options;
-    options.algorithm = algorithm_;
-    devices_.all_reduce(std::span(gradients_.get(), parameters), rondo::ReduceOp::sum,
-                        stream_.get(), options);
+    if (algorithm_) {
+      rondo::CallOptions options;
+      options.algorithm = algorithm_;
+      devices_.all_reduce(std::span(gradients_.get(), parameters), rondo::ReduceOp::sum,
+                          stream_.get(), options);
+    }
     cuda::descend(parameters_.get(), gradients_.get(), parameters,
                   options_.rate / static_cast<float>(whole), totals_.get(), stream_.get());
     check(cudaGetLastError());
@@ -190,7 +192,7 @@ class CudaLearner final : public Learner {
 
   TrainingOptions options_;
   rondo::cuda::Communicator& devices_;
-  rondo::Algorithm algorithm_;
+  std::optional<rondo::Algorithm> algorithm_;
   ResidentSamples train_;
   ResidentSamples test_;
   std::size_t train_count_;
@@ -208,7 +210,7 @@ class CudaLearner final : public Learner {
 
 std::unique_ptr<Learner> make_cuda_learner(const Dataset& data, const TrainingOptions& options,
                                            rondo::cuda::Communicator& devices,
-                                           rondo::Algorithm algorithm) {
+                                           std::optional<rondo::Algorithm> algorithm) {
   check(cudaSetDevice(devices.device()));
   return std::make_unique<CudaLearner>(data, options, devices, algorithm);
 }

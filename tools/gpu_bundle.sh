@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Fills .gpu-bundle with what tools/gpu_check.sh needs on a machine that has a GPU, nvcc, g++, Meson and
+# Ninja, and neither packages nor a network: headers and libraries of the installed packages, pkg-config,
+# and the data set. Carry the repository with that folder to the machine.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tools/setup.sh
+bundle=.gpu-bundle
+rm -rf "$bundle"
+mkdir -p "$bundle/root"
+
+packages=(libgtest-dev libhwy-dev libhwy1 libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libxxhash-dev
+  dataset-fashion-mnist pkgconf-bin libpkgconf3)
+for package in "${packages[@]}"; do
+  while IFS= read -r file; do
+    case $file in
+      */hwy/tests/* | */hwy/contrib/*/*_test* | *libhwy_test* | *libhwy_contrib*) continue ;;
+      *libz.so* | *libxxhash.so* | *libfmt*) continue ;;  # archives, or headers, will do
+      /usr/include/* | */pkgconfig/*.pc | *.a | *.so | *.so.* | /usr/bin/pkgconf | /usr/share/datasets/*) ;;
+      *) continue ;;
+    esac
+    [ -f "$file" ] || continue
+    mkdir -p "$bundle/root$(dirname "$file")"
+    cp -L "$file" "$bundle/root$file"  # no links: they may not survive the way
+  done < <(dpkg -L "$package")
+done
+
+# pkg-config that looks in the bundle alone.
+cat >"$bundle/pkg-config" <<'WRAPPER'
+#!/bin/sh
+root=$(cd "$(dirname "$0")" && pwd)/root
+lib=$(dirname "$(find "$root" -name 'libpkgconf.so.*' | head -1)")
+export PKG_CONFIG_SYSROOT_DIR="$root" PKG_CONFIG_LIBDIR="$root/usr/lib/x86_64-linux-gnu/pkgconfig:$root/usr/share/pkgconfig"
+LD_LIBRARY_PATH="$lib" exec "$root/usr/bin/pkgconf" "$@"
+WRAPPER
+chmod +x "$bundle/pkg-config" "$bundle/root/usr/bin/pkgconf"
+
+megabytes=$(du -sm "$bundle" | cut -f1)
+echo "$bundle: $megabytes MB"
+[ "$megabytes" -lt 60 ] || { echo "the bundle must stay under 60 MB" >&2; exit 1; }
