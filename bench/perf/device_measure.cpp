@@ -52,7 +52,8 @@ class DeviceBuffers {
 // A stream, and events at the two ends of what is timed.
 class Stopwatch {
  public:
-  Stopwatch() : stream_(api::make_stream()), start_(api::make_event()), stop_(api::make_event()) {}
+  Stopwatch()
+      : stream_(api::make_stream()), start_(api::make_event(true)), stop_(api::make_event(true)) {}
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
   ~Stopwatch() {
@@ -101,6 +102,7 @@ Timing time_replays(cuda::Communicator& comm, const Options& options, std::size_
   Stopwatch watch;
   const int calls = calls_of_a_graph(bytes);
   const Replay replay(watch.stream(), calls, [&] { comm.enqueue(call, watch.stream()); });
+  comm.host().barrier();  // nobody starts while another still makes its graph
   const auto once = [&] {
     comm.host().barrier();
     const double us = watch.time_us([&] { replay(); }) / calls;
@@ -155,8 +157,8 @@ std::optional<Row> measure_on_device(cuda::Communicator& comm, const Options& op
       call.options.algorithm = algorithm_named(algo);
       Timing timing = time_replays(comm, options, buffers.bytes(), call);
       buffers.refill();
-      comm.host().barrier();
-      Stopwatch watch;
+      const Stopwatch watch;
+      comm.host().barrier();  // nobody starts while another still allocates
       comm.enqueue(call, watch.stream());
       comm.wait(watch.stream());
       std::vector<std::uint64_t> wrong = {buffers.wrong(in_place)};

@@ -59,6 +59,12 @@ Options parse(int argc, char** argv, bool has_mpi) {
   app.add_option("--device", device,
                  "cpu: host memory; cuda: that of GPUs, one for each rank in turn")
       ->check(CLI::IsMember({"cpu", "cuda"}));
+  options.devices.device = cuda::kSpreadOverDevices;
+  app.add_option("--channels", options.devices.channels, "on devices: blocks of a rank; 0: chosen");
+  app.add_option("--block-threads", options.devices.threads, "on devices: of a block; 0: chosen");
+  app.add_option("--slot-bytes", options.devices.slot_bytes, "on devices: of a FIFO; 0: chosen")
+      ->transform(CLI::AsSizeValue(false));
+  app.add_option("--slots", options.devices.slots, "on devices: of a FIFO; 0: chosen");
   app.add_option("--json", options.json, "file to write the rows to");
   app.set_version_flag("--version", RONDO_VERSION);
   try {

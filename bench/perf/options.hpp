@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <rondo/cuda.hpp>
 #include <rondo/types.hpp>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct Options {
   int ranks = 0;      // 0: the processes of mpirun
   int processes = 0;  // forked by this one, in mpirun's place
   bool on_devices = false;
+  cuda::Options devices;
   std::string json;
 };
 

@@ -67,7 +67,7 @@ std::uint64_t run(Communicator comm, const Options& options, const Peer& mpi) {
   const int rank = comm.rank();
   const int size = comm.size();
   if (options.on_devices) {
-    cuda::Communicator devices = cuda::join(std::move(comm), {.device = cuda::kSpreadOverDevices});
+    cuda::Communicator devices = cuda::join(std::move(comm), options.devices);
     return measure_all(options, rank, size, devices.topology(),
                        [&](const std::string& algo, std::uint64_t count) {
                          return measure_on_device(devices, options, algo, count);

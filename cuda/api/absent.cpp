@@ -20,6 +20,7 @@ std::string why_no_device() { return kAbsent; }
 DeviceFacts facts_of(int /*device*/) { refuse(); }
 int current_device() { refuse(); }
 void use_device(int /*device*/) { refuse(); }
+bool in_use(int /*device*/) { refuse(); }
 bool can_reach(int /*device*/, int /*peer*/) { refuse(); }
 bool atomics_between(int /*device*/, int /*peer*/) { refuse(); }
 void enable_peer(int /*device*/, int /*peer*/) { refuse(); }
@@ -29,7 +30,9 @@ void copy(void* /*to*/, const void* /*from*/, std::size_t /*bytes*/) { refuse();
 void copy_async(void* /*to*/, const void* /*from*/, std::size_t /*bytes*/, Stream /*stream*/) {
   refuse();
 }
-void* allocate_async(std::size_t /*bytes*/, Stream /*stream*/) { refuse(); }
+Pool make_pool(int /*device*/) { refuse(); }
+void destroy(Pool /*pool*/) { refuse(); }
+void* allocate_async(Pool /*pool*/, std::size_t /*bytes*/, Stream /*stream*/) { refuse(); }
 void release_async(void* /*memory*/, Stream /*stream*/) { refuse(); }
 void* register_host(void* /*memory*/, std::size_t /*bytes*/) { refuse(); }
 void unregister_host(void* /*memory*/) { refuse(); }
@@ -41,7 +44,7 @@ void destroy(Stream /*stream*/) { refuse(); }
 bool is_done(Stream /*stream*/) { refuse(); }
 void wait_for(Stream /*stream*/) { refuse(); }
 bool is_capturing(Stream /*stream*/) { refuse(); }
-Event make_event() { refuse(); }
+Event make_event(bool /*timed*/) { refuse(); }
 void destroy(Event /*event*/) { refuse(); }
 void record(Event /*event*/, Stream /*stream*/) { refuse(); }
 void wait_for(Event /*event*/, Stream /*stream*/) { refuse(); }
@@ -52,7 +55,7 @@ Graph end_capture(Stream /*stream*/) { refuse(); }
 void launch(Graph /*graph*/, Stream /*stream*/) { refuse(); }
 void destroy(Graph /*graph*/) { refuse(); }
 void load_kernels() { refuse(); }
-int resident_blocks(const Kernel& /*kernel*/, int /*threads*/, int /*ranks*/) { refuse(); }
+int resident_blocks(int /*threads*/, int /*ranks*/) { refuse(); }
 void start(const Kernel& /*kernel*/, int /*blocks*/, int /*threads*/,
            const KernelArguments& /*arguments*/, Stream /*stream*/) {
   refuse();

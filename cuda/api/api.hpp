@@ -16,16 +16,18 @@
 
 #include "protocol/arguments.hpp"
 
-// What CUDA's own headers call cudaStream_t, cudaEvent_t and cudaGraphExec_t.
+// What CUDA's own headers call cudaStream_t, cudaEvent_t, cudaGraphExec_t and cudaMemPool_t.
 struct CUstream_st;
 struct CUevent_st;
 struct CUgraphExec_st;
+struct CUmemPoolHandle_st;
 
 namespace rondo::detail::gpu::api {
 
 using Stream = CUstream_st*;
 using Event = CUevent_st*;
 using Graph = CUgraphExec_st*;
+using Pool = CUmemPoolHandle_st*;
 
 // Devices.
 
@@ -42,6 +44,8 @@ std::string why_no_device();
 DeviceFacts facts_of(int device);
 int current_device();
 void use_device(int device);
+// Whether this process has already made a context on the device; using one makes it.
+bool in_use(int device);
 // Whether kernels on `device` may reach memory of `peer`, and whether atomics work on the way (they
 // do over NVLink, and not over PCIe).
 bool can_reach(int device, int peer);
@@ -54,7 +58,10 @@ void* allocate(std::size_t bytes);  // zeroed
 void release(void* memory);
 void copy(void* to, const void* from, std::size_t bytes);  // any direction; returns when done
 void copy_async(void* to, const void* from, std::size_t bytes, Stream stream);
-void* allocate_async(std::size_t bytes, Stream stream);
+// A pool that never makes one stream wait for another, so that its memory ties no ranks together.
+Pool make_pool(int device);
+void destroy(Pool pool);
+void* allocate_async(Pool pool, std::size_t bytes, Stream stream);
 void release_async(void* memory, Stream stream);
 // The address at which kernels reach host memory of this process.
 void* register_host(void* memory, std::size_t bytes);
@@ -76,7 +83,7 @@ void destroy(Stream stream);
 bool is_done(Stream stream);
 void wait_for(Stream stream);
 bool is_capturing(Stream stream);
-Event make_event();
+Event make_event(bool timed);
 void destroy(Event event);
 void record(Event event, Stream stream);
 void wait_for(Event event, Stream stream);
@@ -99,8 +106,8 @@ inline constexpr int kMostThreads = 512;  // of a block
 // Loads all kernels for the device in use: one that is loaded only when it is first started would wait
 // for a kernel that spins.
 void load_kernels();
-// Blocks of this kernel that the device in use runs at once.
-int resident_blocks(const Kernel& kernel, int threads, int ranks);
+// Blocks that the device in use runs at once, whichever the kernel.
+int resident_blocks(int threads, int ranks);
 void start(const Kernel& kernel, int blocks, int threads, const KernelArguments& arguments,
            Stream stream);
 

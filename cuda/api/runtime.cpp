@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -29,7 +30,8 @@ std::string cure_for(cudaError_t code) {
     case cudaErrorNoKernelImageForDevice:
       return "; librondo was not built for this GPU: it runs on compute capability 8.0 and newer";
     case cudaErrorIllegalAddress:
-      return "; a buffer is not memory that this device can reach, or is shorter than the call says";
+      return "; a buffer is not memory that this device can reach, or is shorter than the call "
+             "says";
     default:
       return {};
   }
@@ -54,23 +56,40 @@ const void* function_of(const Kernel& kernel) {
   });
 }
 
-// The base of the allocation that `memory` lies in: what an IPC handle names.
-std::uintptr_t base_of(void* memory) {
+// A function of the driver, which librondo is not linked with.
+template <class Function>
+Function driver_function(const char* name) {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult result{};
-  require(cudaGetDriverEntryPointByVersion("cuMemGetAddressRange", &found, 12000, cudaEnableDefault,
-                                           &result),
+  require(cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result),
           "cudaGetDriverEntryPoint");
-  if (found == nullptr) throw CudaError("the driver has no cuMemGetAddressRange");
+  if (found == nullptr) throw CudaError(fmt::format("the driver has no {}", name));
+  return reinterpret_cast<Function>(found);
+}
+
+// The base of the allocation that `memory` lies in: what an IPC handle names.
+std::uintptr_t base_of(void* memory) {
   using Function = CUresult (*)(CUdeviceptr*, std::size_t*, CUdeviceptr);
   CUdeviceptr base = 0;
   std::size_t bytes = 0;
-  const CUresult code = reinterpret_cast<Function>(found)(&base, &bytes,
-                                                          reinterpret_cast<CUdeviceptr>(memory));
+  const CUresult code = driver_function<Function>("cuMemGetAddressRange")(
+      &base, &bytes, reinterpret_cast<CUdeviceptr>(memory));
   if (code != CUDA_SUCCESS) {
     throw CudaError(fmt::format("cuMemGetAddressRange failed with {}", static_cast<int>(code)));
   }
   return static_cast<std::uintptr_t>(base);
+}
+
+template <class Visitor>
+void for_each_kernel(Visitor&& visit) {
+  for (int type = 0; type < kDataTypeCount; ++type) {
+    for (int op = 0; op < kReduceOpCount; ++op) {
+      const Kernel ring{static_cast<DataType>(type), static_cast<ReduceOp>(op), false};
+      if (!supports(ring.type, ring.op)) continue;
+      visit(function_of(ring));
+      visit(function_of({ring.type, ring.op, true}));
+    }
+  }
 }
 
 }  // namespace
@@ -96,8 +115,9 @@ DeviceFacts facts_of(int device) {
   DeviceFacts facts;
   put(facts.name, properties.name);
   std::memcpy(facts.uuid.data(), properties.uuid.bytes, facts.uuid.size());
-  require(cudaDeviceGetPCIBusId(facts.pci_bus.data(), static_cast<int>(facts.pci_bus.size()), device),
-          "cudaDeviceGetPCIBusId");
+  require(
+      cudaDeviceGetPCIBusId(facts.pci_bus.data(), static_cast<int>(facts.pci_bus.size()), device),
+      "cudaDeviceGetPCIBusId");
   facts.multiprocessors = properties.multiProcessorCount;
   return facts;
 }
@@ -109,6 +129,15 @@ int current_device() {
 }
 
 void use_device(int device) { require(cudaSetDevice(device), "cudaSetDevice"); }
+
+bool in_use(int device) {
+  using Function = CUresult (*)(CUdevice, unsigned*, int*);
+  unsigned flags = 0;
+  int active = 0;
+  const CUresult code =
+      driver_function<Function>("cuDevicePrimaryCtxGetState")(device, &flags, &active);
+  return code == CUDA_SUCCESS && active != 0;
+}
 
 bool can_reach(int device, int peer) {
   int can = 0;
@@ -154,9 +183,25 @@ void copy_async(void* to, const void* from, std::size_t bytes, Stream stream) {
   require(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, of(stream)), "cudaMemcpyAsync");
 }
 
-void* allocate_async(std::size_t bytes, Stream stream) {
+Pool make_pool(int device) {
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location = {cudaMemLocationTypeDevice, device};
+  cudaMemPool_t pool = nullptr;
+  require(cudaMemPoolCreate(&pool, &properties), "cudaMemPoolCreate");
+  int off = 0;
+  const cudaError_t code =
+      cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowInternalDependencies, &off);
+  if (code != cudaSuccess) cudaMemPoolDestroy(pool);
+  require(code, "cudaMemPoolSetAttribute");
+  return pool;
+}
+
+void destroy(Pool pool) { require(cudaMemPoolDestroy(pool), "cudaMemPoolDestroy"); }
+
+void* allocate_async(Pool pool, std::size_t bytes, Stream stream) {
   void* memory = nullptr;
-  require(cudaMallocAsync(&memory, bytes, of(stream)), "cudaMallocAsync");
+  require(cudaMallocFromPoolAsync(&memory, bytes, pool, of(stream)), "cudaMallocFromPoolAsync");
   return memory;
 }
 
@@ -190,7 +235,8 @@ void* open_memory(const IpcHandle& handle) {
   cudaIpcMemHandle_t native{};
   std::memcpy(&native, handle.handle.data(), sizeof(native));
   void* base = nullptr;
-  require(cudaIpcOpenMemHandle(&base, native, cudaIpcMemLazyEnablePeerAccess), "cudaIpcOpenMemHandle");
+  require(cudaIpcOpenMemHandle(&base, native, cudaIpcMemLazyEnablePeerAccess),
+          "cudaIpcOpenMemHandle");
   return base;
 }
 
@@ -211,17 +257,27 @@ bool is_done(Stream stream) {
   return true;
 }
 
-void wait_for(Stream stream) { require(cudaStreamSynchronize(of(stream)), "cudaStreamSynchronize"); }
+void wait_for(Stream stream) {
+  require(cudaStreamSynchronize(of(stream)), "cudaStreamSynchronize");
+}
 
 bool is_capturing(Stream stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  require(cudaStreamIsCapturing(of(stream), &status), "cudaStreamIsCapturing");
+  const cudaError_t code = cudaStreamIsCapturing(of(stream), &status);
+  if (code == cudaErrorStreamCaptureImplicit) {
+    cudaGetLastError();
+    throw UsageError(
+        "the default stream cannot take a call while another stream is captured; use a stream made "
+        "with cudaStreamNonBlocking");
+  }
+  require(code, "cudaStreamIsCapturing");
   return status != cudaStreamCaptureStatusNone;
 }
 
-Event make_event() {
+Event make_event(bool timed) {
   cudaEvent_t event = nullptr;
-  require(cudaEventCreateWithFlags(&event, cudaEventDefault), "cudaEventCreate");
+  require(cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming),
+          "cudaEventCreate");
   return event;
 }
 
@@ -255,7 +311,9 @@ Graph end_capture(Stream stream) {
   return executable;
 }
 
-void launch(Graph graph, Stream stream) { require(cudaGraphLaunch(graph, of(stream)), "cudaGraphLaunch"); }
+void launch(Graph graph, Stream stream) {
+  require(cudaGraphLaunch(graph, of(stream)), "cudaGraphLaunch");
+}
 void destroy(Graph graph) { require(cudaGraphExecDestroy(graph), "cudaGraphExecDestroy"); }
 
 void load_kernels() {
@@ -263,25 +321,21 @@ void load_kernels() {
     cudaFuncAttributes attributes{};
     require(cudaFuncGetAttributes(&attributes, function), "cudaFuncGetAttributes");
   };
-  for (int type = 0; type < kDataTypeCount; ++type) {
-    for (int op = 0; op < kReduceOpCount; ++op) {
-      Kernel kernel{static_cast<DataType>(type), static_cast<ReduceOp>(op), false};
-      if (!supports(kernel.type, kernel.op)) continue;
-      load(function_of(kernel));
-      kernel.one_shot = true;
-      load(function_of(kernel));
-    }
-  }
+  for_each_kernel(load);
   load(write_pattern_kernel());
   load(count_wrong_kernel());
 }
 
-int resident_blocks(const Kernel& kernel, int threads, int ranks) {
-  int blocks = 0;
-  require(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function_of(kernel), threads,
-                                                        shared_bytes(ranks)),
-          "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
-  return blocks * facts_of(current_device()).multiprocessors;
+int resident_blocks(int threads, int ranks) {
+  int fewest = std::numeric_limits<int>::max();
+  for_each_kernel([&](const void* function) {
+    int blocks = 0;
+    require(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads,
+                                                          shared_bytes(ranks)),
+            "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+    fewest = std::min(fewest, blocks);
+  });
+  return fewest * facts_of(current_device()).multiprocessors;
 }
 
 void start(const Kernel& kernel, int blocks, int threads, const KernelArguments& arguments,
@@ -309,7 +363,8 @@ std::size_t wrong_words(const void* memory, std::size_t words, std::uint64_t see
   void* counter = allocate(sizeof(std::uint64_t));
   std::uint64_t count = words;
   void* pointers[] = {&memory, &count, &seed, &counter};
-  cudaError_t code = cudaLaunchKernel(count_wrong_kernel(), dim3(1), dim3(256), pointers, 0, nullptr);
+  cudaError_t code =
+      cudaLaunchKernel(count_wrong_kernel(), dim3(1), dim3(256), pointers, 0, nullptr);
   std::uint64_t wrong = 0;
   if (code == cudaSuccess) code = cudaMemcpy(&wrong, counter, sizeof(wrong), cudaMemcpyDefault);
   release(counter);

@@ -49,6 +49,9 @@ KernelArguments call_arguments(const Call& call, Algorithm algorithm, const Ring
   arguments.out_origin = plan.out_origin;
   arguments.timeout_ns = static_cast<std::uint64_t>(timeout.count());
   arguments.chunks_are_ranks = plan.chunks_are_ranks;
+  const std::uint64_t granule = plan.slicing.channel_granule;
+  const std::uint64_t part = divide_up(call.count, static_cast<std::uint64_t>(channels));
+  arguments.one_shot_part = divide_up(part, granule) * granule;
   return arguments;
 }
 

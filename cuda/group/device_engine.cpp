@@ -32,7 +32,8 @@ DeviceEngine::DeviceEngine(CommunicatorState& host, DeviceWiring wiring)
       place_{wiring_.rank, wiring_.geometry.size, &wiring_.topology.ring, wiring_.geometry.ring,
              wiring_.geometry.star} {
   const DeviceScope scope(wiring_.device);
-  last_call_ = api::make_event();
+  last_call_ = api::make_event(false);
+  scratch_ = api::make_pool(wiring_.device);
   watcher_ = std::thread([this] { watch(); });
 }
 
@@ -41,6 +42,7 @@ DeviceEngine::~DeviceEngine() {
     const DeviceScope scope(wiring_.device);
     if (any_call_) api::wait_for(last_call_);
     api::destroy(last_call_);
+    api::destroy(scratch_);
   } catch (const std::exception& error) {
     log(LogLevel::warning, "rank {}: waiting for its last call: {}", wiring_.rank, error.what());
   }
@@ -99,17 +101,14 @@ void DeviceEngine::enqueue(const Call& call, Algorithm algorithm, std::chrono::m
   or_end([&] {
     const DeviceScope scope(wiring_.device);
     const bool capturing = api::is_capturing(stream);
-    follow_the_last(stream, capturing);
+    // Calls of one rank follow each other. Also on what looks like the same stream: a handle may stand
+    // for another stream in another thread, or for a new one.
+    if (!capturing && any_call_) api::wait_for(last_call_, stream);
     start(call, algorithm, timeout, stream);
     if (capturing) return;
     api::record(last_call_, stream);
-    last_stream_ = stream;
     any_call_ = true;
   });
-}
-
-void DeviceEngine::follow_the_last(api::Stream stream, bool capturing) {
-  if (!capturing && any_call_ && stream != last_stream_) api::wait_for(last_call_, stream);
 }
 
 void DeviceEngine::start(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,
@@ -127,7 +126,8 @@ void DeviceEngine::start(const Call& call, Algorithm algorithm, std::chrono::mil
   }
   // `naive` sums up the whole vector where the output has room for a part, or for none.
   const std::size_t element = size_of(call.type);
-  void* scratch = api::allocate_async(std::max<std::size_t>(call.count * element, 1), stream);
+  void* scratch =
+      api::allocate_async(scratch_, std::max<std::size_t>(call.count * element, 1), stream);
   const std::uint64_t own = arguments.out_origin;
   arguments.out = static_cast<std::byte*>(scratch);
   arguments.out_origin = 0;

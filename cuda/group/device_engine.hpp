@@ -37,8 +37,6 @@ class DeviceEngine {
  private:
   void start(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,
              api::Stream stream);
-  // Calls of one rank follow each other, on whatever streams.
-  void follow_the_last(api::Stream stream, bool capturing);
   // A CudaError ends the communicator for all.
   template <class Function>
   void or_end(Function&& function);
@@ -60,7 +58,7 @@ class DeviceEngine {
   RingPlace place_;
   std::mutex calls_;
   api::Event last_call_ = nullptr;
-  api::Stream last_stream_ = nullptr;
+  api::Pool scratch_ = nullptr;
   bool any_call_ = false;
 
   std::mutex mutex_;

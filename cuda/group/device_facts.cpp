@@ -18,7 +18,7 @@ constexpr int kDefaultThreads = 256;
 constexpr int kMostChannels = 256;
 // Chosen when each rank has a device of its own: enough to keep a link busy, and most of the device
 // free for the program.
-constexpr int kChannelsOfOwnDevice = 32;
+constexpr int kChannelsOfOwnDevice = 64;
 constexpr int kChannelsOfSharedDevice = 128;
 constexpr int kStarChannels = 8;
 constexpr int kNetworkChannels = 2;
@@ -78,7 +78,7 @@ DeviceRankFacts facts_of_this_rank(const cuda::Options& options, int device, int
   facts.one_shot_bytes = options.one_shot_bytes.value_or(kOneShotBytes);
   facts.peer_access = options.peer_access;
   facts.connections = environment_device_connections();
-  facts.resident_blocks = api::resident_blocks({}, facts.threads, size);
+  facts.resident_blocks = api::resident_blocks(facts.threads, size);
   return facts;
 }
 
@@ -168,10 +168,13 @@ void Group::require_connections() const {
     int in_process = 0;
     for (const int other : ranks_on_device_of(rank))
       in_process += same_process(rank, other) ? 1 : 0;
-    require(in_process <= of(rank).connections,
-            "{} ranks of one process share {}, but CUDA has {} connections to a device; set the "
-            "environment variable CUDA_DEVICE_MAX_CONNECTIONS to 32 before the program starts",
-            in_process, device_of(rank), of(rank).connections);
+    require(
+        in_process < of(rank).connections,
+        "{} ranks of one process share {}, and with the default stream they need more than CUDA's "
+        "{} "
+        "connections to a device; set the environment variable CUDA_DEVICE_MAX_CONNECTIONS to 32 "
+        "before the program starts",
+        in_process, device_of(rank), of(rank).connections);
   }
 }
 

@@ -17,12 +17,15 @@ void without_throwing(const char* what, Function&& function) noexcept {
 
 }  // namespace
 
-DeviceScope::DeviceScope(int device) : before_(api::current_device()) {
-  if (before_ != device) api::use_device(device);
+DeviceScope::DeviceScope(int device) : before_(api::current_device()), changed_(before_ != device) {
+  if (changed_) api::use_device(device);
 }
 
 DeviceScope::~DeviceScope() {
-  without_throwing("going back to the device before", [this] { api::use_device(before_); });
+  if (!changed_) return;
+  without_throwing("going back to the device before", [this] {
+    if (api::in_use(before_)) api::use_device(before_);
+  });
 }
 
 DeviceMemory::DeviceMemory(int device, std::size_t bytes) : device_(device) {

@@ -9,7 +9,8 @@
 
 namespace rondo::detail::gpu {
 
-// Uses a device in a scope, then the one that was used before.
+// Uses a device in a scope, then the one that was used before, unless nobody has used that yet: going back
+// would make a context there, and take its memory, for nothing.
 class DeviceScope {
  public:
   explicit DeviceScope(int device);
@@ -19,6 +20,7 @@ class DeviceScope {
 
  private:
   int before_;
+  bool changed_;
 };
 
 // Zeroed device memory.

@@ -44,6 +44,7 @@ struct KernelArguments {
   std::uint64_t in_origin = 0;  // which element of the vector comes first in `in`
   std::uint64_t out_origin = 0;
   std::uint64_t timeout_ns = 0;
+  std::uint64_t one_shot_part = 0;  // elements of a channel, by one_shot: fewer in the last ones
   bool chunks_are_ranks = false;
 };
 

@@ -15,7 +15,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "protocol/arguments.hpp"
 #include "protocol/block.hpp"
@@ -47,6 +46,18 @@ class OneShot {
   struct Unit {
     T elements[kPerUnit];
   };
+  // A signature as units. Picked from without an index that only the run knows, which would put it in
+  // memory.
+  struct Header {
+    std::uint64_t units[kHeaderUnits] = {};
+
+    [[nodiscard]] RONDO_HOST_DEVICE std::uint64_t operator[](std::uint64_t unit) const {
+      std::uint64_t value = 0;
+      RONDO_UNROLL
+      for (std::uint64_t i = 0; i < kHeaderUnits; ++i) value = i == unit ? units[i] : value;
+      return value;
+    }
+  };
 
  public:
   RONDO_HOST_DEVICE OneShot(B& block, const KernelArguments& call, int channel)
@@ -55,10 +66,12 @@ class OneShot {
     number_ = state.one_shots + 1;
     signature_ = call.signature;
     signature_.sequence = state.calls;
-    std::memcpy(header_, &signature_, sizeof(signature_));
-    Slicing slicing = call.slicing;
-    slicing.channel = static_cast<std::uint64_t>(channel);
-    part_ = slicing.part(0);
+    header_ = std::bit_cast<Header>(signature_);
+    // Without a division, which costs registers: the host has made it.
+    const std::uint64_t begin = static_cast<std::uint64_t>(channel) * call.one_shot_part;
+    part_.offset = begin < call.slicing.count ? begin : call.slicing.count;
+    const std::uint64_t left = call.slicing.count - part_.offset;
+    part_.count = left < call.one_shot_part ? left : call.one_shot_part;
     units_ = kHeaderUnits + (part_.count + kPerUnit - 1) / kPerUnit;
   }
 
@@ -91,7 +104,8 @@ class OneShot {
     }
   }
 
-  RONDO_HOST_DEVICE bool receive(int peer, std::uint64_t unit, std::uint64_t& value) {
+  RONDO_HOST_DEVICE RONDO_FORCE_INLINE bool receive(int peer, std::uint64_t unit,
+                                                    std::uint64_t& value) {
     Words* from = inbox(call_.rank.rank, peer, unit);
     Words words{};
     const FailureKind kind = wait_until(block_, call_.rank.control, patience_, [&] {
@@ -111,12 +125,12 @@ class OneShot {
       if (peer == call_.rank.rank) continue;
       if (!receive(peer, unit, value)) return false;
       if (value == header_[unit]) continue;
-      std::uint64_t theirs[kHeaderUnits];
+      Header theirs;
+      RONDO_UNROLL
       for (std::uint64_t i = 0; i < kHeaderUnits; ++i) {
-        if (!receive(peer, i, theirs[i])) return false;
+        if (!receive(peer, i, theirs.units[i])) return false;
       }
-      Signature other;
-      std::memcpy(&other, theirs, sizeof(other));
+      const auto other = std::bit_cast<Signature>(theirs);
       fail(FailureKind::mismatched, peer, other);
       return false;
     }
@@ -194,7 +208,7 @@ class OneShot {
   Patience patience_;
   std::uint32_t number_ = 0;
   Signature signature_;
-  std::uint64_t header_[kHeaderUnits] = {};
+  Header header_;
   Range part_;
   std::uint64_t units_ = 0;
 };

@@ -19,8 +19,8 @@ inline constexpr int kLooksPerQuestion = 64;
 
 // Until `ready()`, which is then the last thing called.
 template <Block B, class Ready>
-RONDO_HOST_DEVICE FailureKind wait_until(B& block, const Control& control, Patience& patience,
-                                         Ready ready) {
+RONDO_HOST_DEVICE RONDO_FORCE_INLINE FailureKind wait_until(B& block, const Control& control,
+                                                            Patience& patience, Ready ready) {
   for (;;) {
     RONDO_DO_NOT_UNROLL
     for (int look = 0; look < kLooksPerQuestion; ++look) {

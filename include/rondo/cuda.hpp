@@ -66,12 +66,15 @@ struct State;
 /// CUDA graph and replayed; every rank then replays alike. Buffers are aligned to their elements.
 ///
 /// Every rank makes the same calls in the same order. Calls on different streams of one rank run in
-/// the order in which they were made; those that are captured are ordered by their graphs alone. One
-/// thread may drive many ranks.
+/// the order in which they were made; those that are captured are ordered by their graphs alone, and
+/// their replays must have ended before the communicator goes. One thread may drive many ranks, as long
+/// as it gives each its call before it gives any of them some hundreds more.
 ///
-/// Several ranks may share one device. Work that a program enqueues on a device must not wait for a
-/// call of one rank before the other ranks' calls are enqueued: cudaDeviceSynchronize and cudaFree do,
-/// for the calls of all ranks on the device.
+/// Several ranks may share one device. Each then needs a stream of its own, made with
+/// cudaStreamNonBlocking: on the default stream, one rank's call would stand behind another's, which
+/// waits for it. Nor may work that a program does on the device wait for a call of one rank before the
+/// other ranks' calls are enqueued: cudaDeviceSynchronize and cudaFree wait for those of all ranks of the
+/// process. Waiting blocks take room from other kernels: choose fewer channels where that hurts.
 ///
 /// Errors: UsageError at the call, before anything is enqueued. Others end the communicator on all
 /// ranks: kernels stop by themselves, the device stays usable, and the reason is thrown by the next
@@ -100,7 +103,7 @@ class RONDO_API Communicator {
   /// one does.
   [[nodiscard]] rondo::Communicator& host();
 
-  /// Enqueues one collective on `stream`; see Call. Null: the default stream.
+  /// Enqueues one collective on `stream`; see Call.
   void enqueue(const Call& call, Stream stream);
 
   /// Throws if a call has failed so far. Does not wait.

@@ -1,6 +1,7 @@
 // Which way is chosen between devices, what happens when a way is missing or lies, and what CUDA's
 // refusals become: on the stand-in, whose devices do as they are told.
 
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -161,8 +162,9 @@ TEST_F(DeviceEdges, AKernelThatCannotStartEndsTheCommunicator) {
 }
 
 TEST_F(DeviceEdges, TooManyRanksForTheConnectionsAreRefused) {
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8", 1);
   try {
-    cuda::local_group(std::vector<int>(9, 0));
+    cuda::local_group(std::vector<int>(8, 0));
     ADD_FAILURE();
   } catch (const UsageError& error) {
     EXPECT_TRUE(says(error.what(), "CUDA_DEVICE_MAX_CONNECTIONS to 32")) << error.what();

@@ -246,6 +246,7 @@ void use_device(int device) {
   may_fail("cudaSetDevice");
   device_in_use = device;
 }
+bool in_use(int /*device*/) { return true; }
 bool can_reach(int device, int peer) { return stand_in().cannot_reach.count({device, peer}) == 0; }
 bool atomics_between(int device, int peer) { return stand_in().nvlinks.count({device, peer}) != 0; }
 void enable_peer(int /*device*/, int /*peer*/) { may_fail("cudaDeviceEnablePeerAccess"); }
@@ -274,7 +275,9 @@ void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from,
 void copy_async(void* to, const void* from, std::size_t bytes, Stream stream) {
   test::of(stream).worker.push([=] { std::memcpy(to, from, bytes); });
 }
-void* allocate_async(std::size_t bytes, Stream stream) {
+Pool make_pool(int /*device*/) { return nullptr; }
+void destroy(Pool /*pool*/) {}
+void* allocate_async(Pool /*pool*/, std::size_t bytes, Stream stream) {
   void* memory = allocate(bytes);
   CUstream_st& on = test::of(stream);
   if (on.worker.capturing()) on.graph_memory.push_back(memory);
@@ -345,7 +348,7 @@ bool is_done(Stream stream) { return test::of(stream).worker.done(); }
 void wait_for(Stream stream) { test::of(stream).worker.wait(); }
 bool is_capturing(Stream stream) { return test::of(stream).worker.capturing(); }
 
-Event make_event() {
+Event make_event(bool /*timed*/) {
   const std::lock_guard lock(world().mutex);
   ++world().events;
   return new CUevent_st;
@@ -401,9 +404,7 @@ void destroy(Graph graph) {
 }
 
 void load_kernels() { may_fail("cudaFuncGetAttributes"); }
-int resident_blocks(const Kernel& /*kernel*/, int /*threads*/, int /*ranks*/) {
-  return stand_in().resident_blocks;
-}
+int resident_blocks(int /*threads*/, int /*ranks*/) { return stand_in().resident_blocks; }
 void start(const Kernel& kernel, int blocks, int /*threads*/, const KernelArguments& arguments,
            Stream stream) {
   may_fail("cudaLaunchKernel");

@@ -55,6 +55,8 @@ class StepGraph {
     const cudaError_t code = cudaGraphInstantiate(&executable_, graph, 0);
     cudaGraphDestroy(graph);
     check(code);
+    check(cudaGraphUpload(executable_, stream));
+    check(cudaStreamSynchronize(stream));
   }
   StepGraph(const StepGraph&) = delete;
   StepGraph& operator=(const StepGraph&) = delete;
@@ -154,7 +156,7 @@ class CudaLearner final : public Learner {
   }
 
   // By the size of the whole minibatch. Every rank makes its graphs at the same steps; they are made
-  // while nothing is under way, since making a model allocates.
+  // while nothing is under way, since that loads code and allocates.
   StepGraph& graph_for(std::size_t whole) {
     auto& graph = graphs_[whole];
     if (graph) return *graph;
@@ -167,6 +169,7 @@ class CudaLearner final : public Learner {
     devices_.host().barrier();
     graph = std::make_unique<StepGraph>(stream_.get(),
                                         [&] { enqueue_step(model, whole, offset, mine.size()); });
+    devices_.host().barrier();
     return *graph;
   }
 
