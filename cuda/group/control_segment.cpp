@@ -31,8 +31,10 @@ ControlSegment::ControlSegment(PinnedMapping memory, int size, int channels,
 
 Control ControlSegment::at(std::byte* base, int rank) const {
   auto* counters = reinterpret_cast<FifoCounter*>(base);
-  auto* failures = reinterpret_cast<Failure*>(counters + 1 + 2 * size_);
-  return {counters, counters + 1 + rank, failures + rank * channels_};
+  const std::ptrdiff_t size = size_;
+  const std::ptrdiff_t channels = channels_;
+  auto* failures = reinterpret_cast<Failure*>(counters + 1 + 2 * size);
+  return {counters, counters + 1 + rank, failures + rank * channels};
 }
 
 FifoCounter& ControlSegment::abort_word() const { return *at(memory_.host(), 0).abort; }

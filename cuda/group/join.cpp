@@ -193,7 +193,8 @@ class Joiner {
              static_cast<std::size_t>(writer) * kProbeWords * sizeof(std::uint64_t);
     };
     const auto seed = [&](int owner, int writer) {
-      return static_cast<std::uint64_t>(1 + owner * size_ + writer);
+      return 1 + static_cast<std::uint64_t>(owner) * static_cast<std::uint64_t>(size_) +
+             static_cast<std::uint64_t>(writer);
     };
     together(bootstrap_, [&] {
       const DeviceScope scope(wiring_.device);
@@ -323,7 +324,8 @@ class Joiner {
 
   void connect() {
     const DeviceScope scope(wiring_.device);
-    const auto ends = static_cast<std::size_t>(geometry().channels * size_);
+    const auto ends =
+        static_cast<std::size_t>(geometry().channels) * static_cast<std::size_t>(size_);
     std::vector<SendEnd> to(ends);
     std::vector<RecvEnd> from(ends);
     PumpEdges pumped;
@@ -334,7 +336,7 @@ class Joiner {
       for (int channel = 0; channel < geometry().channels_of(edges_[i]); ++channel) {
         const FifoMemory fifo = fifo_of(static_cast<int>(i), channel, pumped);
         const auto at = [&](int peer) {
-          return static_cast<std::size_t>(channel * size_) +
+          return static_cast<std::size_t>(channel) * static_cast<std::size_t>(size_) +
                  position[static_cast<std::size_t>(peer)];
         };
         if (sender == rank_) {

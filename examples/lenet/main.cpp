@@ -54,15 +54,11 @@ std::unique_ptr<lenet::Learner> make_learner(const Options& options, const lenet
                                  std::move(sum));
 }
 
-void train(const Options& options, rondo::Communicator ranks) {
-  std::optional<rondo::cuda::Communicator> devices;
-  if (options.device == "cuda") {
-    devices.emplace(
-        rondo::cuda::join(std::move(ranks), {.device = rondo::cuda::kSpreadOverDevices}));
-  }
-  rondo::Communicator& comm = devices ? devices->host() : ranks;
+// `devices`: null on the CPU.
+void train_on(const Options& options, rondo::Communicator& comm,
+              rondo::cuda::Communicator* devices) {
   const lenet::Dataset data = lenet::read_dataset(options.data);
-  const auto learner = make_learner(options, data, comm, devices ? &*devices : nullptr);
+  const auto learner = make_learner(options, data, comm, devices);
   lenet::Report report(comm.rank() == 0, options.epochs);
   lenet::Trainer trainer(comm, data, options.training, *learner);
   for (int epoch = 1; epoch <= options.epochs; ++epoch) {
@@ -85,6 +81,16 @@ void train(const Options& options, rondo::Communicator ranks) {
                           {"version", RONDO_VERSION}},
                          hash);
   }
+}
+
+void train(const Options& options, rondo::Communicator ranks) {
+  if (options.device == "cpu") {
+    train_on(options, ranks, nullptr);
+    return;
+  }
+  rondo::cuda::Communicator devices =
+      rondo::cuda::join(std::move(ranks), {.device = rondo::cuda::kSpreadOverDevices});
+  train_on(options, devices.host(), &devices);
 }
 
 }  // namespace

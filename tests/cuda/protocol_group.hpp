@@ -72,7 +72,9 @@ class ProtocolGroup {
     std::byte bytes[detail::kCounterSpacing];
   };
 
-  [[nodiscard]] std::size_t ends() const { return static_cast<std::size_t>(channels_ * size_); }
+  [[nodiscard]] std::size_t ends() const {
+    return static_cast<std::size_t>(channels_) * static_cast<std::size_t>(size_);
+  }
 
   // A FIFO for each channel between two positions.
   void connect(int from, int to) {
@@ -81,7 +83,8 @@ class ProtocolGroup {
       const detail::FifoMemory fifo =
           detail::contiguous_fifo(reinterpret_cast<std::byte*>(lines.data()), geometry_);
       const auto at = [&](int position) {
-        return static_cast<std::size_t>(channel * size_ + position);
+        return static_cast<std::size_t>(channel) * static_cast<std::size_t>(size_) +
+               static_cast<std::size_t>(position);
       };
       memory_at(from).to[at(to)] = detail::SendEnd(fifo);
       memory_at(to).from[at(from)] = detail::RecvEnd(fifo);
