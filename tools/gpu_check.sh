@@ -23,6 +23,7 @@ step() {
   [ $code = 0 ] || { failed+=("$name"); echo "-- $name failed with $code"; }
   return 0
 }
+rm -f "$out"/*.json "$out"/lenet_torch.txt  # of an earlier run
 : >"$out/steps.jsonl"
 
 nvidia-smi --query-gpu=name,driver_version,memory.total,pci.bus_id --format=csv,noheader | tee "$out/devices.txt" || exit 1
@@ -31,7 +32,7 @@ g++ --version | head -1
 nvidia-smi topo -m 2>/dev/null || true
 git log -1 --format='commit %h' 2>/dev/null || true
 
-setup=(meson setup build-gpu -Dcuda=enabled -Dtests=enabled -Dbenchmarks=enabled -Dexamples=enabled)
+setup=(meson setup build-gpu -Dcuda=enabled -Dtests=enabled -Dbenchmarks=enabled -Dexamples=auto)
 data=/usr/share/datasets/fashion-mnist
 if ! pkg-config --exists gtest libhwy fmt CLI11 nlohmann_json libxxhash zlib 2>/dev/null; then
   [ -d .gpu-bundle ] || { echo "packages are missing here, and there is no .gpu-bundle: make it with tools/gpu_bundle.sh" >&2; exit 1; }
@@ -43,14 +44,19 @@ if ! pkg-config --exists gtest libhwy fmt CLI11 nlohmann_json libxxhash zlib 2>/
   setup+=(-Dmpi=disabled -Dhwloc=disabled)
   data=$root/usr/share/datasets/fashion-mnist
 fi
-# cuDNN and cuBLAS may have come with Python's packages.
-for part in cudnn cu13 cublas; do
-  folder=$(python3 -c "import nvidia, pathlib; print(next(p for p in (pathlib.Path(r) / '$part' for r in nvidia.__path__) if p.is_dir()))" 2>/dev/null) || continue
-  export CPATH=${CPATH:-}:$folder/include LIBRARY_PATH=${LIBRARY_PATH:-}:$folder/lib LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}:$folder/lib
-  for library in "$folder"/lib/lib{cudnn,cublas}.so.*; do  # Python's packages have no name to link with
-    [ -f "$library" ] && [ ! -e "${library%%.so.*}.so" ] && ln -s "$(basename "$library")" "${library%%.so.*}.so" 2>/dev/null
-  done
-done
+# cuDNN and cuBLAS may have come with Python's packages, which have no names to link with.
+python_libraries=$(python3 -c 'import nvidia; print("\n".join(nvidia.__path__))' 2>/dev/null)
+if [ -n "$python_libraries" ] && ! ldconfig -p | grep -q libcudnn.so; then
+  links=$out/libraries
+  mkdir -p "$links/include" "$links/lib"
+  find $python_libraries -name 'cudnn*.h' -exec ln -sf {} "$links/include/" \;
+  while IFS= read -r library; do
+    name=$(basename "$library")
+    ln -sf "$library" "$links/lib/$name"
+    ln -sf "$library" "$links/lib/${name%%.so.*}.so"
+  done < <(find $python_libraries -name 'libcudnn*.so.*' -o -name 'libcublas*.so.*')
+  export CPATH=${CPATH:-}:$links/include LIBRARY_PATH=${LIBRARY_PATH:-}:$links/lib LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}:$links/lib
+fi
 
 [ -f build-gpu/build.ninja ] || step setup 120 "${setup[@]}"
 step build 400 ninja -C build-gpu
@@ -77,7 +83,7 @@ if [ -x $tests/test_gpu_lenet ]; then
   step "lenet 2 processes" 90 "${lenet[@]}" --processes 2 --history "$out/lenet_processes.json"
   step "lenet naive" 60 "${lenet[@]}" --ranks 2 --algo naive --epochs 3 --history "$out/lenet_naive.json"
   python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null &&
-    step "lenet by PyTorch" 120 python3 bench/peers/lenet_ddp.py --ranks 1 --device cuda --epochs 5 --data "$data" | tee "$out/lenet_torch.txt"
+    step "lenet by PyTorch" 120 bash -c 'set -o pipefail; python3 bench/peers/lenet_ddp.py --ranks 1 --device cuda --epochs 5 --data "$1" | tee "$2"' _ "$data" "$out/lenet_torch.txt"
 fi
 
 # Last, and briefly: where a tool starts one kernel after the other, ranks wait for each other in vain.
@@ -90,7 +96,7 @@ else
   echo "compute-sanitizer is not here: memcheck, racecheck and synccheck were not run"
 fi
 
-python3 tools/gpu_summary.py "$out"
+step summary 60 python3 tools/gpu_summary.py "$out"
 echo
 echo "${#failed[@]} steps failed${failed:+: ${failed[*]}}"
 exit ${#failed[@]}

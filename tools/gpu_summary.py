@@ -14,8 +14,10 @@ targets = []
 
 
 def load(name):
-    file = folder / name
-    return json.loads(file.read_text()) if file.exists() else None
+    try:
+        return json.loads((folder / name).read_text())
+    except (OSError, ValueError):  # the step that makes it has failed, and said so
+        return None
 
 
 def row(results, algo, size=None, in_place=False):
@@ -61,7 +63,8 @@ target("trainer: 1 rank through the communicator, over without", one and alone a
 torch_file = folder / "lenet_torch.txt"
 torch = [float(t) for t in re.findall(r"epoch.*?([\d.]+) s", torch_file.read_text())][1:] if torch_file.exists() else []
 target("trainer: an epoch over PyTorch's", one and torch and one / statistics.median(torch) or None, 0.5, "x", True)
-wrong = sum(r["wrong"] for f in folder.glob("*.json") if "rows" in (d := json.loads(f.read_text())) for r in d["rows"])
+rows = [r for f in folder.glob("*.json") for r in (load(f.name) or {}).get("rows", [])]
+wrong = sum(r["wrong"] for r in rows) if rows else None
 for name in ("lenet_1.json", "lenet_2.json", "lenet_processes.json"):
     history = load(name)
     target(f"{name}: test accuracy", history and history["epochs"][-1]["test_accuracy"], 0.79, "", False)
@@ -75,4 +78,4 @@ for t in targets:
     measured = "not measured" if t["measured"] is None else f"{t['measured']:.3f} {t['unit']}"
     verdict = {None: "", True: "reached", False: "MISSED"}[t["reached"]]
     print(f"{t['target']:<95} {measured:>14}  target {t['limit']}  {verdict}")
-print(f"{wrong} wrong elements")
+print("no elements were checked" if wrong is None else f"{wrong} wrong elements in {len(rows)} rows")

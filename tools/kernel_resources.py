@@ -7,7 +7,7 @@ import json
 import pathlib
 import sys
 
-kernels = [json.loads(line) for file in sorted(pathlib.Path(sys.argv[1]).glob("cuda/*.resources"))
+kernels = [json.loads(line) for file in sorted(pathlib.Path(sys.argv[1]).rglob("*.resources"))
            for line in file.read_text().splitlines()]
 if not kernels:
     print("no kernels were built: nvcc was not found, or the option cuda is disabled")

@@ -7,7 +7,7 @@ namespace rondo::detail::gpu::api {
 namespace {
 
 constexpr const char* kAbsent =
-    "this librondo was built without CUDA; build it where nvcc 12 or newer is found (Meson's "
+    "this librondo was built without CUDA; build it where nvcc 12.5 or newer is found (Meson's "
     "option "
     "cuda)";
 

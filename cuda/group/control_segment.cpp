@@ -8,7 +8,7 @@ namespace {
 
 std::size_t bytes_before_fifos(int size, int channels) {
   const auto ranks = static_cast<std::size_t>(size);
-  return (1 + 2 * ranks) * sizeof(FifoCounter) +
+  return (1 + ranks) * sizeof(FifoCounter) + ranks * sizeof(Entry) +
          ranks * static_cast<std::size_t>(channels) * sizeof(Failure);
 }
 
@@ -29,17 +29,21 @@ ControlSegment::ControlSegment(PinnedMapping memory, int size, int channels,
                                std::vector<PinnedFifo> fifos)
     : memory_(std::move(memory)), size_(size), channels_(channels), fifos_(std::move(fifos)) {}
 
+// The abort word, who has left, entries, failures; then FIFOs.
 Control ControlSegment::at(std::byte* base, int rank) const {
-  auto* counters = reinterpret_cast<FifoCounter*>(base);
   const std::ptrdiff_t size = size_;
   const std::ptrdiff_t channels = channels_;
-  auto* failures = reinterpret_cast<Failure*>(counters + 1 + 2 * size);
-  return {counters, counters + 1 + rank, failures + rank * channels};
+  auto* counters = reinterpret_cast<FifoCounter*>(base);
+  auto* entries = reinterpret_cast<Entry*>(counters + 1 + size);
+  auto* failures = reinterpret_cast<Failure*>(entries + size);
+  return {counters, entries + rank, failures + rank * channels};
 }
 
 FifoCounter& ControlSegment::abort_word() const { return *at(memory_.host(), 0).abort; }
-FifoCounter& ControlSegment::entered(int rank) const { return *at(memory_.host(), rank).entered; }
-FifoCounter& ControlSegment::left(int rank) const { return entered(size_ + rank); }
+Entry& ControlSegment::entry(int rank) const { return *at(memory_.host(), rank).entry; }
+FifoCounter& ControlSegment::left(int rank) const {
+  return *(at(memory_.host(), 0).abort + 1 + rank);
+}
 Failure& ControlSegment::failure(int rank, int channel) const {
   return at(memory_.host(), rank).failures[channel];
 }

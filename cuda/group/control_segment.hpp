@@ -26,7 +26,7 @@ class ControlSegment {
 
   // As the host sees them.
   [[nodiscard]] FifoCounter& abort_word() const;
-  [[nodiscard]] FifoCounter& entered(int rank) const;
+  [[nodiscard]] Entry& entry(int rank) const;
   // Not zero once the rank has left the group in good order. Written by that rank alone.
   [[nodiscard]] FifoCounter& left(int rank) const;
   [[nodiscard]] Failure& failure(int rank, int channel) const;

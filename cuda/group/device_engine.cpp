@@ -7,7 +7,6 @@
 #include "base/log.hpp"
 #include "engine/call_text.hpp"
 #include "group/call_arguments.hpp"
-#include "group/failure_text.hpp"
 
 namespace rondo::detail::gpu {
 namespace {
@@ -143,6 +142,7 @@ void DeviceEngine::start(const Call& call, Algorithm algorithm, std::chrono::mil
 
 void DeviceEngine::check() const {
   if (load_acquire(wiring_.control.abort_word().value) == 0 && !board_.raised()) return;
+  if (mismatched_.load(std::memory_order_acquire)) throw MismatchError(mismatch_);
   if (const Failure* failure = failure_of(wiring_, wiring_.rank)) {
     const std::string text = text_of(wiring_, wiring_.rank, *failure);
     if (static_cast<FailureKind>(failure->kind) == FailureKind::mismatched) {
@@ -231,8 +231,22 @@ bool DeviceEngine::look() {
   } catch (const TransportError& error) {
     raise(wiring_.rank, fmt::format("rank {}: {}", wiring_.rank, error.what()));
   }
-  if (!moved) look_for_ended_peers();
+  if (!moved) {
+    look_for_ended_peers();
+    look_for_other_calls();
+  }
   return moved;
+}
+
+// Seen at two looks, a different call of the same number is no call that just begins.
+void DeviceEngine::look_for_other_calls() {
+  const std::optional<OtherCall> seen = other_call_at_the_same_time(wiring_, wiring_.rank);
+  if (seen && suspected_ == seen && !mismatched_.load(std::memory_order_relaxed)) {
+    mismatch_ = text_of_mismatch(wiring_.rank, seen->mine, seen->peer, seen->theirs);
+    mismatched_.store(true, std::memory_order_release);
+    raise(wiring_.rank, mismatch_);
+  }
+  suspected_ = seen;
 }
 
 void DeviceEngine::look_for_ended_peers() {

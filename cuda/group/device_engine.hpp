@@ -2,15 +2,18 @@
 // ended, tells hosts why kernels gave up, and drives the pump.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include <rondo/cuda.hpp>
 
 #include "communicator/state.hpp"
+#include "group/failure_text.hpp"
 #include "group/wiring.hpp"
 
 namespace rondo::detail::gpu {
@@ -47,6 +50,7 @@ class DeviceEngine {
   // Whether there was anything to do.
   bool look();
   void look_for_ended_peers();
+  void look_for_other_calls();
   // Why a kernel of this host has given up; empty if none has.
   [[nodiscard]] std::string reason_of(int rank) const;
 
@@ -60,6 +64,11 @@ class DeviceEngine {
   api::Event last_call_ = nullptr;
   api::Pool scratch_ = nullptr;
   bool any_call_ = false;
+
+  // The watcher's; the text, once it has been raised, everyone's.
+  std::optional<OtherCall> suspected_;
+  std::string mismatch_;
+  std::atomic<bool> mismatched_ = false;  // released after mismatch_ is written
 
   std::mutex mutex_;
   std::condition_variable stopping_;

@@ -156,8 +156,8 @@ void Group::require_residency(int channels) const {
     require(
         ranks * channels <= room,
         "{} ranks of {} channels do not fit on {} of rank {}: it runs {} blocks of {} threads at "
-        "once. Choose at most {} channels, fewer threads, or fewer ranks on a device",
-        ranks, channels, device_of(rank), rank, room, of(rank).threads, room / ranks);
+        "once. Choose fewer channels, fewer threads, or fewer ranks on a device",
+        ranks, channels, device_of(rank), rank, room, of(rank).threads);
   }
 }
 

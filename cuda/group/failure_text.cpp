@@ -1,5 +1,8 @@
 #include "group/failure_text.hpp"
 
+#include <cstring>
+#include <iterator>
+
 #include <fmt/format.h>
 
 #include "engine/call_text.hpp"
@@ -7,11 +10,12 @@
 namespace rondo::detail::gpu {
 namespace {
 
-std::string who_is_missing(const DeviceWiring& wiring, const Signature& signature) {
+std::string who_is_missing(const DeviceWiring& wiring, int rank) {
+  const std::uint64_t calls = load_relaxed(wiring.control.entry(rank).calls);
   std::string missing;
-  for (const int rank : wiring.ranks_sharing) {
-    if (load_relaxed(wiring.control.entered(rank).value) > signature.sequence) continue;
-    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
+  for (const int other : wiring.ranks_sharing) {
+    if (load_relaxed(wiring.control.entry(other).calls) >= calls) continue;
+    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", other);
   }
   if (missing.empty()) return "All ranks of this host have begun that call.";
   return fmt::format("Ranks of this host whose device has not begun that call: {}.", missing);
@@ -30,18 +34,54 @@ const Failure* failure_of(const DeviceWiring& wiring, int rank) {
 }
 
 std::string text_of(const DeviceWiring& wiring, int rank, const Failure& failure) {
+  // Channels count calls of their own; people count those of the rank.
+  Signature mine = failure.mine;
+  Signature theirs = failure.theirs;
+  const std::uint64_t offset =
+      load_relaxed(wiring.control.entry(rank).calls) - 1 - failure.mine.sequence;
+  mine.sequence += offset;
+  theirs.sequence += offset;
   if (static_cast<FailureKind>(failure.kind) == FailureKind::mismatched) {
-    return fmt::format(
-        "rank {} made {}, but rank {} made {}. Make the same calls in the same order on all ranks",
-        rank, describe(failure.mine), failure.peer, describe(failure.theirs));
+    return text_of_mismatch(rank, mine, failure.peer, theirs);
   }
   return fmt::format(
       "rank {}: its device waited for rank {} until the deadline of {}; {} slices received, {} "
       "bytes "
       "sent. {} If ranks are only slow, set a longer timeout (CallOptions, CommunicatorOptions or "
       "RONDO_TIMEOUT)",
-      rank, failure.peer, describe(failure.mine), failure.slices_received, failure.bytes_sent,
-      who_is_missing(wiring, failure.mine));
+      rank, failure.peer, describe(mine), failure.slices_received, failure.bytes_sent,
+      who_is_missing(wiring, rank));
+}
+
+std::string text_of_mismatch(int rank, const Signature& mine, int peer, const Signature& theirs) {
+  return fmt::format(
+      "rank {} made {}, but rank {} made {}. Make the same calls in the same order on all ranks",
+      rank, describe(mine), peer, describe(theirs));
+}
+
+std::optional<OtherCall> other_call_at_the_same_time(const DeviceWiring& wiring, int rank) {
+  const auto entry_of = [&](int of) {
+    Entry copy;
+    Entry& entry = wiring.control.entry(of);
+    copy.calls = load_relaxed(entry.calls);
+    for (std::size_t i = 0; i < std::size(copy.signature); ++i) {
+      copy.signature[i] = load_relaxed(entry.signature[i]);
+    }
+    return copy;
+  };
+  const auto signature_of = [](const Entry& entry) {
+    Signature signature;
+    std::memcpy(&signature, entry.signature, sizeof(signature));
+    return signature;
+  };
+  const Entry mine = entry_of(rank);
+  for (const int other : wiring.ranks_sharing) {
+    const Entry theirs = entry_of(other);
+    if (mine.calls == 0 || theirs.calls != mine.calls) continue;
+    if (std::memcmp(mine.signature, theirs.signature, sizeof(mine.signature)) == 0) continue;
+    return OtherCall{other, signature_of(mine), signature_of(theirs)};
+  }
+  return std::nullopt;
 }
 
 }  // namespace rondo::detail::gpu

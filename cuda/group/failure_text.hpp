@@ -1,6 +1,7 @@
-// What a kernel's record of its failure says.
+// What a kernel's record of its failure says, and what the ranks' entries give away.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "group/wiring.hpp"
@@ -11,5 +12,17 @@ namespace rondo::detail::gpu {
 const Failure* failure_of(const DeviceWiring& wiring, int rank);
 
 std::string text_of(const DeviceWiring& wiring, int rank, const Failure& failure);
+std::string text_of_mismatch(int rank, const Signature& mine, int peer, const Signature& theirs);
+
+// A rank of this host whose device is in the call of the same number as this one's, but in another call:
+// one by ring and one by one_shot, say, which never meet. May be wrong while a call begins: ask twice.
+struct OtherCall {
+  int peer = 0;
+  Signature mine;
+  Signature theirs;
+
+  friend bool operator==(const OtherCall&, const OtherCall&) = default;
+};
+std::optional<OtherCall> other_call_at_the_same_time(const DeviceWiring& wiring, int rank);
 
 }  // namespace rondo::detail::gpu

@@ -68,6 +68,7 @@ class Joiner {
     test_ways();
     choose_carriers();
     share_control();
+    refuse_fallbacks();
     together(bootstrap_, [this] { connect(); });
     return std::move(wiring_);
   }
@@ -253,32 +254,48 @@ class Joiner {
       }
       wiring_.topology.edges.push_back(result);
     }
-    bool all_reach_all = true;
-    for (const auto& row : all_ways_) {
-      for (const Way& one : row) all_reach_all = all_reach_all && one.works;
+    if (wiring_.geometry.inbox_units > 0) choose_one_shot();
+  }
+
+  // one_shot needs every way, those of pairs that share no edge too.
+  void choose_one_shot() {
+    for (int from = 0; from < size_; ++from) {
+      for (int to = 0; to < size_; ++to) {
+        if (way(from, to).works) continue;
+        one_shot_lost_ = fmt::format("rank {} does not reach rank {}: {}", from, to,
+                                     way(from, to).reason.data());
+        return;
+      }
     }
-    if (all_reach_all && wiring_.geometry.inbox_units > 0) {
-      wiring_.one_shot_bytes = group_->of(0).one_shot_bytes;
-    }
-    refuse_fallbacks();
+    wiring_.one_shot_bytes = group_->of(0).one_shot_bytes;
   }
 
   // All ranks know all edges, and so come to the same end.
   void refuse_fallbacks() const {
+    const bool required = options_.peer_access == cuda::PeerAccess::required;
     for (const Edge& edge : wiring_.topology.edges) {
-      if (options_.peer_access == cuda::PeerAccess::required && edge.carrier == Carrier::pinned) {
-        throw TransportError(fmt::format(
-            "PeerAccess::required refuses pinned host memory from rank {} to rank {}: {}; "
-            "choose PeerAccess::automatic to allow it",
-            edge.from, edge.to, edge.reason));
+      const bool fallback = edge.carrier == Carrier::pinned ||
+                            (edge.carrier == Carrier::mpi && group_->same_host(edge.from, edge.to));
+      if (required && fallback) {
+        throw TransportError(
+            fmt::format("PeerAccess::required refuses {} from rank {} to rank {}: {}; choose "
+                        "PeerAccess::automatic "
+                        "to allow it",
+                        edge.carrier == Carrier::pinned ? "pinned host memory" : "MPI", edge.from,
+                        edge.to, edge.reason));
       }
       if (edge.from != rank_) continue;
-      const LogLevel level =
-          edge.carrier == Carrier::pinned && options_.peer_access == cuda::PeerAccess::automatic
-              ? LogLevel::warning
-              : LogLevel::info;
-      log(level, "rank {} of {} on {}: to rank {} by {} ({})", rank_, size_,
-          group_->device_of(rank_), edge.to, name(edge.carrier), edge.reason);
+      const bool unwanted = fallback && options_.peer_access == cuda::PeerAccess::automatic;
+      log(unwanted ? LogLevel::warning : LogLevel::info,
+          "rank {} of {} on {}: to rank {} by {} ({})", rank_, size_, group_->device_of(rank_),
+          edge.to, name(edge.carrier), edge.reason);
+    }
+    if (one_shot_lost_.empty() || options_.peer_access == cuda::PeerAccess::avoided) return;
+    if (required) {
+      throw TransportError(fmt::format("PeerAccess::required, but {}", one_shot_lost_));
+    }
+    if (rank_ == 0) {
+      log(LogLevel::warning, "small calls go without one_shot: {}", one_shot_lost_);
     }
   }
 
@@ -444,6 +461,7 @@ class Joiner {
   std::vector<std::byte*> blocks_;    // by rank, as this rank reaches them; null where it does not
   std::vector<Way> ways_;             // from this rank to each
   std::vector<std::vector<Way>> all_ways_;
+  std::string one_shot_lost_;  // why there is none
   DeviceWiring wiring_;
 };
 

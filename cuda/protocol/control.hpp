@@ -2,7 +2,11 @@
 // has ended, and why a block gave up.
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
+
+#include "base/portable.hpp"
 
 #include "fifo/atomics.hpp"
 #include "fifo/fifo.hpp"
@@ -24,14 +28,34 @@ struct alignas(kCounterSpacing) Failure {
 };
 static_assert(sizeof(Failure) == kCounterSpacing);
 
+// Which call a rank's device has begun last. Written by the leader of its channel 0, without order: hosts
+// that read it believe what they have read twice.
+struct alignas(kCounterSpacing) Entry {
+  std::uint64_t calls = 0;  // begun so far
+  std::uint64_t signature[sizeof(Signature) / sizeof(std::uint64_t)] = {};
+};
+static_assert(sizeof(Entry) == kCounterSpacing);
+
 // What one rank's kernels see of it.
 struct Control {
   // Not zero once the communicator has ended: 1 + the rank that ended it. Any rank's kernel or host
   // stores it; whichever comes last stays. Kernels look at it as they wait.
   FifoCounter* abort = nullptr;
-  // How many calls this rank's channel 0 has begun: for those that wait for it in vain.
-  FifoCounter* entered = nullptr;
+  Entry* entry = nullptr;       // this rank's
   Failure* failures = nullptr;  // of this rank, by channel
 };
+
+// By the leader of channel 0, as a call begins: for those that wait for this rank in vain.
+RONDO_HOST_DEVICE inline void announce(const Control& control, const Signature& signature) {
+  struct Words {
+    std::uint64_t of[sizeof(Signature) / sizeof(std::uint64_t)];
+  };
+  const auto words = std::bit_cast<Words>(signature);
+  RONDO_UNROLL
+  for (std::size_t i = 0; i < sizeof(Signature) / sizeof(std::uint64_t); ++i) {
+    store_relaxed(control.entry->signature[i], words.of[i]);
+  }
+  store_relaxed(control.entry->calls, signature.sequence + 1);
+}
 
 }  // namespace rondo::detail::gpu

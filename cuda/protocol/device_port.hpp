@@ -173,7 +173,7 @@ RONDO_HOST_DEVICE void run_ring(B& block, const KernelArguments& call, int chann
     block.to()[i] = to[i];
     block.from()[i] = from[i];
   }
-  if (block.leader() && channel == 0) store_relaxed(rank.control.entered->value, state.calls + 1);
+  if (block.leader() && channel == 0) announce(rank.control, signature);
   block.sync();
 
   Slicing slicing = call.slicing;

@@ -77,6 +77,7 @@ class OneShot {
 
   // Whether this thread found all it waited for.
   RONDO_HOST_DEVICE bool run() {
+    if (block_.leader() && channel_ == 0) announce(call_.rank.control, signature_);
     for (std::uint64_t unit = block_.thread(); unit < units_; unit += block_.threads()) send(unit);
     for (std::uint64_t unit = block_.thread(); unit < units_; unit += block_.threads()) {
       if (!(unit < kHeaderUnits ? compare(unit) : combine(unit))) return false;
@@ -218,9 +219,6 @@ template <class Reduction, Block B>
 RONDO_HOST_DEVICE void run_one_shot(B& block, const KernelArguments& call, int channel) {
   ChannelState& state = call.rank.channels[channel];
   if (state.failed != 0) return;
-  if (block.leader() && channel == 0) {
-    store_relaxed(call.rank.control.entered->value, state.calls + 1);
-  }
   OneShot<Reduction, B> call_of_mine(block, call, channel);
   const bool ok = block.all(call_of_mine.run());
   if (block.leader()) {

@@ -15,8 +15,8 @@ DeviceLink between(const Links& links, int a, int b) {
 }
 
 // How many links of each kind a path has, the slowest kind first: smaller is better.
-std::array<int, 7> cost_of(const std::vector<int>& path, const Links& links, bool closed) {
-  std::array<int, 7> cost{};
+std::array<int, 8> cost_of(const std::vector<int>& path, const Links& links, bool closed) {
+  std::array<int, 8> cost{};
   const std::size_t steps = path.size() - (closed ? 0 : 1);
   for (std::size_t i = 0; i < steps; ++i) {
     const DeviceLink link = between(links, path[i], path[(i + 1) % path.size()]);
@@ -46,9 +46,9 @@ std::vector<int> nearest_path(std::vector<int> ranks, const Links& links) {
 }  // namespace
 
 std::string_view name(DeviceLink link) {
-  static constexpr std::array<std::string_view, 7> kNames = {
-      "one device", "NVLink",      "a PCIe switch", "a host bridge",
-      "one socket", "two sockets", "a network"};
+  static constexpr std::array<std::string_view, 8> kNames = {
+      "one device", "NVLink",      "a PCIe switch",  "a host bridge",
+      "one socket", "two sockets", "an unknown way", "a network"};
   return kNames[static_cast<std::size_t>(link)];
 }
 

@@ -16,6 +16,7 @@ enum class DeviceLink : std::uint8_t {
   host_bridge,
   package,
   machine,
+  unknown,
   network
 };
 std::string_view name(DeviceLink link);

@@ -16,7 +16,7 @@ int bound_numa_node();
 std::string host_name();
 
 // What lies between two PCI devices of this machine, each named as "0000:65:00.0": same_device, or
-// pci_switch and beyond. Where that is not known, `machine`.
+// pci_switch and beyond. Where that is not known, `unknown`.
 DeviceLink pci_link(const std::string& a, const std::string& b);
 
 }  // namespace rondo::detail

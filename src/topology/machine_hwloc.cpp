@@ -52,16 +52,16 @@ DeviceLink link_through(hwloc_obj_t common) {
 DeviceLink pci_link(const std::string& a, const std::string& b) {
   if (a == b) return DeviceLink::same_device;
   const LoadedTopology loaded(true);
-  if (loaded.get() == nullptr) return DeviceLink::machine;
+  if (loaded.get() == nullptr) return DeviceLink::unknown;
   const hwloc_obj_t first = hwloc_get_pcidev_by_busidstring(loaded.get(), a.c_str());
   const hwloc_obj_t second = hwloc_get_pcidev_by_busidstring(loaded.get(), b.c_str());
-  if (first == nullptr || second == nullptr) return DeviceLink::machine;
+  if (first == nullptr || second == nullptr) return DeviceLink::unknown;
   for (hwloc_obj_t outer = first->parent; outer != nullptr; outer = outer->parent) {
     for (hwloc_obj_t other = second->parent; other != nullptr; other = other->parent) {
       if (other == outer) return link_through(outer);
     }
   }
-  return DeviceLink::machine;
+  return DeviceLink::unknown;
 }
 
 int bound_numa_node() {

@@ -8,7 +8,7 @@ namespace detail {
 int bound_numa_node() { return -1; }
 
 DeviceLink pci_link(const std::string& a, const std::string& b) {
-  return a == b ? DeviceLink::same_device : DeviceLink::machine;
+  return a == b ? DeviceLink::same_device : DeviceLink::unknown;
 }
 
 }  // namespace detail

@@ -95,22 +95,38 @@ class DeviceCall {
   std::unique_ptr<DeviceBuffer<T>> out_;
 };
 
-// A rank, its stream, and what it has enqueued.
+// A rank, its stream, and its calls. All memory is there before the first call starts, and goes after the
+// last has ended: taking and freeing it may wait for kernels that wait for other ranks.
 class DeviceRank {
  public:
   explicit DeviceRank(cuda::Communicator& comm)
       : comm_(comm), stream_(std::make_unique<DeviceStream>(comm.device())) {}
 
   template <class T>
-  void enqueue(const typename DeviceCall<T>::What& what) {
+  void prepare(const typename DeviceCall<T>::What& what) {
     auto call = std::make_shared<DeviceCall<T>>(comm_, what);
-    comm_.enqueue(call->call(), stream_->get());
+    calls_.push_back([this, call] { comm_.enqueue(call->call(), stream_->get()); });
     checks_.push_back([call] { call->expect_exact(); });
   }
-  void expect_exact() {
+  void start() {
+    for (const auto& call : calls_) call();
+  }
+  void finish() {
     comm_.wait(stream_->get());
     for (const auto& check : checks_) check();
+  }
+  void clear() {
+    calls_.clear();
     checks_.clear();
+  }
+  // The whole, for ranks on threads or processes of their own.
+  void run() {
+    comm_.host().barrier();
+    start();
+    finish();
+    comm_.host().barrier();
+    clear();
+    comm_.host().barrier();
   }
   [[nodiscard]] cuda::Communicator& comm() { return comm_; }
   [[nodiscard]] cuda::Stream stream() const { return stream_->get(); }
@@ -118,12 +134,20 @@ class DeviceRank {
  private:
   cuda::Communicator& comm_;
   std::unique_ptr<DeviceStream> stream_;
+  std::vector<std::function<void()>> calls_;
   std::vector<std::function<void()>> checks_;
 };
 
+// The same for ranks that one thread drives.
+inline void run_all(std::vector<DeviceRank>& ranks) {
+  for (DeviceRank& rank : ranks) rank.start();
+  for (DeviceRank& rank : ranks) rank.finish();
+  for (DeviceRank& rank : ranks) rank.clear();
+}
+
 // Every collective, in place and not, by every algorithm that can.
 template <class T>
-void enqueue_all_collectives(DeviceRank& rank, std::size_t count, bool with_one_shot) {
+void prepare_all_collectives(DeviceRank& rank, std::size_t count, bool with_one_shot) {
   using What = typename DeviceCall<T>::What;
   const int last = rank.comm().size() - 1;
   for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive}) {
@@ -131,17 +155,17 @@ void enqueue_all_collectives(DeviceRank& rank, std::size_t count, bool with_one_
          {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
           Collective::broadcast, Collective::reduce}) {
       for (const bool in_place : {false, true}) {
-        rank.enqueue<T>(What{collective, ReduceOp::sum, algorithm, count, last, in_place, 0});
+        rank.prepare<T>(What{collective, ReduceOp::sum, algorithm, count, last, in_place, 0});
       }
     }
-    rank.enqueue<T>(What{Collective::barrier, ReduceOp::sum, algorithm, 0, 0, false, 0});
+    rank.prepare<T>(What{Collective::barrier, ReduceOp::sum, algorithm, 0, 0, false, 0});
   }
   if (!with_one_shot) return;
   for (const bool in_place : {false, true}) {
-    rank.enqueue<T>(
+    rank.prepare<T>(
         What{Collective::all_reduce, ReduceOp::sum, Algorithm::one_shot, count, 0, in_place, 0});
   }
-  rank.enqueue<T>(What{Collective::barrier, ReduceOp::sum, Algorithm::one_shot, 0, 0, false, 0});
+  rank.prepare<T>(What{Collective::barrier, ReduceOp::sum, Algorithm::one_shot, 0, 0, false, 0});
 }
 
 }  // namespace rondo::test

@@ -52,8 +52,8 @@ TEST_P(DeviceProcesses, EveryCollective) {
     }
     DeviceRank rank(comm);
     for (const std::size_t count : {0U, 5U, 4099U, 50021U}) {
-      enqueue_all_collectives<float>(rank, count, me.size > 1 && count < 10000);
-      rank.expect_exact();
+      prepare_all_collectives<float>(rank, count, me.size > 1 && count < 10000);
+      rank.run();
     }
     return ::testing::Test::HasFailure() ? 2 : 0;
   });
@@ -66,13 +66,13 @@ TEST_P(DeviceProcesses, ThroughPinnedMemory) {
                                         .peer_access = cuda::PeerAccess::avoided,
                                         .channels = 2});
     DeviceRank rank(comm);
-    enqueue_all_collectives<Float16>(rank, 10007, false);
-    rank.expect_exact();
+    prepare_all_collectives<Float16>(rank, 10007, false);
+    rank.run();
     return ::testing::Test::HasFailure() ? 2 : 0;
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, DeviceProcesses, ::testing::Values(1, 2, 3, 4, 8));
+INSTANTIATE_TEST_SUITE_P(Ranks, DeviceProcesses, ::testing::Range(1, 9));
 
 TEST(DeviceProcess, OneThatIsKilledIsNamed) {
   expect_codes(2, {0, 200}, [](const ForkedRank& me) {

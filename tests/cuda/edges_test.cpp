@@ -44,8 +44,8 @@ const Edge& edge_of(const std::vector<cuda::Communicator>& group, int from, int 
 void expect_exact(std::vector<cuda::Communicator>& group, bool with_one_shot) {
   std::vector<DeviceRank> ranks;
   for (cuda::Communicator& comm : group) ranks.emplace_back(comm);
-  for (DeviceRank& rank : ranks) enqueue_all_collectives<float>(rank, 2003, with_one_shot);
-  for (DeviceRank& rank : ranks) rank.expect_exact();
+  for (DeviceRank& rank : ranks) prepare_all_collectives<float>(rank, 2003, with_one_shot);
+  run_all(ranks);
 }
 
 TEST_F(DeviceEdges, DevicesOfOneProcessReachEachOther) {
@@ -114,20 +114,59 @@ TEST_F(DeviceEdges, ARequiredWayThatIsMissingIsAnError) {
   expect_exact(group, true);
 }
 
-TEST_F(DeviceEdges, WithoutIpcProcessesGoThroughPinnedMemory) {
-  stand_in().ipc_works = false;
-  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+// Processes whose way by IPC is broken, each in its own manner.
+void expect_pinned_between_processes(const std::string& reason) {
+  const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
     cuda::Communicator comm =
         cuda::join(from_socket(me.socket, me.rank, me.size), {.device = 0, .channels = 2});
     for (const Edge& edge : comm.topology().edges) {
-      if (edge.carrier != Carrier::pinned || !says(edge.reason, "cudaIpcGetMemHandle")) return 1;
+      if (edge.carrier != Carrier::pinned || !says(edge.reason, reason)) return 1;
     }
     DeviceRank rank(comm);
-    enqueue_all_collectives<float>(rank, 3001, false);
-    rank.expect_exact();
-    return HasFailure() ? 2 : 0;
+    prepare_all_collectives<float>(rank, 3001, false);
+    rank.run();
+    return ::testing::Test::HasFailure() ? 2 : 0;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0})) << reason;
+}
+
+TEST_F(DeviceEdges, WithoutIpcProcessesGoThroughPinnedMemory) {
+  stand_in().ipc_works = false;
+  expect_pinned_between_processes("cudaIpcGetMemHandle");
+  stand_in() = {};
+  stand_in().fails = "cudaIpcOpenMemHandle";
+  expect_pinned_between_processes("cudaIpcOpenMemHandle on device 0");
+  stand_in() = {};
+  stand_in().loses_foreign_writes = true;
+  expect_pinned_between_processes("words of a test pattern did not arrive");
+}
+
+TEST_F(DeviceEdges, RequiredIpcThatDoesNotWorkIsAnErrorOfAll) {
+  stand_in().ipc_works = false;
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    try {
+      cuda::join(from_socket(me.socket, me.rank, me.size),
+                 {.device = 0, .peer_access = cuda::PeerAccess::required});
+    } catch (const TransportError& error) {
+      return says(error.what(), "PeerAccess::required refuses pinned host memory") ? 0 : 1;
+    }
+    return 2;
   });
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+// Ranks 1 and 3 are no neighbours: their way is one_shot's alone.
+TEST_F(DeviceEdges, AWayThatOnlyOneShotNeedsIsAskedForToo) {
+  stand_in().cannot_reach = {{1, 3}};
+  std::vector<cuda::Communicator> group = cuda::local_group({0, 1, 2, 3});
+  for (const Edge& edge : group[0].topology().edges) EXPECT_EQ(edge.carrier, Carrier::p2p);
+  expect_exact(group, false);
+  Call call;
+  call.collective = Collective::all_reduce;
+  call.count = 1;
+  EXPECT_EQ(group[0].algorithm_for(call), Algorithm::ring);
+  EXPECT_THROW(cuda::local_group({0, 1, 2, 3}, {.peer_access = cuda::PeerAccess::required}),
+               TransportError);
 }
 
 TEST_F(DeviceEdges, WhatCudaRefusesAtTheStartIsAnErrorOfAll) {

@@ -66,7 +66,7 @@ class ProtocolGroup {
     std::vector<detail::gpu::Words> inbox;
     std::vector<std::byte*> inboxes;
     std::vector<detail::gpu::Failure> failures;
-    detail::FifoCounter entered;
+    detail::gpu::Entry entry;
   };
   struct alignas(detail::kCounterSpacing) Line {
     std::byte bytes[detail::kCounterSpacing];
@@ -105,7 +105,7 @@ class ProtocolGroup {
     view.from = memory.from.data();
     view.inboxes = memory.inboxes.data();
     view.inbox_units = detail::gpu::inbox_units_for(kOneShotBytes, channels_);
-    view.control = {&abort_, &memory.entered, memory.failures.data()};
+    view.control = {&abort_, &memory.entry, memory.failures.data()};
     return view;
   }
 

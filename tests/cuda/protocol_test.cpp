@@ -280,6 +280,25 @@ TEST_P(Interleaved, InEveryOrderTheSumIsExact) {
   run.expect_exact();
 }
 
+// Nothing but the alternation of the inboxes keeps a rank from writing what another has not read yet.
+TEST_P(Interleaved, OneShotsMayFollowEachOther) {
+  const auto seed = static_cast<std::uint64_t>(GetParam());
+  ProtocolGroup group(2 + static_cast<int>(seed % 3), 1, {64, 2});
+  std::vector<Spec> specs;
+  for (const std::size_t count : {13U, 40U, 5U, 40U, 0U, 21U}) {
+    Spec spec;
+    spec.algorithm = Algorithm::one_shot;
+    spec.op = specs.size() % 2 == 0 ? ReduceOp::sum : ReduceOp::max;
+    spec.count = count;
+    specs.push_back(spec);
+  }
+  GroupRun run(group, specs);
+  Interleaver turns(seed);
+  run.timeout = std::chrono::hours(24);
+  turns.run(run.bodies(1 + seed % 2, turns));
+  run.expect_exact();
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, Interleaved, ::testing::Range(1, 61));
 
 std::vector<FailureKind> kinds(const ProtocolGroup& group) {

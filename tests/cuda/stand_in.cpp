@@ -167,6 +167,11 @@ int owner_of(const void* memory) {
   throw CudaError("an address that is no device memory");
 }
 
+bool is_foreign(const void* memory) {
+  const std::lock_guard lock(world().mutex);
+  return find(world().opened, memory) != nullptr;
+}
+
 std::byte* map_file(int fd, std::size_t bytes) {
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   return data == MAP_FAILED ? nullptr : static_cast<std::byte*>(data);
@@ -413,6 +418,7 @@ void start(const Kernel& kernel, int blocks, int /*threads*/, const KernelArgume
 }
 
 void write_pattern(void* memory, std::size_t words, std::uint64_t seed) {
+  if (stand_in().loses_foreign_writes && test::is_foreign(memory)) return;
   if (stand_in().loses_writes.count({device_in_use, test::owner_of(memory)}) != 0) return;
   auto* to = static_cast<std::uint64_t*>(memory);
   for (std::size_t i = 0; i < words; ++i) to[i] = exact::mix((seed << 32U) + i);

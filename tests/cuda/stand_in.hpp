@@ -18,8 +18,9 @@ struct StandIn {
   std::set<std::pair<int, int>> cannot_reach;  // pairs of devices, in this direction
   std::set<std::pair<int, int>> nvlinks;       // in this direction
   std::set<std::pair<int, int>>
-      loses_writes;   // reach, they say, but what is written does not arrive
-  std::string fails;  // the call that fails: "cudaMalloc", say
+      loses_writes;                   // reach, they say, but what is written does not arrive
+  bool loses_foreign_writes = false;  // into memory of other processes
+  std::string fails;                  // the call that fails: "cudaMalloc", say
 };
 StandIn& stand_in();
 
