@@ -8,7 +8,8 @@
 namespace rondo::detail {
 
 struct Signature {
-  std::uint64_t sequence = 0;  // number of the call on its communicator (on devices: on its channel), from 0
+  // Number of the call on its communicator, from 0; on devices, on its channel.
+  std::uint64_t sequence = 0;
   std::uint64_t count = 0;
   std::int32_t root = 0;
   // Enumerators of the public types; kept as bytes since they arrive from another process.
