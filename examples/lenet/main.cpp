@@ -12,8 +12,10 @@
 #include <string>
 #include <utility>
 
+#include "compute_threads.hpp"
+#include "mpi_sum.hpp"
 #include "report.hpp"
-#include "start.hpp"
+#include "tools/launch/launch.hpp"
 #include "trainer.hpp"
 
 namespace {
@@ -26,7 +28,8 @@ struct Options {
   std::string data = "/usr/share/datasets/fashion-mnist";
   std::string history;
   int threads = 1;
-  lenet::Start start;
+  int ranks = 0;      // threads
+  int processes = 0;  // forked; neither: those of mpirun
 };
 
 std::unique_ptr<lenet::Learner> make_learner(const Options& options, const lenet::Dataset& data,
@@ -123,22 +126,27 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "compute threads of a rank, on the CPU")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--ranks", options.start.ranks, "ranks that are threads, without mpirun")
+  app.add_option("--ranks", options.ranks, "ranks that are threads, without mpirun")
       ->check(CLI::Range(1, 64));
-  app.add_option("--processes", options.start.processes,
+  app.add_option("--processes", options.processes,
                  "ranks that are forked processes, without mpirun")
       ->check(CLI::Range(1, 64))
       ->excludes("--ranks");
   app.set_version_flag("--version", RONDO_VERSION);
   try {
     app.parse(argc, argv);
-    const bool without_mpi = options.start.ranks + options.start.processes > 0;
+    const bool without_mpi = options.ranks + options.processes > 0;
     if (options.algo == "mpi" && (without_mpi || options.device == "cuda")) {
       throw CLI::ValidationError("--algo", "mpi sums host memory, under mpirun");
     }
   } catch (const CLI::ParseError& error) {
     return app.exit(error);
   }
-  return lenet::start(options.start, options.threads, &argc, &argv,
-                      [&](rondo::Communicator comm) { train(options, std::move(comm)); });
+  return rondo::launch::launch(
+      {"rondo-lenet", options.ranks, options.processes, options.device == "cuda", {}}, &argc, &argv,
+      [&](rondo::Communicator comm) {
+        lenet::use_compute_threads(options.threads);
+        train(options, std::move(comm));
+        return 0;
+      });
 }

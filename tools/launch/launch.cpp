@@ -13,10 +13,24 @@
 #include <thread>
 #include <vector>
 
-namespace rondo::launch {
+#include "under_mpirun.hpp"
 
-int run_threads(int ranks, const Body& body, const CommunicatorOptions& options) {
-  std::vector<Communicator> group = local_group(ranks, options);
+namespace rondo::launch {
+namespace {
+
+constexpr int kFailed = 2;
+
+int guarded(const char* program, const std::function<int()>& what) {
+  try {
+    return what();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", program, error.what());
+    return kFailed;
+  }
+}
+
+int run_threads(const How& how, int ranks, const std::function<int(Communicator)>& body) {
+  std::vector<Communicator> group = local_group(ranks, how.options);
   std::vector<std::exception_ptr> errors(group.size());
   std::vector<int> codes(group.size(), 0);
   std::vector<std::thread> threads;
@@ -37,23 +51,19 @@ int run_threads(int ranks, const Body& body, const CommunicatorOptions& options)
   return *std::max_element(codes.begin(), codes.end());
 }
 
-int run_processes(const char* program, int ranks, const Body& body,
-                  const CommunicatorOptions& options) {
+int run_processes(const How& how, const std::function<int(Communicator)>& body) {
   std::string folder = (std::filesystem::temp_directory_path() / "rondo-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr) throw std::runtime_error("cannot make " + folder);
   std::vector<pid_t> children;
-  for (int rank = 0; rank < ranks; ++rank) {
+  for (int rank = 0; rank < how.processes; ++rank) {
     const pid_t child = ::fork();
     if (child != 0) {
       children.push_back(child);
       continue;
     }
-    int code = 2;
-    try {
-      code = body(from_socket(folder + "/socket", rank, ranks, options));
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "%s: rank %d: %s\n", program, rank, error.what());
-    }
+    const int code = guarded(how.program, [&] {
+      return body(from_socket(folder + "/socket", rank, how.processes, how.options));
+    });
     std::fflush(stdout);
     ::_exit(code);
   }
@@ -61,10 +71,20 @@ int run_processes(const char* program, int ranks, const Body& body,
   for (const pid_t child : children) {
     int status = 0;
     ::waitpid(child, &status, 0);
-    largest = std::max(largest, WIFEXITED(status) ? WEXITSTATUS(status) : 3);
+    largest = std::max(largest, WIFEXITED(status) ? WEXITSTATUS(status) : kFailed);
   }
   std::filesystem::remove_all(folder);
   return largest;
+}
+
+}  // namespace
+
+int launch(const How& how, int* argc, char*** argv, const std::function<int(Communicator)>& body) {
+  return guarded(how.program, [&] {
+    if (how.processes > 0) return run_processes(how, body);
+    if (how.ranks == 0 && kHasMpi) return run_under_mpirun(how, argc, argv, body);
+    return run_threads(how, std::max(how.ranks, 1), body);
+  });
 }
 
 }  // namespace rondo::launch

@@ -1,5 +1,4 @@
-// Starts the ranks of a program: threads of this process, or processes that it forks. (mpirun is the
-// third way.)
+// Starts the ranks of a program: threads of this process, processes that it forks, or those of mpirun.
 #pragma once
 
 #include <functional>
@@ -7,15 +6,18 @@
 
 namespace rondo::launch {
 
-// What one rank does; returns the exit code that it wants.
-using Body = std::function<int(Communicator)>;
+struct How {
+  const char* program = "";  // named before what a failing rank says
+  int ranks = 0;             // threads
+  int processes = 0;         // forked; neither: those of mpirun, or one, in a build without MPI
+  // Whether threads of Rondo's may have to use MPI: for devices of several hosts.
+  bool threads_use_mpi = false;
+  CommunicatorOptions options;
+};
 
-// Runs `body` on `ranks` threads. Returns the largest code; rethrows the lowest failing rank's exception.
-int run_threads(int ranks, const Body& body, const CommunicatorOptions& options = {});
-
-// Runs `body` in `ranks` forked processes, which meet at a socket; only before this process has made a
-// thread or used a device. `program` is named before what a failing rank says. Returns the largest code.
-int run_processes(const char* program, int ranks, const Body& body,
-                  const CommunicatorOptions& options = {});
+// Runs `body` on every rank; it returns the exit code that the rank wants. Returns the program's: the
+// largest of this process's ranks, or 2 after an exception, of which it has told on standard error. Only
+// before this process has made a thread or used a device.
+int launch(const How& how, int* argc, char*** argv, const std::function<int(Communicator)>& body);
 
 }  // namespace rondo::launch

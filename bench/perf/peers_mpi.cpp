@@ -1,9 +1,11 @@
-#include "bench/perf/mpi_peer.hpp"
+#include <mpi.h>
 
 #include <cstring>
 #include <limits>
 #include <rondo/chunk.hpp>
 #include <vector>
+
+#include "bench/perf/peers.hpp"
 
 namespace rondo::perf {
 namespace {
@@ -110,7 +112,10 @@ void run(const Call& call, MPI_Comm comm, MPI_Datatype type, MPI_Op op, const Pa
 
 }  // namespace
 
-Peer mpi_peer(MPI_Comm comm) {
+bool has_mpi_peer() { return true; }
+
+Peer mpi_peer() {
+  const MPI_Comm comm = MPI_COMM_WORLD;
   return [comm](const Call& call) -> std::optional<std::function<void()>> {
     const MPI_Datatype type = mpi_type(call.type);
     const MPI_Op op = mpi_op(call.op);

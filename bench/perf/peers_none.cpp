@@ -1,0 +1,8 @@
+#include "bench/perf/peers.hpp"
+
+namespace rondo::perf {
+
+bool has_mpi_peer() { return false; }
+Peer mpi_peer() { return {}; }
+
+}  // namespace rondo::perf

@@ -1,0 +1,9 @@
+#include <stdexcept>
+
+#include "mpi_sum.hpp"
+
+namespace lenet {
+
+SumGradients sum_with_mpi() { throw std::runtime_error("this rondo-lenet was built without MPI"); }
+
+}  // namespace lenet

@@ -1,0 +1,30 @@
+#include <mpi.h>
+
+#include <cstdio>
+#include <exception>
+#include <rondo/mpi.hpp>
+
+#include "under_mpirun.hpp"
+
+namespace rondo::launch {
+
+const bool kHasMpi = true;
+
+int run_under_mpirun(const How& how, int* argc, char*** argv,
+                     const std::function<int(Communicator)>& body) {
+  int level = MPI_THREAD_SINGLE;
+  // Blocking calls of the main thread are all that is made otherwise.
+  MPI_Init_thread(argc, argv, how.threads_use_mpi ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED,
+                  &level);
+  int code = 0;
+  try {
+    code = body(from_mpi(MPI_COMM_WORLD, how.options));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", how.program, error.what());
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+  MPI_Finalize();
+  return code;
+}
+
+}  // namespace rondo::launch
