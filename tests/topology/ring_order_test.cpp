@@ -2,6 +2,13 @@
 #include "topology/device_ring.hpp"
 #include "topology/machine.hpp"
 
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <rondo/topology.hpp>
@@ -84,6 +91,50 @@ TEST(DeviceRing, VisitsEachHostOnceAndManyRanksToo) {
 TEST(PciLinks, OfWhatIsNotThereAreSlow) {
   EXPECT_EQ(pci_link("0000:00:00.0", "0000:00:00.0"), DeviceLink::same_device);
   EXPECT_EQ(pci_link("ffff:ff:00.0", "ffff:fe:00.0"), DeviceLink::unknown);
+}
+
+// A machine of two sockets, as hwloc writes one down: on the first, a host bridge with a switch for two
+// GPUs and a third GPU beside it, and another host bridge with one; on the second, one more.
+std::string two_sockets_with_gpus() {
+  const auto pci = [](int bus) {
+    return fmt::format(
+        R"(<object type="PCIDev" gp_index="{}" pci_busid="0000:{:02x}:00.0" pci_type="0302 [10de:2330] [10de:16c1] a1" pci_link_speed="0.0"/>)",
+        100 + bus, bus);
+  };
+  const auto host_bridge = [](int first, const std::string& inner) {
+    return fmt::format(
+        R"(<object type="Bridge" gp_index="{}" bridge_type="0-1" depth="0" bridge_pci="0000:[{:02x}-{:02x}]">{}</object>)",
+        200 + first, first, first + 15, inner);
+  };
+  const auto package = [](int index, const std::string& io) {
+    const std::string sets =
+        fmt::format(R"(cpuset="{0}" complete_cpuset="{0}" nodeset="{0}" complete_nodeset="{0}")",
+                    fmt::format("0x{:08x}", 1 << index));
+    return fmt::format(
+        R"(<object type="Package" os_index="{0}" {1} gp_index="1{0}"><object type="NUMANode" os_index="{0}" {1} gp_index="2{0}" local_memory="1048576"/><object type="Core" os_index="{0}" {1} gp_index="3{0}"><object type="PU" os_index="{0}" {1} gp_index="4{0}"/></object>{2}</object>)",
+        index, sets, io);
+  };
+  const std::string two_behind_a_switch = fmt::format(
+      R"(<object type="Bridge" gp_index="60" bridge_type="1-1" depth="1" bridge_pci="0000:[01-02]" pci_busid="0000:00:01.0" pci_type="0604 [10b5:8747] [10b5:8747] ca" pci_link_speed="0.0">{}{}</object>)",
+      pci(1), pci(2));
+  return R"(<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE topology SYSTEM "hwloc2.dtd"><topology version="2.0"><object type="Machine" os_index="0" cpuset="0x3" complete_cpuset="0x3" allowed_cpuset="0x3" nodeset="0x3" complete_nodeset="0x3" allowed_nodeset="0x3" gp_index="1">)" +
+         package(0, host_bridge(0, two_behind_a_switch + pci(5)) + host_bridge(32, pci(33))) +
+         package(1, host_bridge(64, pci(65))) + "</object></topology>";
+}
+
+TEST(PciLinks, AreWhatHwlocSees) {
+  if (this_machine().source == "no hwloc") GTEST_SKIP() << "built without hwloc";
+  const std::string file = ::testing::TempDir() + "rondo-two-sockets.xml";
+  std::ofstream(file) << two_sockets_with_gpus();
+  ::setenv("HWLOC_XMLFILE", file.c_str(), 1);
+  const auto link = [](const char* to) { return pci_link("0000:01:00.0", to); };
+  EXPECT_EQ(link("0000:02:00.0"), DeviceLink::pci_switch);
+  EXPECT_EQ(link("0000:05:00.0"), DeviceLink::host_bridge);
+  EXPECT_EQ(link("0000:21:00.0"), DeviceLink::package);
+  EXPECT_EQ(link("0000:41:00.0"), DeviceLink::machine);
+  EXPECT_EQ(link("0000:77:00.0"), DeviceLink::unknown);
+  ::unsetenv("HWLOC_XMLFILE");
+  std::remove(file.c_str());
 }
 
 TEST(Machine, KnowsItsCores) {
