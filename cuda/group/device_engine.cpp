@@ -238,15 +238,20 @@ bool DeviceEngine::look() {
   return moved;
 }
 
-// Seen at two looks, a different call of the same number is no call that just begins.
+// A different call of the same number that is seen for a while is no call that just begins.
 void DeviceEngine::look_for_other_calls() {
+  if (mismatched_.load(std::memory_order_relaxed)) return;
   const std::optional<OtherCall> seen = other_call_at_the_same_time(wiring_, wiring_.rank);
-  if (seen && suspected_ == seen && !mismatched_.load(std::memory_order_relaxed)) {
-    mismatch_ = text_of_mismatch(wiring_.rank, seen->mine, seen->peer, seen->theirs);
-    mismatched_.store(true, std::memory_order_release);
-    raise(wiring_.rank, mismatch_);
+  const auto now = std::chrono::steady_clock::now();
+  if (!seen || suspected_ != seen) {
+    suspected_ = seen;
+    suspected_since_ = now;
+    return;
   }
-  suspected_ = seen;
+  if (now - suspected_since_ < kLookEvery) return;
+  mismatch_ = text_of_mismatch(wiring_.rank, seen->mine, seen->peer, seen->theirs);
+  mismatched_.store(true, std::memory_order_release);
+  raise(wiring_.rank, mismatch_);
 }
 
 void DeviceEngine::look_for_ended_peers() {

@@ -67,6 +67,7 @@ class DeviceEngine {
 
   // The watcher's; the text, once it has been raised, everyone's.
   std::optional<OtherCall> suspected_;
+  std::chrono::steady_clock::time_point suspected_since_;
   std::string mismatch_;
   std::atomic<bool> mismatched_ = false;  // released after mismatch_ is written
 
