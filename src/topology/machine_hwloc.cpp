@@ -13,7 +13,11 @@ class LoadedTopology {
  public:
   explicit LoadedTopology(bool with_io = false) {
     if (hwloc_topology_init(&topology_) != 0) return;
-    if (with_io) hwloc_topology_set_io_types_filter(topology_, HWLOC_TYPE_FILTER_KEEP_ALL);
+    if (with_io) {
+      hwloc_topology_set_io_types_filter(topology_, HWLOC_TYPE_FILTER_KEEP_ALL);
+      // What /sys says will do: libpciaccess, which this component uses, leaks.
+      hwloc_topology_set_components(topology_, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "pci");
+    }
     loaded_ = hwloc_topology_load(topology_) == 0;
   }
   LoadedTopology(const LoadedTopology&) = delete;
