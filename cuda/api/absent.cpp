@@ -41,7 +41,6 @@ void* open_memory(const IpcHandle& /*handle*/) { refuse(); }
 void close_memory(void* /*base*/) { refuse(); }
 Stream make_stream() { refuse(); }
 void destroy(Stream /*stream*/) { refuse(); }
-bool is_done(Stream /*stream*/) { refuse(); }
 void wait_for(Stream /*stream*/) { refuse(); }
 bool is_capturing(Stream /*stream*/) { refuse(); }
 Event make_event(bool /*timed*/) { refuse(); }

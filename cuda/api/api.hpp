@@ -80,7 +80,6 @@ void close_memory(void* base);
 
 Stream make_stream();
 void destroy(Stream stream);
-bool is_done(Stream stream);
 void wait_for(Stream stream);
 bool is_capturing(Stream stream);
 Event make_event(bool timed);

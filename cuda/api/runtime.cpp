@@ -52,7 +52,7 @@ cudaStream_t of(Stream stream) { return stream; }
 const void* function_of(const Kernel& kernel) {
   return with_type(kernel.type, [&kernel](auto tag) {
     using T = typename decltype(tag)::Type;
-    return kernel.one_shot ? one_shot_kernel_for<T>(kernel.op) : ring_kernel_for<T>(kernel.op);
+    return kernel_for<T>(kernel.op, kernel.one_shot);
   });
 }
 
@@ -249,13 +249,6 @@ Stream make_stream() {
 }
 
 void destroy(Stream stream) { require(cudaStreamDestroy(of(stream)), "cudaStreamDestroy"); }
-
-bool is_done(Stream stream) {
-  const cudaError_t code = cudaStreamQuery(of(stream));
-  if (code == cudaErrorNotReady) return false;
-  require(code, "cudaStreamQuery");
-  return true;
-}
 
 void wait_for(Stream stream) {
   require(cudaStreamSynchronize(of(stream)), "cudaStreamSynchronize");

@@ -5,7 +5,6 @@
 
 #include <rondo/cuda.hpp>
 
-#include "base/collective_traits.hpp"
 #include "communicator/state.hpp"
 #include "communicator/validate.hpp"
 #include "group/device_engine.hpp"
@@ -30,15 +29,14 @@ bool fits_one_shot(const detail::gpu::DeviceWiring& wiring, const Call& call) {
 }
 
 // A default of one_shot is a wish; a call's own algorithm is an order.
-Algorithm choose(const State& state, const Call& call) {
+Algorithm choose(State& state, const Call& call) {
   const detail::gpu::DeviceWiring& wiring = state.engine.wiring();
   const Algorithm fallback = fits_one_shot(wiring, call) ? Algorithm::one_shot : Algorithm::ring;
   if (call.options.algorithm && *call.options.algorithm != Algorithm::automatic) {
     return *call.options.algorithm;
   }
-  const Algorithm wanted =
-      call.options.algorithm ? Algorithm::automatic
-                             : detail::state_of(const_cast<State&>(state).host).defaults.algorithm;
+  const Algorithm wanted = call.options.algorithm ? Algorithm::automatic
+                                                  : detail::state_of(state.host).defaults.algorithm;
   if (wanted == Algorithm::ring || wanted == Algorithm::naive) return wanted;
   return fallback;
 }

@@ -46,17 +46,11 @@ std::string text_of(const DeviceWiring& wiring, int rank, const Failure& failure
   }
   return fmt::format(
       "rank {}: its device waited for rank {} until the deadline of {}; {} slices received, {} "
-      "bytes "
-      "sent. {} If ranks are only slow, set a longer timeout (CallOptions, CommunicatorOptions or "
+      "bytes sent. {} If ranks are only slow, set a longer timeout (CallOptions, "
+      "CommunicatorOptions or "
       "RONDO_TIMEOUT)",
       rank, failure.peer, describe(mine), failure.slices_received, failure.bytes_sent,
       who_is_missing(wiring, rank));
-}
-
-std::string text_of_mismatch(int rank, const Signature& mine, int peer, const Signature& theirs) {
-  return fmt::format(
-      "rank {} made {}, but rank {} made {}. Make the same calls in the same order on all ranks",
-      rank, describe(mine), peer, describe(theirs));
 }
 
 std::optional<OtherCall> other_call_at_the_same_time(const DeviceWiring& wiring, int rank) {

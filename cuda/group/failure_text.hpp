@@ -12,7 +12,6 @@ namespace rondo::detail::gpu {
 const Failure* failure_of(const DeviceWiring& wiring, int rank);
 
 std::string text_of(const DeviceWiring& wiring, int rank, const Failure& failure);
-std::string text_of_mismatch(int rank, const Signature& mine, int peer, const Signature& theirs);
 
 // A rank of this host whose device is in the call of the same number as this one's, but in another call:
 // one by ring and one by one_shot, say, which never meet. May be wrong while a call begins: ask twice.

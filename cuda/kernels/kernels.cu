@@ -3,7 +3,10 @@
 #include "api/api.hpp"
 #include "kernels/cuda_block.hpp"
 #include "kernels/kernels.hpp"
-#include "protocol/run.hpp"
+#include "protocol/device_port.hpp"
+#include "protocol/one_shot.hpp"
+#include "protocol/reduction.hpp"
+#include "reduce/dispatch.hpp"
 
 namespace rondo::detail::gpu {
 namespace {
@@ -34,44 +37,16 @@ __global__ void __launch_bounds__(api::kMostThreads, 1)
                 [&](CudaBlock& block) { run_one_shot<R>(block, call, static_cast<int>(blockIdx.x)); });
 }
 
-template <class T, ReduceOp op>
-const void* kernel_of(bool one_shot) {
-  if constexpr (!supports(kDataTypeOf<T>, op)) {
-    return nullptr;
-  } else {
-    using R = Reduction<T, op>;
-    return one_shot ? reinterpret_cast<const void*>(&one_shot_kernel<R>)
-                    : reinterpret_cast<const void*>(&ring_kernel<R>);
-  }
-}
-
-template <class T>
-const void* kernel_for(ReduceOp op, bool one_shot) {
-  switch (op) {
-    case ReduceOp::prod:
-      return kernel_of<T, ReduceOp::prod>(one_shot);
-    case ReduceOp::min:
-      return kernel_of<T, ReduceOp::min>(one_shot);
-    case ReduceOp::max:
-      return kernel_of<T, ReduceOp::max>(one_shot);
-    case ReduceOp::avg:
-      return kernel_of<T, ReduceOp::avg>(one_shot);
-    case ReduceOp::sum:
-      break;
-  }
-  return kernel_of<T, ReduceOp::sum>(one_shot);
-}
-
 }  // namespace
 
 template <>
-const void* ring_kernel_for<RONDO_KERNEL_TYPE>(ReduceOp op) {
-  return kernel_for<RONDO_KERNEL_TYPE>(op, false);
-}
-
-template <>
-const void* one_shot_kernel_for<RONDO_KERNEL_TYPE>(ReduceOp op) {
-  return kernel_for<RONDO_KERNEL_TYPE>(op, true);
+const void* kernel_for<RONDO_KERNEL_TYPE>(ReduceOp op, bool one_shot) {
+  using T = RONDO_KERNEL_TYPE;
+  return with_op<T>(op, [one_shot](auto tag) {
+    using R = Reduction<T, decltype(tag)::kOp>;
+    return one_shot ? reinterpret_cast<const void*>(&one_shot_kernel<R>)
+                    : reinterpret_cast<const void*>(&ring_kernel<R>);
+  });
 }
 
 }  // namespace rondo::detail::gpu

@@ -13,9 +13,7 @@ std::size_t shared_bytes(int ranks);
 
 // The kernel of an operation, for cudaLaunchKernel; its one argument is a KernelArguments.
 template <class T>
-const void* ring_kernel_for(ReduceOp op);
-template <class T>
-const void* one_shot_kernel_for(ReduceOp op);
+const void* kernel_for(ReduceOp op, bool one_shot);
 
 // (words, count, seed); and (words, count, seed, how many differ).
 const void* write_pattern_kernel();

@@ -168,8 +168,8 @@ void SocketBootstrap::send_all(int fd, const void* data, std::size_t bytes, int 
       throw TimeoutError(fmt::format("rank {} waited {} ms to send to rank {} while joining", rank_,
                                      timeout_.count(), peer));
     }
-    const ssize_t sent = ::send(fd, next, bytes, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
+    const ssize_t sent = ::send(fd, next, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (sent <= 0) {
       throw TransportError(fmt::format("rank {} has lost rank {} while joining: {}", rank_, peer,
                                        std::strerror(errno)));
@@ -186,8 +186,8 @@ void SocketBootstrap::receive_all(int fd, void* data, std::size_t bytes, int pee
       throw TimeoutError(fmt::format("rank {} waited {} ms for rank {} while joining", rank_,
                                      timeout_.count(), peer));
     }
-    const ssize_t received = ::recv(fd, next, bytes, 0);
-    if (received < 0 && errno == EINTR) continue;
+    const ssize_t received = ::recv(fd, next, bytes, MSG_DONTWAIT);
+    if (received < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (received <= 0) {
       throw TransportError(
           fmt::format("rank {} has lost rank {} while joining: {}", rank_, peer,

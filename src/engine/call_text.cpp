@@ -34,4 +34,10 @@ std::string describe(const Signature& signature) {
                      name(static_cast<Algorithm>(signature.algorithm)));
 }
 
+std::string text_of_mismatch(int rank, const Signature& mine, int peer, const Signature& theirs) {
+  return fmt::format(
+      "rank {} made {}, but rank {} made {}. Make the same calls in the same order on all ranks",
+      rank, describe(mine), peer, describe(theirs));
+}
+
 }  // namespace rondo::detail

@@ -209,9 +209,7 @@ void Engine::drain(const Signature& signature, const HostPort& port) {
 
 void Engine::fail(const Signature& signature, const HostPort& port, WaitResult result, int peer) {
   if (port.other_call()) {
-    const std::string text = fmt::format(
-        "rank {} made {}, but rank {} made {}. Make the same calls in the same order on all ranks",
-        wiring_.rank, describe(signature), peer, describe(*port.other_call()));
+    const std::string text = text_of_mismatch(wiring_.rank, signature, peer, *port.other_call());
     raise(text);
     throw MismatchError(text);
   }

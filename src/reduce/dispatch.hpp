@@ -15,25 +15,31 @@ struct OpTag {
   static constexpr ReduceOp kOp = op;
 };
 
+// Calls `visit(OpTag<op>{})`; T and op must be supported together.
+template <class T, class Visitor>
+auto with_op(ReduceOp op, Visitor&& visit) {
+  switch (op) {
+    case ReduceOp::prod:
+      return visit(OpTag<ReduceOp::prod>{});
+    case ReduceOp::min:
+      return visit(OpTag<ReduceOp::min>{});
+    case ReduceOp::max:
+      return visit(OpTag<ReduceOp::max>{});
+    case ReduceOp::avg:
+      if constexpr (!std::integral<T>) return visit(OpTag<ReduceOp::avg>{});
+      break;
+    case ReduceOp::sum:
+      break;
+  }
+  return visit(OpTag<ReduceOp::sum>{});
+}
+
 // Calls `visit(TypeTag<T>{}, OpTag<op>{})` for the pair, which must be supported.
 template <class Visitor>
 auto with_type_and_op(DataType type, ReduceOp op, Visitor&& visit) {
-  return with_type(type, [&](auto tag) {
-    using T = typename decltype(tag)::Type;
-    switch (op) {
-      case ReduceOp::prod:
-        return visit(tag, OpTag<ReduceOp::prod>{});
-      case ReduceOp::min:
-        return visit(tag, OpTag<ReduceOp::min>{});
-      case ReduceOp::max:
-        return visit(tag, OpTag<ReduceOp::max>{});
-      case ReduceOp::avg:
-        if constexpr (!std::integral<T>) return visit(tag, OpTag<ReduceOp::avg>{});
-        break;
-      case ReduceOp::sum:
-        break;
-    }
-    return visit(tag, OpTag<ReduceOp::sum>{});
+  return with_type(type, [&](auto type_tag) {
+    return with_op<typename decltype(type_tag)::Type>(
+        op, [&](auto op_tag) { return visit(type_tag, op_tag); });
   });
 }
 

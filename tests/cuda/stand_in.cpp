@@ -50,10 +50,6 @@ class Worker {
     queue_.push_back(std::move(work));
     changed_.notify_all();
   }
-  bool done() {
-    const std::lock_guard lock(mutex_);
-    return queue_.empty() && !busy_;
-  }
   void wait() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return queue_.empty() && !busy_; });
@@ -349,7 +345,6 @@ void destroy(Stream stream) {
   const std::lock_guard lock(world().mutex);
   --world().streams;
 }
-bool is_done(Stream stream) { return test::of(stream).worker.done(); }
 void wait_for(Stream stream) { test::of(stream).worker.wait(); }
 bool is_capturing(Stream stream) { return test::of(stream).worker.capturing(); }
 
