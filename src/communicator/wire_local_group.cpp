@@ -14,8 +14,8 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
   if (options.carrier == CarrierChoice::mpi) {
     throw UsageError("local_group: ranks of one process are joined by memory, never by MPI");
   }
-  const Geometries geometries = choose_geometries(options, false);
   const std::vector<RankFacts> all(static_cast<std::size_t>(size), my_facts(options));
+  const Geometries geometries = choose_geometries(options, all[0].l2_bytes, false);
   const std::vector<int> ring = ring_order(order_keys(all));
   const std::vector<ScheduleEdge> edges = schedule_edges(ring);
   const std::vector<SegmentEdge> carried = with_geometry(edges, geometries);
@@ -33,6 +33,7 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
     wiring.segment = segment;
     wiring.ranks_sharing = everyone;
     connect_segment(wiring, carried);
+    wiring.streaming_bytes = streaming_bytes(all[0]);
     wiring.crowded = crowded(static_cast<std::size_t>(size));
     group.push_back(std::move(wiring));
   }

@@ -59,7 +59,9 @@ class ProcessWirer {
     edges_ = schedule_edges(ring_);
     bool any_mpi = options_.carrier == CarrierChoice::mpi;
     for (int rank = 0; rank < bootstrap_.size(); ++rank) any_mpi |= !same_host(rank, 0);
-    geometries_ = choose_geometries(options_, any_mpi);
+    std::uint64_t l2_bytes = facts_[0].l2_bytes;
+    for (const RankFacts& rank : facts_) l2_bytes = std::min(l2_bytes, rank.l2_bytes);
+    geometries_ = choose_geometries(options_, l2_bytes, any_mpi);
   }
 
   [[nodiscard]] bool same_host(int a, int b) const {
@@ -160,6 +162,7 @@ class ProcessWirer {
     connect_segment(wiring, segment_edges_);
     connect_pump(wiring, make_pump);
     watch_peers(wiring);
+    wiring.streaming_bytes = streaming_bytes(facts_[static_cast<std::size_t>(rank_)]);
     wiring.crowded = crowded(ranks_of_this_host().size());
   }
 

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <bit>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -12,10 +14,9 @@
 namespace rondo::detail {
 namespace {
 
-// Slots that stay in a core's L2 together with the buffers they are combined with.
-constexpr FifoGeometry kShmGeometry{std::uint64_t{128} * 1024, 8};
-// Many ranks have many of these edges: half of the memory that an edge of the ring has.
-constexpr FifoGeometry kStarGeometry{std::uint64_t{64} * 1024, 8};
+constexpr std::uint32_t kShmSlots = 8;
+// A core's cache where hwloc knows of none.
+constexpr std::uint64_t kUsualL2Bytes = std::uint64_t{1} << 20U;
 // Slices below MPI's usual eager limit for TCP (64 KiB), enough of them to cover a round trip.
 constexpr FifoGeometry kMpiGeometry{std::uint64_t{32} * 1024, 16};
 
@@ -25,6 +26,12 @@ std::string boot_id() {
   std::string text;
   std::getline(file, text);
   return text;
+}
+
+// A machine's caches do not change, and asking for them takes milliseconds.
+std::uint64_t l2_bytes() {
+  static const std::uint64_t bytes = this_machine().l2_bytes;
+  return bytes == 0 ? kUsualL2Bytes : bytes;
 }
 
 }  // namespace
@@ -51,8 +58,23 @@ void validate_geometry(const CommunicatorOptions& options) {
   }
 }
 
-Geometries choose_geometries(const CommunicatorOptions& options, bool any_mpi) {
-  Geometries chosen{any_mpi ? kMpiGeometry : kShmGeometry, any_mpi ? kMpiGeometry : kStarGeometry};
+namespace {
+
+// The slots of both neighbours take half of a core's cache, and leave half to the buffers that they are
+// combined with.
+FifoGeometry shm_geometry(std::uint64_t l2_bytes) {
+  const std::uint64_t share = l2_bytes / 2 / 2 / kShmSlots;
+  return {std::clamp<std::uint64_t>(std::bit_floor(share), std::uint64_t{16} << 10U,
+                                    std::uint64_t{256} << 10U),
+          kShmSlots};
+}
+
+}  // namespace
+
+Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t l2_bytes,
+                             bool any_mpi) {
+  const FifoGeometry usual = any_mpi ? kMpiGeometry : shm_geometry(l2_bytes);
+  Geometries chosen{usual, usual};
   for (FifoGeometry* geometry : {&chosen.ring, &chosen.star}) {
     if (options.slot_bytes != 0) geometry->slot_bytes = options.slot_bytes;
     if (options.slots != 0) geometry->slots = options.slots;
@@ -117,6 +139,8 @@ Wiring empty_wiring(int rank, int size, const Geometries& geometries, std::vecto
   return wiring;
 }
 
+std::uint64_t streaming_bytes(const RankFacts& rank) { return 2 * rank.l2_bytes; }
+
 bool crowded(std::size_t ranks_here) {
   const long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
   return cores > 0 && ranks_here > static_cast<std::size_t>(cores);
@@ -129,6 +153,7 @@ RankFacts my_facts(const CommunicatorOptions& options) {
   facts.process_namespace = process_namespace();
   facts.process_id = ::getpid();
   facts.numa_node = bound_numa_node();
+  facts.l2_bytes = l2_bytes();
   facts.slots = options.slots;
   facts.slot_bytes = options.slot_bytes;
   facts.carrier = options.carrier;

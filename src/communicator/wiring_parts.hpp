@@ -23,6 +23,7 @@ struct RankFacts {
   std::int32_t numa_node = -1;
   std::uint32_t slots = 0;
   std::uint64_t slot_bytes = 0;
+  std::uint64_t l2_bytes = 0;  // a core's own cache
   CarrierChoice carrier = CarrierChoice::automatic;
   std::array<char, 512> refusal{};  // why this rank cannot go on; empty if it can
 };
@@ -36,7 +37,9 @@ struct Geometries {
   FifoGeometry ring;
   FifoGeometry star;  // of the edges that only `naive` uses
 };
-Geometries choose_geometries(const CommunicatorOptions& options, bool any_mpi);
+// `l2_bytes`: the smallest of all ranks.
+Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t l2_bytes,
+                             bool any_mpi);
 // The edges with the FIFO that each gets.
 std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
                                        const Geometries& geometries);
@@ -50,6 +53,9 @@ std::vector<std::size_t> positions_of(const std::vector<int>& ring);
 Wiring empty_wiring(int rank, int size, const Geometries& geometries, std::vector<int> ring);
 // Connects the ends of the wiring's rank to those of `edges` that its segment carries.
 void connect_segment(Wiring& wiring, const std::vector<SegmentEdge>& edges);
+// From which size on an output is streamed: it leaves room for nothing else in the rank's cache.
+// Measured: docs/ring.md.
+std::uint64_t streaming_bytes(const RankFacts& rank);
 // Whether this many ranks are more than the machine has cores.
 bool crowded(std::size_t ranks_here);
 

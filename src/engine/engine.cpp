@@ -16,6 +16,8 @@ namespace {
 
 // What chunk borders are rounded to where nobody can see them.
 constexpr std::uint64_t kCacheLineBytes = 64;
+// A piece and what it is made of lie in the first cache.
+constexpr std::uint64_t kPieceBytes = 8192;
 
 // A buffer of which element `origin` of the vector comes first.
 struct Window {
@@ -34,13 +36,16 @@ struct Buffers {
 class Engine::HostPort {
  public:
   HostPort(Engine& engine, const Signature& signature, const Buffers& buffers,
-           std::size_t element_bytes, const ReduceKernel& kernel, bool chunks_are_ranks)
+           std::size_t element_bytes, const ReduceKernel& kernel, bool chunks_are_ranks,
+           bool streams)
       : engine_(engine),
         signature_(signature),
         buffers_(buffers),
         element_bytes_(element_bytes),
         kernel_(kernel),
-        chunks_are_ranks_(chunks_are_ranks) {}
+        copy_(vector_copy()),
+        chunks_are_ranks_(chunks_are_ranks),
+        streams_(streams) {}
 
   [[nodiscard]] std::uint64_t chunk_at(int position) const {
     return static_cast<std::uint64_t>(chunks_are_ranks_ ? rank_at(position) : position);
@@ -69,15 +74,14 @@ class Engine::HostPort {
     std::byte* copied = step.has(kCopy) ? at(buffers_.out, slice) : nullptr;
     std::byte* sent = step.has(kSend) ? payload(to_(step.to).slot()) : nullptr;
     if (step.has(kReduce)) {
-      std::byte* first = copied != nullptr ? copied : sent;
-      std::byte* second = copied != nullptr ? sent : nullptr;
-      const ReduceFunction reduce = step.has(kFinish) ? kernel_.finish : kernel_.combine;
-      reduce(first, second, received, mine(step, slice), slice.count, engine_.wiring_.size);
+      reduce(step, slice, received, copied, sent);
       return;
     }
     const std::byte* source = received != nullptr ? received : mine(step, slice);
-    if (copied != nullptr && copied != source) std::memcpy(copied, source, bytes(slice));
-    if (sent != nullptr) std::memcpy(sent, source, bytes(slice));
+    if (copied == source) copied = nullptr;
+    if (sent != nullptr) copy_.cached(sent, source, bytes(slice));
+    if (copied != nullptr)
+      (streams_ ? copy_.streaming : copy_.cached)(copied, source, bytes(slice));
   }
 
   void release(int from) {
@@ -105,6 +109,25 @@ class Engine::HostPort {
   }
 
  private:
+  void reduce(const Step& step, const Range& slice, const std::byte* received, std::byte* copied,
+              std::byte* sent) {
+    const ReduceFunction function = step.has(kFinish) ? kernel_.finish : kernel_.combine;
+    const int ranks = engine_.wiring_.size;
+    if (copied == nullptr || sent == nullptr || !streams_) {
+      std::byte* first = copied != nullptr ? copied : sent;
+      std::byte* second = copied != nullptr ? sent : nullptr;
+      function(first, second, received, mine(step, slice), slice.count, ranks);
+      return;
+    }
+    // Piece by piece, so that what is streamed to the output is read from the first cache.
+    const std::uint64_t piece_elems = kPieceBytes / element_bytes_;
+    for (std::uint64_t done = 0; done < slice.count; done += piece_elems) {
+      const std::uint64_t count = std::min(piece_elems, slice.count - done);
+      const std::uint64_t offset = done * element_bytes_;
+      function(sent + offset, nullptr, received + offset, mine(step, slice) + offset, count, ranks);
+      copy_.streaming(copied + offset, sent + offset, count * element_bytes_);
+    }
+  }
   bool waited(int position, WaitResult result) {
     if (result == WaitResult::ready) return true;
     result_ = result;
@@ -130,7 +153,9 @@ class Engine::HostPort {
   Buffers buffers_;
   std::size_t element_bytes_;
   ReduceKernel kernel_;
+  CopyKernel copy_;
   bool chunks_are_ranks_;
+  bool streams_;  // the output goes past the caches
   std::uint64_t slices_done_ = 0;
   std::uint64_t bytes_sent_ = 0;
   WaitResult result_ = WaitResult::ready;
@@ -185,7 +210,7 @@ void Engine::run_checked(const Call& call, Algorithm algorithm, const Signature&
   }
 
   HostPort port(*this, signature, buffers, element_bytes, vector_kernel(call.type, call.op),
-                plan.chunks_are_ranks);
+                plan.chunks_are_ranks, streams(call));
   if (wiring_.pump != nullptr) wiring_.pump->begin_call(algorithm);
   if (!run_schedule(plan.schedule, plan.slicing, port)) {
     fail(signature, port, port.result(), port.rank_at(port.failed_at()));
@@ -196,6 +221,12 @@ void Engine::run_checked(const Call& call, Algorithm algorithm, const Signature&
     std::memcpy(call.out, scratch.data() + plan.own.offset * element_bytes,
                 plan.own.count * element_bytes);
   }
+}
+
+// Whether the output is more than a core's cache keeps, and not there already: in place, its lines were
+// read just before.
+bool Engine::streams(const Call& call) const {
+  return call.in != call.out && call.count * size_of(call.type) >= wiring_.streaming_bytes;
 }
 
 // What was published must be on its way before this thread stops driving the pump.

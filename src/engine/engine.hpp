@@ -34,6 +34,7 @@ struct Wiring {
   PeerWatch peers;
   std::unique_ptr<Pump> pump;  // null when shared memory carries all; dies before the segment
   bool crowded = false;
+  std::uint64_t streaming_bytes = 0;  // outputs from this size on go past the caches
 };
 
 class Engine {
@@ -55,6 +56,7 @@ class Engine {
   class HostPort;
 
   void run_checked(const Call& call, Algorithm algorithm, const Signature& signature);
+  [[nodiscard]] bool streams(const Call& call) const;
   void drain(const Signature& signature, const HostPort& port);
   [[noreturn]] void fail(const Signature& signature, const HostPort& port, WaitResult result,
                          int peer);

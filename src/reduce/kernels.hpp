@@ -1,4 +1,4 @@
-// dst ← a op b, for every element type and operation.
+// dst ← a op b, for every element type and operation; and copies.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +20,16 @@ struct ReduceKernel {
 
 // Vector code for this processor. The pair must be supported (rondo::supports).
 ReduceKernel vector_kernel(DataType type, ReduceOp op);
+
+// Copies between buffers that do not overlap.
+struct CopyKernel {
+  using Function = void (*)(std::byte* dst, const std::byte* src, std::size_t bytes);
+  Function cached = nullptr;
+  // Past the caches: for what is larger than they are and not read again soon. Visible to whoever
+  // synchronises with this thread afterwards, as all stores are.
+  Function streaming = nullptr;
+};
+CopyKernel vector_copy();
 
 // One element at a time: what the vector code is tested against.
 ReduceKernel reference_kernel(DataType type, ReduceOp op);

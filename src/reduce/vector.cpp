@@ -3,10 +3,13 @@
 
 #include "reduce/kernels.hpp"
 
+#include <cstring>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "reduce/vector.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h, as Highway asks.
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "reduce/dispatch.hpp"
@@ -120,15 +123,42 @@ struct VectorSumThenDivide {
   }
 };
 
+// A slot's lines are in another core's cache, be it to read what that core wrote or to write what it
+// has read, and the processor's own prefetchers stop at each 4 KiB page. These many bytes ahead were the
+// best of those tried on a 2-core machine (docs/ring.md).
+constexpr std::size_t kReadAheadBytes = 2048;
+constexpr std::size_t kWriteAheadBytes = 512;
+
+// As an instruction, since without -mprfchw the compiler would ask for the line to read it, and writing it
+// would then ask again. 64-bit processors that lack it take it for a no-op.
+HWY_INLINE void prefetch_to_write(const std::byte* at) {
+#if HWY_ARCH_X86
+  asm volatile("prefetchw %0" : : "m"(*at));
+#else
+  __builtin_prefetch(at, 1);
+#endif
+}
+
+// Asks for what a loop that is at byte `at` of `bytes` comes to next, but for nothing beyond them.
+HWY_INLINE void prefetch(const std::byte* read, const std::byte* written, std::size_t at,
+                         std::size_t bytes) {
+  if (at + kReadAheadBytes >= bytes) return;
+  __builtin_prefetch(read + at + kReadAheadBytes);
+  prefetch_to_write(written + at + kWriteAheadBytes);
+}
+
 // Vectors for all whole vectors, then single elements.
 template <class T, bool kTwoOutputs, class VectorOp, class ScalarOp>
 HWY_INLINE void vector_loop(std::byte* dst, std::byte* also, const std::byte* a, const std::byte* b,
                             std::size_t count, VectorOp op, ScalarOp scalar_op) {
   const typename Lanes<T>::Tag tag;
   const std::size_t lanes = hn::Lanes(tag);
+  const bool in_place = dst == b;  // its lines come with what is read
   std::size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
     const std::size_t at = i * sizeof(T);
+    prefetch(a, kTwoOutputs ? also : dst, at, count * sizeof(T));
+    if (kTwoOutputs && !in_place) prefetch(a, dst, at, count * sizeof(T));
     const auto value = op(Lanes<T>::load(tag, a + at), Lanes<T>::load(tag, b + at));
     Lanes<T>::store(tag, value, dst + at);
     if constexpr (kTwoOutputs) Lanes<T>::store(tag, value, also + at);
@@ -180,6 +210,39 @@ struct VectorKernels {
   }
 };
 
+using ByteTag = hn::ScalableTag<std::uint8_t>;
+
+HWY_INLINE auto load_bytes(ByteTag tag, const std::byte* from) {
+  return hn::LoadU(tag, reinterpret_cast<const std::uint8_t*>(from));
+}
+
+void copy_cached(std::byte* dst, const std::byte* src, std::size_t bytes) {
+  const ByteTag tag;
+  const std::size_t lanes = hn::Lanes(tag);
+  std::size_t at = 0;
+  for (; at + lanes <= bytes; at += lanes) {
+    prefetch(src, dst, at, bytes);
+    hn::StoreU(load_bytes(tag, src + at), tag, reinterpret_cast<std::uint8_t*>(dst + at));
+  }
+  std::memcpy(dst + at, src + at, bytes - at);
+}
+
+void copy_streaming(std::byte* dst, const std::byte* src, std::size_t bytes) {
+  const ByteTag tag;
+  const std::size_t lanes = hn::Lanes(tag);
+  const std::size_t to_border = (lanes - reinterpret_cast<std::uintptr_t>(dst) % lanes) % lanes;
+  std::size_t at = to_border < bytes ? to_border : bytes;
+  std::memcpy(dst, src, at);
+  for (; at + lanes <= bytes; at += lanes) {
+    if (at + kReadAheadBytes < bytes) __builtin_prefetch(src + at + kReadAheadBytes);
+    hn::Stream(load_bytes(tag, src + at), tag, reinterpret_cast<std::uint8_t*>(dst + at));
+  }
+  std::memcpy(dst + at, src + at, bytes - at);
+  hwy::FlushStream();
+}
+
+CopyKernel select_copy() { return {copy_cached, copy_streaming}; }
+
 ReduceKernel select(DataType type, ReduceOp op) { return select_kernel<VectorKernels>(type, op); }
 
 }  // namespace
@@ -190,10 +253,13 @@ HWY_AFTER_NAMESPACE();
 namespace rondo::detail {
 
 HWY_EXPORT(select);
+HWY_EXPORT(select_copy);
 
 ReduceKernel vector_kernel(DataType type, ReduceOp op) {
   return HWY_DYNAMIC_DISPATCH(select)(type, op);
 }
+
+CopyKernel vector_copy() { return HWY_DYNAMIC_DISPATCH(select_copy)(); }
 
 }  // namespace rondo::detail
 #endif

@@ -115,6 +115,26 @@ TEST_P(VectorKernels, AgreeWithTheReference) {
   });
 }
 
+TEST_P(VectorKernels, Copy) {
+  const CopyKernel copy = vector_copy();
+  std::vector<std::uint8_t> from(10000);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::uint8_t>(i % 251);
+  for (const auto function : {copy.cached, copy.streaming}) {
+    for (const std::size_t bytes : {0U, 1U, 63U, 64U, 65U, 200U, 4096U, 9001U}) {
+      for (const std::size_t offset : {0U, 1U, 16U, 63U}) {
+        std::vector<std::uint8_t> to(from.size() + 64, 255);
+        function(reinterpret_cast<std::byte*>(to.data() + offset),
+                 reinterpret_cast<const std::byte*>(from.data() + 7), bytes);
+        for (std::size_t i = 0; i < to.size(); ++i) {
+          const bool copied = i >= offset && i < offset + bytes;
+          ASSERT_EQ(to[i], copied ? from[i - offset + 7] : 255)
+              << "byte " << i << " of " << bytes << " to offset " << offset;
+        }
+      }
+    }
+  }
+}
+
 std::vector<std::int64_t> targets() { return hwy::SupportedAndGeneratedTargets(); }
 
 INSTANTIATE_TEST_SUITE_P(Targets, VectorKernels, ::testing::ValuesIn(targets()),
