@@ -42,6 +42,17 @@ class HostBuffers {
   std::vector<T> out_;
 };
 
+// With automatic choice, one_shot is taken wherever it can be when it is asked for.
+bool has_algorithm(Communicator& comm, const std::string& algo, Call call) {
+  if (algo != "one_shot") return true;
+  try {
+    call.options.algorithm = Algorithm::one_shot;
+    return comm.algorithm_for(call) == Algorithm::one_shot;
+  } catch (const UsageError&) {
+    return false;
+  }
+}
+
 template <class T>
 Timing time_one(Communicator& comm, const Options& options, HostBuffers<T>& buffers, bool in_place,
                 const std::function<void()>& run) {
@@ -100,7 +111,7 @@ std::uint64_t wrong_elements(const std::vector<Row>& rows) {
 
 std::optional<Row> measure(Communicator& comm, const Options& options, const std::string& algo,
                            std::uint64_t count, const Peer& peer) {
-  if (algo == "one_shot" || algo == "copy") return std::nullopt;  // of devices alone
+  if (algo == "copy") return std::nullopt;  // of devices alone
   return detail::with_type(options.type, [&](auto tag) -> std::optional<Row> {
     using T = typename decltype(tag)::Type;
     const ExactData<T> data(comm.rank(), comm.size(), options, count);
@@ -116,6 +127,7 @@ std::optional<Row> measure(Communicator& comm, const Options& options, const std
         run = *theirs;
       } else {
         if (options.op == Collective::broadcast && !in_place && comm.rank() != 0) call.in = nullptr;
+        if (!has_algorithm(comm, algo, call)) return std::nullopt;
         call.options.algorithm = algorithm_named(algo);
       }
       const Timing timing = time_one(comm, options, buffers, in_place, run);

@@ -57,7 +57,7 @@ class RONDO_API Communicator {
   [[nodiscard]] int size() const;
   /// Where the ranks are, the ring's order and the carrier of each edge.
   [[nodiscard]] const Topology& topology() const;
-  /// The algorithm that `call` would use.
+  /// The algorithm that `call` would use. Throws UsageError as the call would.
   [[nodiscard]] Algorithm algorithm_for(const Call& call) const;
 
   /// Runs one collective; see Call.

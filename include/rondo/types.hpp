@@ -39,8 +39,8 @@ inline constexpr int kCollectiveCount = 6;
 /// How a collective is carried out. `automatic` lets Rondo choose.
 /// - `ring`: reduce-scatter and all-gather over chunks, sliced and pipelined (docs/ring.md).
 /// - `naive`: everything to rank 0, then back; the baseline that figures are compared with.
-/// - `one_shot`: every rank sends all it has to every other at once. For small all_reduces and barriers
-///   of device memory (cuda.hpp) only.
+/// - `one_shot`: every rank posts all it has where every other reads it, in one hop. For small vectors of ranks
+///   that share memory; on devices for all_reduces and barriers (cuda.hpp).
 enum class Algorithm : std::uint8_t { automatic, ring, naive, one_shot };
 inline constexpr int kAlgorithmCount = 4;
 

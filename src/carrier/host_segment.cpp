@@ -5,33 +5,55 @@
 namespace rondo::detail {
 namespace {
 
-std::size_t bytes_before_fifos(int size) {
-  return sizeof(AbortBoard) + static_cast<std::size_t>(size) * sizeof(FifoCounter);
+constexpr std::size_t kHalves = 2;
+
+std::size_t presences_offset() { return sizeof(AbortBoard); }
+std::size_t bells_offset(const SegmentPlan& plan) {
+  return presences_offset() + static_cast<std::size_t>(plan.size) * sizeof(Presence);
+}
+std::size_t boxes_offset(const SegmentPlan& plan) {
+  return bells_offset(plan) + static_cast<std::size_t>(plan.size) * sizeof(Bell);
+}
+std::size_t fifos_offset(const SegmentPlan& plan) {
+  if (plan.one_shot_bytes == 0) return boxes_offset(plan);
+  return boxes_offset(plan) +
+         static_cast<std::size_t>(plan.size) * kHalves * box_stride(plan.one_shot_bytes);
+}
+
+// Zeroed pages are what each of these is at the start; they are implicit-lifetime types.
+template <class T>
+T& at(const Mapping& mapping, std::size_t offset, int index) {
+  return reinterpret_cast<T*>(mapping.data() + offset)[index];
 }
 
 }  // namespace
 
-std::size_t HostSegment::bytes_for(int size, const std::vector<SegmentEdge>& edges) {
-  std::size_t bytes = bytes_before_fifos(size);
+std::size_t SegmentPlan::bytes() const {
+  std::size_t bytes = fifos_offset(*this);
   for (const SegmentEdge& edge : edges) bytes += contiguous_fifo_bytes(edge.geometry);
   return bytes;
 }
 
-HostSegment::HostSegment(Mapping mapping, int size, std::vector<SegmentEdge> edges)
-    : mapping_(std::move(mapping)), size_(size), edges_(std::move(edges)) {}
+HostSegment::HostSegment(Mapping mapping, SegmentPlan plan)
+    : mapping_(std::move(mapping)), plan_(std::move(plan)) {}
 
-AbortBoard& HostSegment::board() const {
-  // Zeroed pages are a clear board: it is an implicit-lifetime type.
-  return *reinterpret_cast<AbortBoard*>(mapping_.data());
+AbortBoard& HostSegment::board() const { return at<AbortBoard>(mapping_, 0, 0); }
+
+Presence& HostSegment::presence(int rank) const {
+  return at<Presence>(mapping_, presences_offset(), rank);
 }
 
-FifoCounter& HostSegment::calls_entered(int rank) const {
-  return reinterpret_cast<FifoCounter*>(mapping_.data() + sizeof(AbortBoard))[rank];
+Bell& HostSegment::bell(int rank) const { return at<Bell>(mapping_, bells_offset(plan_), rank); }
+
+BoxHeader* HostSegment::box(int rank, std::uint64_t number) const {
+  const std::size_t index = static_cast<std::size_t>(rank) * kHalves + number % kHalves;
+  return reinterpret_cast<BoxHeader*>(mapping_.data() + boxes_offset(plan_) +
+                                      index * box_stride(plan_.one_shot_bytes));
 }
 
 std::optional<FifoMemory> HostSegment::fifo(const RankPair& ranks) const {
-  std::size_t offset = bytes_before_fifos(size_);
-  for (const SegmentEdge& edge : edges_) {
+  std::size_t offset = fifos_offset(plan_);
+  for (const SegmentEdge& edge : plan_.edges) {
     if (edge.ranks == ranks) return contiguous_fifo(mapping_.data() + offset, edge.geometry);
     offset += contiguous_fifo_bytes(edge.geometry);
   }

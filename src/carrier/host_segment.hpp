@@ -1,5 +1,5 @@
-// The memory that the ranks of one host share: the abort board, how many calls each rank has entered,
-// and a FIFO for each edge between them.
+// The memory that the ranks of one host share: the abort board, what each rank shows and how it is woken,
+// boxes for one_shot, and a FIFO for each edge between them.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,10 @@
 
 #include "base/rank_pair.hpp"
 #include "carrier/abort_board.hpp"
+#include "carrier/bell.hpp"
+#include "carrier/box.hpp"
 #include "carrier/memory.hpp"
+#include "carrier/presence.hpp"
 #include "fifo/fifo.hpp"
 
 namespace rondo::detail {
@@ -18,24 +21,31 @@ struct SegmentEdge {
   FifoGeometry geometry;
 };
 
-// Owns the mapping. All ranks of the host construct it with the same size and edges.
+struct SegmentPlan {
+  int size = 0;                    // ranks of the communicator, on whatever host
+  std::size_t one_shot_bytes = 0;  // that a box holds; 0: no boxes
+  std::vector<SegmentEdge> edges;
+
+  [[nodiscard]] std::size_t bytes() const;
+};
+
+// Owns the mapping. All ranks of the host construct it with the same plan.
 class HostSegment {
  public:
-  // `size`: ranks of the communicator, on whatever host.
-  static std::size_t bytes_for(int size, const std::vector<SegmentEdge>& edges);
-
-  HostSegment(Mapping mapping, int size, std::vector<SegmentEdge> edges);
+  HostSegment(Mapping mapping, SegmentPlan plan);
 
   [[nodiscard]] AbortBoard& board() const;
-  // How many calls the rank has entered. Written by that rank alone; read by those that time out.
-  [[nodiscard]] FifoCounter& calls_entered(int rank) const;
+  [[nodiscard]] Presence& presence(int rank) const;
+  [[nodiscard]] Bell& bell(int rank) const;
+  // Boxes alternate: call number k of one_shot uses half k mod 2.
+  [[nodiscard]] BoxHeader* box(int rank, std::uint64_t number) const;
+  [[nodiscard]] std::size_t one_shot_bytes() const { return plan_.one_shot_bytes; }
   // Whether this segment carries the edge, and its FIFO.
   [[nodiscard]] std::optional<FifoMemory> fifo(const RankPair& ranks) const;
 
  private:
   Mapping mapping_;
-  int size_;
-  std::vector<SegmentEdge> edges_;
+  SegmentPlan plan_;
 };
 
 }  // namespace rondo::detail

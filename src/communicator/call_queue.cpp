@@ -29,33 +29,41 @@ CallQueue::~CallQueue() {
   if (thread_.joinable()) thread_.join();
 }
 
-CallQueue::Turn::~Turn() {
-  const std::lock_guard lock(queue_.mutex_);
-  queue_.running_ = false;
-  queue_.changed_.notify_all();
+bool CallQueue::want_turn() { return turn_.exchange(kWanted, std::memory_order_acquire) == kFree; }
+
+bool CallQueue::wait_for_turn() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (!queue_.empty()) return false;
+    if (want_turn()) return true;
+    changed_.wait(lock);
+  }
 }
 
-std::shared_ptr<WorkState> CallQueue::push(std::function<void()> call) {
-  auto state = std::make_shared<WorkState>();
-  if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
-  queue_.push_back({std::move(call), state});
+void CallQueue::pass_turn_on() {
+  const std::lock_guard lock(mutex_);
+  serving_ = !queue_.empty();
+  if (!serving_) turn_.store(kFree, std::memory_order_release);
   changed_.notify_all();
-  return state;
 }
 
 std::shared_ptr<WorkState> CallQueue::run_async(std::function<void()> call) {
   const std::lock_guard lock(mutex_);
-  return push(std::move(call));
+  auto state = std::make_shared<WorkState>();
+  if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
+  queue_.push_back({std::move(call), state});
+  if (want_turn()) serving_ = true;
+  changed_.notify_all();
+  return state;
 }
 
 void CallQueue::serve() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return queue_.empty() ? stopping_ : !running_; });
-    if (queue_.empty()) return;
+    changed_.wait(lock, [this] { return serving_ || (stopping_ && queue_.empty()); });
+    if (!serving_) return;
     const Entry entry = std::move(queue_.front());
     queue_.pop_front();
-    running_ = true;
     lock.unlock();
     std::exception_ptr error;
     try {
@@ -63,10 +71,9 @@ void CallQueue::serve() {
     } catch (...) {
       error = std::current_exception();
     }
-    lock.lock();
-    running_ = false;
     entry.state->finish(std::move(error));
-    changed_.notify_all();
+    pass_turn_on();
+    lock.lock();
   }
 }
 

@@ -2,7 +2,9 @@
 // blocking calls that find nothing queued.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -33,20 +35,13 @@ class CallQueue {
   ~CallQueue();
 
   // Runs `call` on this thread if nothing is queued, else on the progress thread after what is;
-  // returns when it is done and throws what it threw.
+  // returns when it is done and throws what it threw. When nobody else calls, this takes no lock.
   template <class Function>
   void run(Function&& call) {
-    std::unique_lock lock(mutex_);
-    // Another thread's blocking call is waited for here, so that this one stays on its own thread.
-    changed_.wait(lock, [this] { return !running_ || !queue_.empty(); });
-    if (!queue_.empty()) {
-      const auto state = push(std::forward<Function>(call));
-      lock.unlock();
-      state->wait();
+    if (!take_free_turn() && !wait_for_turn()) {
+      run_async(std::forward<Function>(call))->wait();
       return;
     }
-    running_ = true;
-    lock.unlock();
     const Turn turn(*this);
     call();
   }
@@ -58,25 +53,51 @@ class CallQueue {
     std::function<void()> call;
     std::shared_ptr<WorkState> state;
   };
-  // The right to run a call; given back on the way out.
+  // Gives the turn back on the way out.
   class Turn {
    public:
     explicit Turn(CallQueue& queue) : queue_(queue) {}
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
-    ~Turn();
+    ~Turn() { queue_.give_turn_back(); }
 
    private:
     CallQueue& queue_;
   };
 
-  std::shared_ptr<WorkState> push(std::function<void()> call);  // with the lock held
+  // The turn is the right to run a call. Its holder is a caller's thread or the progress thread.
+  //   kFree    nobody has it, and nothing is queued
+  //   kTaken   a caller has it, and nobody waits for it
+  //   kWanted  someone has it, and who comes next is settled with the lock held
+  // Taken with acquire and given back with release, so that a call sees what the one before it left.
+  static constexpr std::uint32_t kFree = 0;
+  static constexpr std::uint32_t kTaken = 1;
+  static constexpr std::uint32_t kWanted = 2;
+
+  bool take_free_turn() {
+    std::uint32_t expected = kFree;
+    return turn_.compare_exchange_strong(expected, kTaken, std::memory_order_acquire,
+                                         std::memory_order_relaxed);
+  }
+  void give_turn_back() {
+    std::uint32_t expected = kTaken;
+    if (!turn_.compare_exchange_strong(expected, kFree, std::memory_order_release,
+                                       std::memory_order_relaxed)) {
+      pass_turn_on();
+    }
+  }
+  // Until this thread has the turn; false when something is queued, which goes first.
+  bool wait_for_turn();
+  void pass_turn_on();
+  // With the lock held: whether the turn was free. In any case it is kWanted afterwards.
+  bool want_turn();
   void serve();
 
+  std::atomic<std::uint32_t> turn_ = kFree;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Entry> queue_;
-  bool running_ = false;
+  bool serving_ = false;  // the progress thread has the turn
   bool stopping_ = false;
   std::thread thread_;  // started by the first call that needs it
 };

@@ -7,6 +7,7 @@
 #include "communicator/state.hpp"
 #include "communicator/validate.hpp"
 #include "communicator/wiring.hpp"
+#include "engine/one_shot.hpp"
 
 namespace rondo {
 namespace detail {
@@ -14,9 +15,18 @@ namespace {
 
 constexpr auto kDefaultTimeout = std::chrono::seconds(300);
 
-Algorithm choose(const Defaults& defaults, const Call& call) {
-  const Algorithm wanted = call.options.algorithm.value_or(defaults.algorithm);
-  return wanted == Algorithm::automatic ? Algorithm::ring : wanted;
+constexpr std::size_t kAutomaticOneShotBytes = 8192;
+
+// A default of one_shot is a wish; a call's own algorithm is an order.
+Algorithm choose(const CommunicatorState& state, const Call& call) {
+  const Algorithm wanted = call.options.algorithm.value_or(state.defaults.algorithm);
+  const bool fits = fits_one_shot(state.engine.wiring(), call);
+  if (wanted == Algorithm::automatic) {
+    return fits && call.count * size_of(call.type) <= kAutomaticOneShotBytes ? Algorithm::one_shot
+                                                                             : Algorithm::ring;
+  }
+  if (wanted == Algorithm::one_shot && !fits && !call.options.algorithm) return Algorithm::ring;
+  return wanted;
 }
 
 void refuse_if(const Call& call, int rank, const std::string& objection) {
@@ -27,15 +37,16 @@ void refuse_if(const Call& call, int rank, const std::string& objection) {
 void check(const CommunicatorState& state, const Call& call) {
   const Wiring& wiring = state.engine.wiring();
   validate(call, wiring.rank, wiring.size);
-  if (choose(state.defaults, call) == Algorithm::one_shot) {
-    refuse_if(
-        call, wiring.rank,
-        "one_shot carries calls on device memory only (rondo/cuda.hpp); choose ring or naive");
+  if (call.options.algorithm == Algorithm::one_shot && !fits_one_shot(wiring, call)) {
+    refuse_if(call, wiring.rank,
+              fmt::format(
+                  "one_shot carries vectors of up to {} bytes here; 0: not all ranks share memory",
+                  wiring.one_shot_bytes));
   }
 }
 
 void execute(CommunicatorState& state, const Call& call) {
-  state.engine.run(call, choose(state.defaults, call),
+  state.engine.run(call, choose(state, call),
                    call.options.timeout.value_or(state.defaults.timeout));
 }
 
@@ -77,7 +88,8 @@ int Communicator::size() const { return state_->engine.wiring().size; }
 const Topology& Communicator::topology() const { return state_->engine.wiring().topology; }
 
 Algorithm Communicator::algorithm_for(const Call& call) const {
-  return detail::choose(state_->defaults, call);
+  detail::check(*state_, call);
+  return detail::choose(*state_, call);
 }
 
 void Communicator::run(const Call& call) {

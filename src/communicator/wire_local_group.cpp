@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <rondo/errors.hpp>
+
 #include "carrier/memory.hpp"
 #include "communicator/wiring.hpp"
 #include "communicator/wiring_parts.hpp"
@@ -15,12 +17,13 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
     throw UsageError("local_group: ranks of one process are joined by memory, never by MPI");
   }
   const std::vector<RankFacts> all(static_cast<std::size_t>(size), my_facts(options));
-  const Geometries geometries = choose_geometries(options, all[0].l2_bytes, false);
+  const Geometries geometries =
+      choose_geometries(options, cache_share_bytes(all[0], all.size()), false);
   const std::vector<int> ring = ring_order(order_keys(all));
   const std::vector<ScheduleEdge> edges = schedule_edges(ring);
   const std::vector<SegmentEdge> carried = with_geometry(edges, geometries);
-  const auto segment = std::make_shared<HostSegment>(
-      map_private(HostSegment::bytes_for(size, carried)), size, carried);
+  const SegmentPlan plan{size, kOneShotBytes, carried};
+  const auto segment = std::make_shared<HostSegment>(map_private(plan.bytes()), plan);
   std::vector<int> everyone(static_cast<std::size_t>(size));
   std::iota(everyone.begin(), everyone.end(), 0);
   std::vector<Wiring> group;
@@ -32,9 +35,10 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
     }
     wiring.segment = segment;
     wiring.ranks_sharing = everyone;
+    wiring.one_shot_bytes = kOneShotBytes;
     connect_segment(wiring, carried);
     wiring.streaming_bytes = streaming_bytes(all[0]);
-    wiring.crowded = crowded(static_cast<std::size_t>(size));
+    wiring.crowded = crowded(all[0], all.size());
     group.push_back(std::move(wiring));
   }
   return group;

@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
+
+#include <rondo/errors.hpp>
 
 #include "base/log.hpp"
 #include "bootstrap/share_memory.hpp"
@@ -59,9 +62,12 @@ class ProcessWirer {
     edges_ = schedule_edges(ring_);
     bool any_mpi = options_.carrier == CarrierChoice::mpi;
     for (int rank = 0; rank < bootstrap_.size(); ++rank) any_mpi |= !same_host(rank, 0);
-    std::uint64_t l2_bytes = facts_[0].l2_bytes;
-    for (const RankFacts& rank : facts_) l2_bytes = std::min(l2_bytes, rank.l2_bytes);
-    geometries_ = choose_geometries(options_, l2_bytes, any_mpi);
+    std::uint64_t cache_bytes = std::numeric_limits<std::uint64_t>::max();
+    for (int rank = 0; rank < bootstrap_.size(); ++rank) {
+      cache_bytes = std::min(cache_bytes, cache_share_bytes(facts_[static_cast<std::size_t>(rank)],
+                                                            ranks_of_host(rank).size()));
+    }
+    geometries_ = choose_geometries(options_, cache_bytes, any_mpi);
   }
 
   [[nodiscard]] bool same_host(int a, int b) const {
@@ -75,10 +81,10 @@ class ProcessWirer {
     while (!same_host(lowest, rank_)) ++lowest;
     return lowest;
   }
-  [[nodiscard]] std::vector<int> ranks_of_this_host() const {
+  [[nodiscard]] std::vector<int> ranks_of_host(int of) const {
     std::vector<int> ranks;
     for (int rank = 0; rank < bootstrap_.size(); ++rank) {
-      if (same_host(rank, rank_)) ranks.push_back(rank);
+      if (same_host(rank, of)) ranks.push_back(rank);
     }
     return ranks;
   }
@@ -86,22 +92,23 @@ class ProcessWirer {
   // One segment a host, made by its lowest rank; its name is gone as soon as all have mapped it or
   // failed to. A host that shares nothing has an abort board in each process.
   void share_segment() {
-    const bool wanted = options_.carrier != CarrierChoice::mpi && ranks_of_this_host().size() > 1;
+    const bool wanted = options_.carrier != CarrierChoice::mpi && ranks_of_host(rank_).size() > 1;
     std::vector<ScheduleEdge> local;
     for (const ScheduleEdge& edge : edges_) {
       if (same_host(edge.ranks.from, rank_) && same_host(edge.ranks.to, rank_)) {
         local.push_back(edge);
       }
     }
+    const bool one_host = static_cast<int>(ranks_of_host(rank_).size()) == bootstrap_.size();
     segment_edges_ = with_geometry(local, geometries_);
-    shared_ = share_memory(bootstrap_, lowest_rank_of_this_host(), wanted,
-                           HostSegment::bytes_for(bootstrap_.size(), segment_edges_));
+    SegmentPlan plan{bootstrap_.size(), one_host ? kOneShotBytes : 0, segment_edges_};
+    shared_ = share_memory(bootstrap_, lowest_rank_of_this_host(), wanted, plan.bytes());
     if (shared_.mapping.data() == nullptr) {
       segment_edges_.clear();
-      shared_.mapping = map_private(HostSegment::bytes_for(bootstrap_.size(), segment_edges_));
+      plan = {bootstrap_.size(), 0, {}};
+      shared_.mapping = map_private(plan.bytes());
     }
-    segment_ = std::make_shared<HostSegment>(std::move(shared_.mapping), bootstrap_.size(),
-                                             segment_edges_);
+    segment_ = std::make_shared<HostSegment>(std::move(shared_.mapping), plan);
   }
 
   [[nodiscard]] bool mapped(int rank) const {
@@ -159,11 +166,15 @@ class ProcessWirer {
     for (int rank = 0; rank < bootstrap_.size(); ++rank) {
       if (rank == rank_ || sharing(rank, rank_)) wiring.ranks_sharing.push_back(rank);
     }
+    // A box that not all can read is none.
+    if (static_cast<int>(wiring.ranks_sharing.size()) == bootstrap_.size()) {
+      wiring.one_shot_bytes = segment_->one_shot_bytes();
+    }
     connect_segment(wiring, segment_edges_);
     connect_pump(wiring, make_pump);
     watch_peers(wiring);
     wiring.streaming_bytes = streaming_bytes(facts_[static_cast<std::size_t>(rank_)]);
-    wiring.crowded = crowded(ranks_of_this_host().size());
+    wiring.crowded = crowded(facts_[static_cast<std::size_t>(rank_)], ranks_of_host(rank_).size());
   }
 
   // FIFOs whose other side is the pump.

@@ -9,7 +9,7 @@
 #include <rondo/options.hpp>
 
 #include "bootstrap/bootstrap.hpp"
-#include "engine/engine.hpp"
+#include "engine/wiring.hpp"
 
 namespace rondo::detail {
 

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <rondo/errors.hpp>
+
 #include "communicator/wiring.hpp"
 #include "topology/machine.hpp"
 
@@ -26,6 +28,11 @@ std::string boot_id() {
   std::string text;
   std::getline(file, text);
   return text;
+}
+
+std::uint32_t cores() {
+  const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
+  return online > 0 ? static_cast<std::uint32_t>(online) : 1;
 }
 
 // A machine's caches do not change, and asking for them takes milliseconds.
@@ -62,18 +69,18 @@ namespace {
 
 // The slots of both neighbours take half of a core's cache, and leave half to the buffers that they are
 // combined with.
-FifoGeometry shm_geometry(std::uint64_t l2_bytes) {
-  const std::uint64_t share = l2_bytes / 2 / 2 / kShmSlots;
-  return {std::clamp<std::uint64_t>(std::bit_floor(share), std::uint64_t{16} << 10U,
+FifoGeometry shm_geometry(std::uint64_t cache_bytes) {
+  const std::uint64_t share = cache_bytes / 2 / 2 / kShmSlots;
+  return {std::clamp<std::uint64_t>(std::bit_floor(share), std::uint64_t{4} << 10U,
                                     std::uint64_t{256} << 10U),
           kShmSlots};
 }
 
 }  // namespace
 
-Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t l2_bytes,
+Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t cache_bytes,
                              bool any_mpi) {
-  const FifoGeometry usual = any_mpi ? kMpiGeometry : shm_geometry(l2_bytes);
+  const FifoGeometry usual = any_mpi ? kMpiGeometry : shm_geometry(cache_bytes);
   Geometries chosen{usual, usual};
   for (FifoGeometry* geometry : {&chosen.ring, &chosen.star}) {
     if (options.slot_bytes != 0) geometry->slot_bytes = options.slot_bytes;
@@ -115,6 +122,10 @@ std::vector<std::size_t> positions_of(const std::vector<int>& ring) {
 
 void connect_segment(Wiring& wiring, const std::vector<SegmentEdge>& edges) {
   const auto position = positions_of(wiring.topology.ring);
+  for (const int rank : wiring.ranks_sharing) {
+    if (rank == wiring.rank) continue;
+    wiring.bells[position[static_cast<std::size_t>(rank)]] = &wiring.segment->bell(rank);
+  }
   for (const auto& [edge, geometry] : edges) {
     const auto fifo = wiring.segment->fifo(edge);
     if (!fifo) continue;
@@ -136,15 +147,18 @@ Wiring empty_wiring(int rank, int size, const Geometries& geometries, std::vecto
   wiring.topology.ring = std::move(ring);
   wiring.to.resize(static_cast<std::size_t>(size));
   wiring.from.resize(static_cast<std::size_t>(size));
+  wiring.bells.resize(static_cast<std::size_t>(size));
   return wiring;
 }
 
 std::uint64_t streaming_bytes(const RankFacts& rank) { return 2 * rank.l2_bytes; }
 
-bool crowded(std::size_t ranks_here) {
-  const long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
-  return cores > 0 && ranks_here > static_cast<std::size_t>(cores);
+std::uint64_t cache_share_bytes(const RankFacts& rank, std::size_t ranks_here) {
+  const std::size_t ranks_a_core = (ranks_here + rank.cores - 1) / rank.cores;
+  return rank.l2_bytes / ranks_a_core;
 }
+
+bool crowded(const RankFacts& rank, std::size_t ranks_here) { return ranks_here > rank.cores; }
 
 RankFacts my_facts(const CommunicatorOptions& options) {
   RankFacts facts;
@@ -154,6 +168,7 @@ RankFacts my_facts(const CommunicatorOptions& options) {
   facts.process_id = ::getpid();
   facts.numa_node = bound_numa_node();
   facts.l2_bytes = l2_bytes();
+  facts.cores = cores();
   facts.slots = options.slots;
   facts.slot_bytes = options.slot_bytes;
   facts.carrier = options.carrier;

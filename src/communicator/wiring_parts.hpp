@@ -9,7 +9,7 @@
 
 #include "base/put.hpp"
 #include "base/rank_pair.hpp"
-#include "engine/engine.hpp"
+#include "engine/wiring.hpp"
 #include "topology/ring_order.hpp"
 
 namespace rondo::detail {
@@ -24,6 +24,7 @@ struct RankFacts {
   std::uint32_t slots = 0;
   std::uint64_t slot_bytes = 0;
   std::uint64_t l2_bytes = 0;  // a core's own cache
+  std::uint32_t cores = 1;
   CarrierChoice carrier = CarrierChoice::automatic;
   std::array<char, 512> refusal{};  // why this rank cannot go on; empty if it can
 };
@@ -33,12 +34,16 @@ RankFacts my_facts(const CommunicatorOptions& options);
 // Throws UsageError that names the field of `options` that is out of range.
 void validate_fifo_size(const char* options, std::size_t slot_bytes, std::uint32_t slots);
 
+// The largest call that one_shot has boxes for: beyond, reading everyone's whole vector costs more than the
+// ring's hops.
+inline constexpr std::size_t kOneShotBytes = std::size_t{64} << 10U;
+
 struct Geometries {
   FifoGeometry ring;
   FifoGeometry star;  // of the edges that only `naive` uses
 };
-// `l2_bytes`: the smallest of all ranks.
-Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t l2_bytes,
+// `cache_bytes`: the smallest share of a rank.
+Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t cache_bytes,
                              bool any_mpi);
 // The edges with the FIFO that each gets.
 std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
@@ -51,12 +56,15 @@ std::vector<std::size_t> positions_of(const std::vector<int>& ring);
 
 // A wiring without any link.
 Wiring empty_wiring(int rank, int size, const Geometries& geometries, std::vector<int> ring);
-// Connects the ends of the wiring's rank to those of `edges` that its segment carries.
+// Connects the ends of the wiring's rank to those of `edges` that its segment carries, and finds the bells of
+// those who share it.
 void connect_segment(Wiring& wiring, const std::vector<SegmentEdge>& edges);
 // From which size on an output is streamed: it leaves room for nothing else in the rank's cache.
 // Measured: docs/ring.md.
 std::uint64_t streaming_bytes(const RankFacts& rank);
-// Whether this many ranks are more than the machine has cores.
-bool crowded(std::size_t ranks_here);
+// Of a core's cache, when this many ranks share the rank's host.
+std::uint64_t cache_share_bytes(const RankFacts& rank, std::size_t ranks_here);
+// Whether this many ranks are more than the rank's host has cores.
+bool crowded(const RankFacts& rank, std::size_t ranks_here);
 
 }  // namespace rondo::detail

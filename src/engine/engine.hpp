@@ -3,39 +3,17 @@
 #pragma once
 
 #include <chrono>
-#include <memory>
+#include <cstdint>
 #include <string>
-#include <vector>
 
 #include <rondo/communicator.hpp>
 
-#include "carrier/abort_board.hpp"
-#include "carrier/host_segment.hpp"
-#include "carrier/peer_watch.hpp"
-#include "carrier/pump.hpp"
+#include "engine/host_port.hpp"
 #include "engine/plan.hpp"
 #include "engine/waiter.hpp"
-#include "fifo/fifo.hpp"
+#include "engine/wiring.hpp"
 
 namespace rondo::detail {
-
-// Everything that joins one rank to the others. Made by communicator/wiring, owned by the engine, which
-// knows nothing of how it came to be.
-struct Wiring {
-  int rank = 0;
-  int size = 1;
-  Topology topology;
-  FifoGeometry ring_geometry;
-  FifoGeometry star_geometry;  // of the edges that `naive` uses; nowhere larger than the ring's
-  std::vector<SendEnd> to;     // by ring position of the peer; used where there is an edge
-  std::vector<RecvEnd> from;   // likewise
-  std::shared_ptr<HostSegment> segment;
-  std::vector<int> ranks_sharing;  // the segment, this rank among them
-  PeerWatch peers;
-  std::unique_ptr<Pump> pump;  // null when shared memory carries all; dies before the segment
-  bool crowded = false;
-  std::uint64_t streaming_bytes = 0;  // outputs from this size on go past the caches
-};
 
 class Engine {
  public:
@@ -53,13 +31,12 @@ class Engine {
   [[nodiscard]] const Wiring& wiring() const { return wiring_; }
 
  private:
-  class HostPort;
-
   void run_checked(const Call& call, Algorithm algorithm, const Signature& signature);
+  void run_by_schedule(const Call& call, Algorithm algorithm, HostCall& host_call);
+  void run_by_one_shot(const Call& call, HostCall& host_call);
   [[nodiscard]] bool streams(const Call& call) const;
-  void drain(const Signature& signature, const HostPort& port);
-  [[noreturn]] void fail(const Signature& signature, const HostPort& port, WaitResult result,
-                         int peer);
+  void drain(const Signature& signature, const Progress& progress);
+  [[noreturn]] void fail(const Signature& signature, const Stop& stop, const Progress& progress);
   [[nodiscard]] std::string who_is_missing(const Signature& signature) const;
   void raise(const std::string& text) noexcept;
   void throw_if_ended(const Signature& signature);
@@ -69,6 +46,7 @@ class Engine {
   Waiter waiter_;
   RingPlace place_;
   std::uint64_t sequence_ = 0;
+  std::uint64_t one_shots_ = 0;
 };
 
 }  // namespace rondo::detail

@@ -3,31 +3,35 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <thread>
 
 namespace rondo::detail {
 namespace {
 
+// Without a pause between them, which takes longer than a line takes to come from another core.
+constexpr int kEagerLooks = 64;
 constexpr int kSpinsPerRound = 32;
 // About 100 µs of spinning: longer than a peer needs for a slice, shorter than a time slice.
 constexpr std::uint64_t kSpinRounds = 64;
-constexpr std::uint64_t kYieldRounds = 2000;
 constexpr std::uint64_t kRoundsPerClock = 64;
-constexpr auto kShortestSleep = std::chrono::microseconds(20);
+constexpr auto kShortestNap = std::chrono::microseconds(50);
+constexpr auto kLongestNap = std::chrono::microseconds(1000);
 // Thirty years: as good as no deadline, and no overflow when it is added to the clock.
 constexpr auto kLongestTimeout = std::chrono::hours(24 * 365 * 30);
-constexpr auto kLongestSleep = std::chrono::microseconds(500);
+
+// Not when each look keeps someone from working: the pump, or a peer that waits for this core.
+bool looks_at_once(const Company& company) { return company.pump == nullptr && !company.crowded; }
 
 }  // namespace
 
-Waiter::Waiter(AbortBoard& board, const PeerWatch& peers, Pump* pump, bool crowded)
-    : board_(board),
-      peers_(peers),
-      pump_(pump),
-      spins_per_round_(pump != nullptr ? 1 : kSpinsPerRound),
-      spin_rounds_(crowded ? 1 : kSpinRounds) {}
+Waiter::Waiter(const Company& company)
+    : company_(company),
+      board_(company.segment->board()),
+      eager_looks_(looks_at_once(company) ? kEagerLooks : 1),
+      spins_per_round_(looks_at_once(company) ? kSpinsPerRound : 1),
+      spin_rounds_(company.crowded ? 1 : kSpinRounds) {}
 
-void Waiter::begin_call(std::chrono::milliseconds timeout) {
+void Waiter::begin_call(const Signature& signature, std::chrono::milliseconds timeout) {
+  signature_ = signature;
   timeout_ = std::min<std::chrono::milliseconds>(timeout, kLongestTimeout);
   clock_runs_ = false;
 }
@@ -41,23 +45,35 @@ bool Waiter::past_deadline() {
   return now >= deadline_;
 }
 
-std::optional<WaitResult> Waiter::between_spins(std::uint64_t round, int peer) {
-  if (pump_ != nullptr) pump_->progress();
+bool Waiter::someone_is_in_another_call() {
+  for (const int rank : *company_.ranks_sharing) {
+    const auto call = company_.segment->presence(rank).call(signature_.sequence);
+    if (!call || *call == signature_) continue;
+    other_call_ = {WaitResult::other_call, rank, call};
+    return true;
+  }
+  return false;
+}
+
+std::optional<WaitResult> Waiter::look_around(std::uint64_t round, int peer) {
+  if (company_.pump != nullptr) company_.pump->progress();
   if (board_.raised()) return WaitResult::aborted;
   if (round < spin_rounds_) return std::nullopt;
   const bool sleeps = round >= spin_rounds_ + kYieldRounds;
   if (sleeps || round % kRoundsPerClock == 0) {
-    if (peers_.ended(peer)) return WaitResult::peer_ended;
+    if (someone_is_in_another_call()) return WaitResult::other_call;
+    if (company_.peers->ended(peer)) return WaitResult::peer_ended;
     if (past_deadline()) return WaitResult::timed_out;
   }
-  if (!sleeps) {
-    ::sched_yield();
-    return std::nullopt;
-  }
-  const std::uint64_t slept = (round - spin_rounds_ - kYieldRounds) / 16;
-  std::this_thread::sleep_for(std::min<std::chrono::microseconds>(
-      kLongestSleep, kShortestSleep * static_cast<int>(std::min<std::uint64_t>(slept + 1, 100))));
   return std::nullopt;
+}
+
+void Waiter::yield() { ::sched_yield(); }
+
+std::chrono::microseconds Waiter::nap(std::uint64_t round) const {
+  const std::uint64_t naps = round - spin_rounds_ - kYieldRounds;
+  return std::min<std::chrono::microseconds>(
+      kLongestNap, kShortestNap * static_cast<int>(std::min<std::uint64_t>(naps + 1, 100)));
 }
 
 }  // namespace rondo::detail

@@ -1,44 +1,71 @@
-// How a rank waits for another: spin, then yield, then sleep; drive the pump; and give up when the
-// communicator has ended, the peer's process is gone, or the call's deadline has passed.
+// How a rank waits for another: spin, then yield, then sleep until it is woken; drive the pump; and give
+// up when the communicator has ended, the peer's process is gone, the peer is in another call, or the
+// call's deadline has passed.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
-#include "carrier/abort_board.hpp"
+#include "carrier/host_segment.hpp"
 #include "carrier/peer_watch.hpp"
 #include "carrier/pump.hpp"
+#include "engine/stop.hpp"
 
 namespace rondo::detail {
 
-enum class WaitResult : std::uint8_t { ready, aborted, peer_ended, timed_out };
+// Whom a rank waits among.
+struct Company {
+  HostSegment* segment = nullptr;
+  int rank = 0;
+  const std::vector<int>* ranks_sharing = nullptr;  // the segment, this rank among them
+  const PeerWatch* peers = nullptr;
+  Pump* pump = nullptr;
+  // There are more ranks than cores, so that spinning keeps the peer from its work.
+  bool crowded = false;
+};
 
 class Waiter {
  public:
-  // `crowded`: there are more ranks than cores, so that spinning keeps the peer from its work.
-  Waiter(AbortBoard& board, const PeerWatch& peers, Pump* pump, bool crowded);
+  explicit Waiter(const Company& company);
 
   // A call begins; from now on its waits end as timed_out once `timeout` has passed. The clock is
   // first read when a wait turns out to be long.
-  void begin_call(std::chrono::milliseconds timeout);
+  void begin_call(const Signature& signature, std::chrono::milliseconds timeout);
 
   // Until `ready()` is true, which is then the last thing called.
   template <class Ready>
   WaitResult wait(int peer, Ready ready) {
-    if (ready()) return WaitResult::ready;
+    for (int look = 0; look < eager_looks_; ++look) {
+      if (ready()) return WaitResult::ready;
+    }
     for (std::uint64_t round = 0;; ++round) {
       for (int spin = 0; spin < spins_per_round_; ++spin) {
         if (ready()) return WaitResult::ready;
         relax();
       }
-      if (const auto result = between_spins(round, peer)) {
+      if (const auto result = look_around(round, peer)) {
         return ready() ? WaitResult::ready : *result;
+      }
+      if (round < spin_rounds_) continue;
+      if (round < spin_rounds_ + kYieldRounds) {
+        yield();
+      } else {
+        company_.segment->bell(company_.rank).sleep(ready, nap(round));
       }
     }
   }
 
+  // After a wait for `peer` that gave up.
+  [[nodiscard]] Stop why(WaitResult result, int peer) const {
+    return result == WaitResult::other_call ? other_call_ : Stop{result, peer};
+  }
+
  private:
+  // Yielding is cheap where there is something else to run, and a sleep may take tens of µs to end.
+  static constexpr std::uint64_t kYieldRounds = 2000;
+
   static void relax() {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -46,15 +73,20 @@ class Waiter {
     asm volatile("yield");
 #endif
   }
+  static void yield();
   // Nothing, as long as waiting goes on.
-  std::optional<WaitResult> between_spins(std::uint64_t round, int peer);
+  std::optional<WaitResult> look_around(std::uint64_t round, int peer);
+  [[nodiscard]] std::chrono::microseconds nap(std::uint64_t round) const;
   bool past_deadline();
+  bool someone_is_in_another_call();
 
+  Company company_;
   AbortBoard& board_;
-  const PeerWatch& peers_;
-  Pump* pump_;
+  int eager_looks_;
   int spins_per_round_;
   std::uint64_t spin_rounds_;
+  Signature signature_;
+  Stop other_call_;
   std::chrono::milliseconds timeout_{};
   bool clock_runs_ = false;
   std::chrono::steady_clock::time_point deadline_;

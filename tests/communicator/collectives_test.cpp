@@ -35,14 +35,62 @@ TEST_P(Group, LargeOddCountsWithDefaultSlots) {
   run_ranks(size, {}, [algorithm](Communicator& comm) {
     CollectiveCheck<float>(comm, 1234567, ReduceOp::avg, algorithm).all_reduce();
     CollectiveCheck<BFloat16>(comm, 654321, ReduceOp::sum, algorithm).all_reduce();
-    CollectiveCheck<std::int64_t>(comm, 345677, ReduceOp::max, algorithm).reduce_scatter();
-    CollectiveCheck<double>(comm, 345677, ReduceOp::prod, algorithm).all_gather();
+    CollectiveCheck<std::int64_t>(comm, 745677, ReduceOp::max, algorithm).reduce_scatter();
+    CollectiveCheck<double>(comm, 745677, ReduceOp::prod, algorithm).all_gather();
   });
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Group,
                          ::testing::Combine(::testing::Values(1, 2, 3, 4, 5, 8),
                                             ::testing::Values(Algorithm::ring, Algorithm::naive)));
+
+class OneShot : public ::testing::TestWithParam<int> {};
+
+// Sizes below and above what a box's header holds, and the largest that a box does.
+TEST_P(OneShot, EveryTypeReductionAndCollective) {
+  run_ranks(GetParam(), {}, [](Communicator& comm) {
+    const auto n = static_cast<std::size_t>(comm.size());
+    for_each_type_and_op([&]<class T>(ReduceOp op) {
+      for (const std::size_t count : {std::size_t{0}, std::size_t{1}, n - 1, n + 1, 24 / sizeof(T),
+                                      24 / sizeof(T) + 1, std::size_t{64 * 1024} / sizeof(T)}) {
+        CollectiveCheck<T>(comm, count, op, Algorithm::one_shot).all();
+      }
+    });
+  });
+}
+
+// Boxes are used again at once; ranks that run ahead must not write what others still read.
+TEST_P(OneShot, CallsFollowEachOtherAndOtherAlgorithms) {
+  run_ranks(GetParam(), {}, [](Communicator& comm) {
+    for (std::uint64_t call = 0; call < 3000; ++call) {
+      std::vector<std::uint64_t> data(call % 7 * 50);
+      for (std::size_t i = 0; i < data.size(); ++i) {
+        data[i] = call * 1000 + i + static_cast<std::uint64_t>(comm.rank());
+      }
+      const auto n = static_cast<std::uint64_t>(comm.size());
+      if (call % 5 == 0) comm.barrier();
+      comm.all_reduce(data, ReduceOp::sum,
+                      {.algorithm = call % 11 == 3 ? Algorithm::ring : Algorithm::one_shot});
+      for (std::size_t i = 0; i < data.size(); ++i) {
+        ASSERT_EQ(data[i], n * (call * 1000 + i) + n * (n - 1) / 2) << "call " << call;
+      }
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, OneShot, ::testing::Values(1, 2, 3, 4, 8));
+
+TEST(OneShot, ADefaultIsAWishAndACallsOwnIsAnOrder) {
+  run_ranks(2, {.algorithm = Algorithm::one_shot}, [](Communicator& comm) {
+    CollectiveCheck<float>(comm, 100000, ReduceOp::sum, Algorithm::ring).all_reduce();
+    std::vector<float> data(100000, 1.0F);
+    comm.all_reduce(data);
+    EXPECT_EQ(data, std::vector<float>(100000, 2.0F));
+    EXPECT_THROW(comm.all_reduce(data, ReduceOp::sum, {.algorithm = Algorithm::one_shot}),
+                 UsageError);
+    comm.barrier();
+  });
+}
 
 TEST(Group, TheSmallestFifoWorks) {
   run_ranks(4, {.slot_bytes = 64, .slots = 2}, [](Communicator& comm) {
@@ -96,7 +144,7 @@ TEST(Group, TheEnvironmentChoosesAndTheCodeWins) {
   ::unsetenv("RONDO_ALGO");
   run_ranks(2, {}, [](Communicator& comm) {
     Call call;
-    EXPECT_EQ(comm.algorithm_for(call), Algorithm::ring);
+    EXPECT_EQ(comm.algorithm_for(call), Algorithm::one_shot);
     call.options.algorithm = Algorithm::naive;
     EXPECT_EQ(comm.algorithm_for(call), Algorithm::naive);
   });

@@ -188,6 +188,26 @@ TEST(Mismatch, OfAlgorithms) {
       {"by ring", "by naive"});
 }
 
+// The two meet nowhere: each finds the other's call where ranks show what they are in.
+TEST(Mismatch, OfOneShotAndRing) {
+  expect_mismatch(
+      [](Communicator& comm) {
+        std::vector<float> data(10);
+        comm.all_reduce(data, ReduceOp::sum,
+                        {.algorithm = comm.rank() == 0 ? Algorithm::ring : Algorithm::one_shot});
+      },
+      {"by ring", "by one_shot"});
+}
+
+TEST(Mismatch, OfCountsThatChooseDifferentAlgorithms) {
+  expect_mismatch(
+      [](Communicator& comm) {
+        std::vector<float> data(comm.rank() == 0 ? 10 : 1000000);
+        comm.all_reduce(data);
+      },
+      {"10 x f32", "1000000 x f32"});
+}
+
 TEST(Timeout, NamesThePeerAndTheCall) {
   run_ranks(2, {}, [](Communicator& comm) {
     if (comm.rank() == 1) return;  // never makes the call

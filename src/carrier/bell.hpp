@@ -1,0 +1,42 @@
+// Wakes a rank of the same host that sleeps. Lies in memory that the ranks share; zeroed memory is the
+// bell of a rank that is awake.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace rondo::detail {
+
+class alignas(128) Bell {
+ public:
+  // By its owner alone: sleeps until someone rings, `ready()` is true, or `at_most` has passed.
+  //
+  // Whoever makes `ready()` true rings after that, without a fence between the two, since a fence would
+  // cost every slot more than a late wake costs the few who sleep. So the owner's word that it sleeps and
+  // the other's look at it may cross; then `at_most` ends the sleep, and must be short.
+  template <class Ready>
+  void sleep(Ready ready, std::chrono::microseconds at_most) {
+    const std::uint32_t before = std::atomic_ref(rings_).load(std::memory_order_relaxed);
+    std::atomic_ref(asleep_).store(1, std::memory_order_seq_cst);
+    if (!ready()) wait_while(before, at_most);
+    std::atomic_ref(asleep_).store(0, std::memory_order_relaxed);
+  }
+
+  // By any rank, after what the owner may wait for.
+  void ring() {
+    if (std::atomic_ref(asleep_).load(std::memory_order_relaxed) != 0) wake();
+  }
+
+ private:
+  void wait_while(std::uint32_t before, std::chrono::microseconds at_most);
+  void wake();
+
+  // Counts rings: a ring between the owner's look at it and its sleep ends that sleep at once. Orders
+  // nothing else: what is waited for has its own acquire.
+  std::uint32_t rings_ = 0;
+  // Written by the owner, read by those who might ring.
+  std::uint32_t asleep_ = 0;
+};
+
+}  // namespace rondo::detail

@@ -1,0 +1,49 @@
+// What a rank shows to the others of its host: how many calls it has entered, and which the last one is.
+// Lies in memory that they share; zeroed memory is a rank that has entered none.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <optional>
+
+#include "fifo/atomics.hpp"
+#include "fifo/signature.hpp"
+
+namespace rondo::detail {
+
+class alignas(128) Presence {
+ public:
+  // By its owner alone.
+  void enter(const Signature& signature) {
+    // Nobody believes the words while they change: whoever sees one that is new sees `begun_` too.
+    store_release(begun_, signature.sequence);
+    const auto words = std::bit_cast<Words>(signature);
+    for (std::size_t i = 0; i < words.size(); ++i) store_release(words_[i], words[i]);
+    store_release(complete_, signature.sequence + 1);
+  }
+
+  // By any rank: whether the owner has entered call number `sequence`.
+  [[nodiscard]] bool has_entered(std::uint64_t sequence) {
+    return load_acquire(complete_) > sequence;
+  }
+
+  // By any rank: the owner's call number `sequence`, if it is the one that it is in.
+  [[nodiscard]] std::optional<Signature> call(std::uint64_t sequence) {
+    if (load_acquire(complete_) != sequence + 1) return std::nullopt;
+    Words words{};
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = load_acquire(words_[i]);
+    if (load_acquire(begun_) != sequence) return std::nullopt;
+    return std::bit_cast<Signature>(words);
+  }
+
+ private:
+  using Words = std::array<std::uint64_t, sizeof(Signature) / sizeof(std::uint64_t)>;
+
+  // All written by the owner with release, in this order, and read by others with acquire, the last first.
+  std::uint64_t complete_ = 0;  // one more than the number of the call that the words tell
+  std::uint64_t begun_ = 0;     // the number of the call that they tell or begin to tell
+  Words words_{};
+};
+
+}  // namespace rondo::detail

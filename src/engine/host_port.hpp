@@ -1,0 +1,153 @@
+// The host's port of run_schedule: FIFO ends, pointers, one reduction kernel, and how to wait.
+#pragma once
+
+#include <algorithm>
+
+#include "engine/run_schedule.hpp"
+#include "engine/stop.hpp"
+#include "engine/waiter.hpp"
+#include "engine/wiring.hpp"
+#include "reduce/kernels.hpp"
+
+namespace rondo::detail {
+
+// A buffer of which element `origin` of the vector comes first.
+struct Window {
+  std::byte* data = nullptr;
+  std::uint64_t origin = 0;
+};
+
+struct Buffers {
+  Window in;  // only read
+  Window out;
+};
+
+// A call as the host carries it out.
+struct HostCall {
+  Signature signature;
+  Buffers buffers;
+  std::size_t element_bytes = 1;
+  ReduceKernel kernel;
+  bool chunks_are_ranks = false;
+  bool streams = false;  // the output goes past the caches
+};
+
+// A piece and what it is made of lie in the first cache.
+inline constexpr std::uint64_t kPieceBytes = 8192;
+
+class HostPort {
+ public:
+  HostPort(Wiring& wiring, Waiter& waiter, const HostCall& call)
+      : wiring_(wiring), waiter_(waiter), call_(call), copy_(vector_copy()) {}
+
+  [[nodiscard]] std::uint64_t chunk_at(int position) const {
+    return static_cast<std::uint64_t>(call_.chunks_are_ranks ? rank_at(position) : position);
+  }
+
+  bool wait_received(int from, const Range& slice) {
+    RecvEnd& end = from_(from);
+    if (!waited(from, waiter_.wait(rank_at(from), [&] { return end.can_peek(); }))) {
+      return false;
+    }
+    const SlotHeader& header = *end.slot();
+    if (header.signature == call_.signature && header.bytes == bytes(slice)) return true;
+    stop_ = {WaitResult::other_call, rank_at(from), header.signature};
+    return false;
+  }
+
+  bool wait_free(int to) {
+    SendEnd& end = to_(to);
+    return waited(to, waiter_.wait(rank_at(to), [&] { return end.can_acquire(); }));
+  }
+
+  void move(const Step& step, const Range& slice) {
+    if (slice.count == 0) return;
+    const std::byte* received = step.has(kRecv) ? payload(from_(step.from).slot()) : nullptr;
+    std::byte* copied = step.has(kCopy) ? at(call_.buffers.out, slice) : nullptr;
+    std::byte* sent = step.has(kSend) ? payload(to_(step.to).slot()) : nullptr;
+    if (step.has(kReduce)) {
+      reduce(step, slice, received, copied, sent);
+      return;
+    }
+    const std::byte* source = received != nullptr ? received : mine(step, slice);
+    if (copied == source) copied = nullptr;
+    if (sent != nullptr) copy_.cached(sent, source, bytes(slice));
+    if (copied != nullptr)
+      (call_.streams ? copy_.streaming : copy_.cached)(copied, source, bytes(slice));
+  }
+
+  void release(int from) {
+    from_(from).release();
+    ring_bell(from);
+    ++progress_.slices_received;
+  }
+
+  void publish(int to, const Range& slice) {
+    SendEnd& end = to_(to);
+    end.slot()->signature = call_.signature;
+    end.slot()->bytes = bytes(slice);
+    end.publish();
+    ring_bell(to);
+    progress_.bytes_sent += bytes(slice);
+  }
+
+  // Why the schedule stopped, and how far it came.
+  [[nodiscard]] const Stop& stop() const { return stop_; }
+  [[nodiscard]] const Progress& progress() const { return progress_; }
+
+ private:
+  [[nodiscard]] int rank_at(int position) const {
+    return wiring_.topology.ring[static_cast<std::size_t>(position)];
+  }
+  void reduce(const Step& step, const Range& slice, const std::byte* received, std::byte* copied,
+              std::byte* sent) {
+    const ReduceFunction function = step.has(kFinish) ? call_.kernel.finish : call_.kernel.combine;
+    const int ranks = wiring_.size;
+    if (copied == nullptr || sent == nullptr || !call_.streams) {
+      std::byte* first = copied != nullptr ? copied : sent;
+      std::byte* second = copied != nullptr ? sent : nullptr;
+      function(first, second, received, mine(step, slice), slice.count, ranks);
+      return;
+    }
+    // Piece by piece, so that what is streamed to the output is read from the first cache.
+    const std::uint64_t piece_elems = kPieceBytes / call_.element_bytes;
+    for (std::uint64_t done = 0; done < slice.count; done += piece_elems) {
+      const std::uint64_t count = std::min(piece_elems, slice.count - done);
+      const std::uint64_t offset = done * call_.element_bytes;
+      function(sent + offset, nullptr, received + offset, mine(step, slice) + offset, count, ranks);
+      copy_.streaming(copied + offset, sent + offset, count * call_.element_bytes);
+    }
+  }
+  bool waited(int position, WaitResult result) {
+    if (result == WaitResult::ready) return true;
+    stop_ = waiter_.why(result, rank_at(position));
+    return false;
+  }
+  void ring_bell(int position) {
+    if (Bell* bell = wiring_.bells[static_cast<std::size_t>(position)]) bell->ring();
+  }
+  [[nodiscard]] RecvEnd& from_(int position) {
+    return wiring_.from[static_cast<std::size_t>(position)];
+  }
+  [[nodiscard]] SendEnd& to_(int position) {
+    return wiring_.to[static_cast<std::size_t>(position)];
+  }
+  [[nodiscard]] std::size_t bytes(const Range& slice) const {
+    return slice.count * call_.element_bytes;
+  }
+  [[nodiscard]] const std::byte* mine(const Step& step, const Range& slice) const {
+    return at(step.has(kMineIsOutput) ? call_.buffers.out : call_.buffers.in, slice);
+  }
+  [[nodiscard]] std::byte* at(const Window& window, const Range& slice) const {
+    return window.data + (slice.offset - window.origin) * call_.element_bytes;
+  }
+
+  Wiring& wiring_;
+  Waiter& waiter_;
+  const HostCall& call_;
+  CopyKernel copy_;
+  Progress progress_;
+  Stop stop_;
+};
+
+}  // namespace rondo::detail

@@ -1,0 +1,24 @@
+// Why a call could not go on, and how far it had come.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "fifo/signature.hpp"
+
+namespace rondo::detail {
+
+enum class WaitResult : std::uint8_t { ready, aborted, peer_ended, other_call, timed_out };
+
+struct Stop {
+  WaitResult result = WaitResult::ready;
+  int peer = 0;
+  std::optional<Signature> other_call = std::nullopt;  // the peer's, with WaitResult::other_call
+};
+
+struct Progress {
+  std::uint64_t slices_received = 0;
+  std::uint64_t bytes_sent = 0;
+};
+
+}  // namespace rondo::detail

@@ -1,0 +1,37 @@
+// What joins one rank to the others.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <rondo/topology.hpp>
+
+#include "carrier/host_segment.hpp"
+#include "carrier/peer_watch.hpp"
+#include "carrier/pump.hpp"
+#include "fifo/fifo.hpp"
+
+namespace rondo::detail {
+
+// Made by communicator/wiring, owned by the engine, which
+// knows nothing of how it came to be.
+struct Wiring {
+  int rank = 0;
+  int size = 1;
+  Topology topology;
+  FifoGeometry ring_geometry;
+  FifoGeometry star_geometry;  // of the edges that `naive` uses; nowhere larger than the ring's
+  std::vector<SendEnd> to;     // by ring position of the peer; used where there is an edge
+  std::vector<RecvEnd> from;   // likewise
+  std::vector<Bell*> bells;    // likewise; null where the peer does not share the segment
+  std::shared_ptr<HostSegment> segment;
+  std::vector<int> ranks_sharing;  // the segment, this rank among them
+  PeerWatch peers;
+  std::unique_ptr<Pump> pump;  // null when shared memory carries all; dies before the segment
+  bool crowded = false;
+  std::size_t one_shot_bytes = 0;     // calls up to this size may go by one_shot; 0: none
+  std::uint64_t streaming_bytes = 0;  // outputs from this size on go past the caches
+};
+
+}  // namespace rondo::detail
