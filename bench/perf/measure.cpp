@@ -42,12 +42,10 @@ class HostBuffers {
   std::vector<T> out_;
 };
 
-// With automatic choice, one_shot is taken wherever it can be when it is asked for.
 bool has_algorithm(Communicator& comm, const std::string& algo, Call call) {
-  if (algo != "one_shot") return true;
   try {
-    call.options.algorithm = Algorithm::one_shot;
-    return comm.algorithm_for(call) == Algorithm::one_shot;
+    call.options.algorithm = algorithm_named(algo);
+    return !call.options.algorithm || comm.algorithm_for(call) == *call.options.algorithm;
   } catch (const UsageError&) {
     return false;
   }
@@ -75,7 +73,8 @@ Timing time_one(Communicator& comm, const Options& options, HostBuffers<T>& buff
 }  // namespace
 
 std::optional<Algorithm> algorithm_named(const std::string& algo) {
-  for (const Algorithm one : {Algorithm::ring, Algorithm::naive, Algorithm::one_shot}) {
+  for (const Algorithm one :
+       {Algorithm::ring, Algorithm::naive, Algorithm::one_shot, Algorithm::recursive_doubling}) {
     if (algo == name(one)) return one;
   }
   return std::nullopt;

@@ -26,12 +26,13 @@ Options parse(int argc, char** argv, bool has_mpi) {
   auto collectives = names<Collective>(kCollectiveCount);
   collectives.erase("barrier");
   app.add_option("--op", options.op, "collective")->transform(CLI::CheckedTransformer(collectives));
-  app.add_option(
-         "--algo", options.algos,
-         "auto, ring, naive, mpi; on devices also one_shot, and copy: the device's own; several "
-         "with commas")
+  app.add_option("--algo", options.algos,
+                 "auto, ring, naive, one_shot, recursive_doubling, mpi; on devices also copy: "
+                 "their own; several "
+                 "with commas")
       ->delimiter(',')
-      ->check(CLI::IsMember({"auto", "ring", "naive", "one_shot", "copy", "mpi"}));
+      ->check(CLI::IsMember(
+          {"auto", "ring", "naive", "one_shot", "recursive_doubling", "copy", "mpi"}));
   app.add_option("-b", options.first_bytes, "first size, such as 4 or 1KiB")
       ->transform(CLI::AsSizeValue(false));
   app.add_option("-e", options.last_bytes, "last size")->transform(CLI::AsSizeValue(false));

@@ -20,10 +20,10 @@ struct DeviceGeometry {
   std::size_t inbox_units = 0;  // 0: no one_shot
 
   [[nodiscard]] const FifoGeometry& fifo_of(const ScheduleEdge& edge) const {
-    return edge.in_ring ? ring : star;
+    return edge.in_ring() ? ring : star;
   }
   [[nodiscard]] int channels_of(const ScheduleEdge& edge) const {
-    return edge.in_ring ? channels : star_channels;
+    return edge.in_ring() ? channels : star_channels;
   }
 };
 

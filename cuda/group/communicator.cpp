@@ -57,6 +57,9 @@ void check_for_device(const State& state, const Call& call, Algorithm algorithm)
              size_of(call.type));
     }
   }
+  if (algorithm == Algorithm::recursive_doubling) {
+    refuse(wiring.rank, call, "recursive_doubling carries calls on host memory only");
+  }
   if (algorithm == Algorithm::one_shot && !fits_one_shot(wiring, call)) {
     refuse(wiring.rank, call,
            "one_shot carries all_reduces of up to {} bytes, and barriers, here; 0: not every rank "

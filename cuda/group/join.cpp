@@ -117,7 +117,7 @@ class Joiner {
     together(bootstrap_, [&] { mine = links_of(*group_, rank_); });
     links_ = exchange_rows(mine);
     wiring_.topology.ring = device_ring(group_->hosts(), links_);
-    edges_ = schedule_edges(wiring_.topology.ring);
+    edges_ = schedule_edges(wiring_.topology.ring, {Algorithm::ring, Algorithm::naive});
     for (int rank = 0; rank < size_; ++rank) {
       layouts_.push_back(layout_of(rank, edges_, wiring_.geometry));
     }
@@ -235,7 +235,7 @@ class Joiner {
   void choose_carriers() {
     for (const ScheduleEdge& edge : edges_) {
       const auto [from, to] = edge.ranks;
-      Edge result{from, to, Carrier::mpi, {}, edge.in_ring};
+      Edge result{from, to, Carrier::mpi, {}, edge.in_ring()};
       if (!group_->same_host(from, to)) {
         result.reason = fmt::format("hosts {} and {}", group_->of(from).place.host.data(),
                                     group_->of(to).place.host.data());
@@ -382,11 +382,11 @@ class Joiner {
     PinnedMapping& memory =
         wiring_.pumped.emplace_back(wiring_.device, map_private(contiguous_fifo_bytes(sizes)));
     const FifoMemory on_host = contiguous_fifo(memory.host(), sizes);
-    const bool in_ring = edges_[index].in_ring;
+    const AlgorithmSet algorithms = edges_[index].algorithms;
     if (sender == rank_) {
-      pumped.out.push_back({receiver, in_ring, channel, RecvEnd(on_host)});
+      pumped.out.push_back({receiver, algorithms, channel, RecvEnd(on_host)});
     } else {
-      pumped.in.push_back({sender, in_ring, channel, SendEnd(on_host)});
+      pumped.in.push_back({sender, algorithms, channel, SendEnd(on_host)});
     }
     return contiguous_fifo(memory.device(), sizes);
   }

@@ -37,7 +37,7 @@ struct Edge {
   int to = 0;
   Carrier carrier = Carrier::shm;
   std::string reason;
-  /// Part of the ring; otherwise an edge to or from rank 0 that only `naive` uses.
+  /// Part of the ring; otherwise an edge that only `naive` or `recursive_doubling` uses.
   bool in_ring = false;
 };
 

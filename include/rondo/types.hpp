@@ -41,8 +41,10 @@ inline constexpr int kCollectiveCount = 6;
 /// - `naive`: everything to rank 0, then back; the baseline that figures are compared with.
 /// - `one_shot`: every rank posts all it has where every other reads it, in one hop. For small vectors of ranks
 ///   that share memory; on devices for all_reduces and barriers (cuda.hpp).
-enum class Algorithm : std::uint8_t { automatic, ring, naive, one_shot };
-inline constexpr int kAlgorithmCount = 4;
+/// - `recursive_doubling`: whole vectors between partners, in as many exchanges as the number of ranks has
+///   doublings. For small all_reduces and barriers of host memory between hosts.
+enum class Algorithm : std::uint8_t { automatic, ring, naive, one_shot, recursive_doubling };
+inline constexpr int kAlgorithmCount = 5;
 
 /// IEEE 754 binary16 as stored bits. Conversions round to nearest, ties to even.
 struct Float16 {

@@ -31,12 +31,12 @@ std::chrono::milliseconds parse_timeout(std::string_view text) {
 }
 
 Algorithm parse_algorithm(std::string_view text) {
-  for (const Algorithm algorithm :
-       {Algorithm::automatic, Algorithm::ring, Algorithm::naive, Algorithm::one_shot}) {
+  for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::ring, Algorithm::naive,
+                                    Algorithm::one_shot, Algorithm::recursive_doubling}) {
     if (text == name(algorithm)) return algorithm;
   }
-  throw UsageError(
-      fmt::format("RONDO_ALGO is '{}'; it must be auto, ring, naive or one_shot", text));
+  throw UsageError(fmt::format(
+      "RONDO_ALGO is '{}'; it must be auto, ring, naive, one_shot or recursive_doubling", text));
 }
 
 }  // namespace
@@ -59,6 +59,8 @@ int environment_device_connections() {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} && value > 0 ? std::min(value, kMost) : kDefault;
 }
+
+std::optional<std::string> environment_tuning() { return variable("RONDO_TUNING"); }
 
 std::optional<std::string> environment_log() { return variable("RONDO_LOG"); }
 

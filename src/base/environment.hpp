@@ -17,6 +17,9 @@ std::optional<Algorithm> environment_algorithm();
 // CUDA_DEVICE_MAX_CONNECTIONS, which CUDA reads when a program first uses a device; 8 unless set.
 int environment_device_connections();
 
+// RONDO_TUNING, a file's path, as it stands.
+std::optional<std::string> environment_tuning();
+
 // RONDO_LOG as it stands.
 std::optional<std::string> environment_log();
 

@@ -33,8 +33,8 @@ std::string_view name(Collective collective) {
 }
 
 std::string_view name(Algorithm algorithm) {
-  static constexpr std::array<std::string_view, kAlgorithmCount> kNames = {"auto", "ring", "naive",
-                                                                           "one_shot"};
+  static constexpr std::array<std::string_view, kAlgorithmCount> kNames = {
+      "auto", "ring", "naive", "one_shot", "recursive_doubling"};
   return pick(kNames, algorithm);
 }
 

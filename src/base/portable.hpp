@@ -12,3 +12,13 @@
 #define RONDO_FORCE_INLINE inline
 #define RONDO_DO_NOT_UNROLL
 #endif
+
+namespace rondo::detail {
+
+#ifdef __CUDA_ARCH__
+inline constexpr bool kOnDevice = true;
+#else
+inline constexpr bool kOnDevice = false;
+#endif
+
+}  // namespace rondo::detail

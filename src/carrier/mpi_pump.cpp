@@ -31,11 +31,11 @@ MpiPump::MpiPump(MPI_Comm comm, PumpEdges edges)
   check_mpi(MPI_Query_thread(&thread_level_), "MPI_Query_thread");
   memory_->fifos = std::move(edges.fifos);
   for (const PumpEdges::Out& edge : edges.out) {
-    outgoing_.push_back({edge.peer, edge.in_ring, kFirstSlotTag + edge.channel, edge.published,
+    outgoing_.push_back({edge.peer, edge.algorithms, kFirstSlotTag + edge.channel, edge.published,
                          RequestRing(edge.published.geometry().slots)});
   }
   for (const PumpEdges::In& edge : edges.in) {
-    incoming_.push_back({edge.peer, edge.in_ring, kFirstSlotTag + edge.channel, edge.free,
+    incoming_.push_back({edge.peer, edge.algorithms, kFirstSlotTag + edge.channel, edge.free,
                          RequestRing(edge.free.geometry().slots)});
   }
   check_mpi(MPI_Irecv(&memory_->heard, sizeof(AbortMessage), MPI_BYTE, MPI_ANY_SOURCE, kAbortTag,
@@ -83,7 +83,10 @@ bool MpiPump::settle() {
   return all != 0;
 }
 
-void MpiPump::begin_call(Algorithm algorithm) { naive_ = algorithm == Algorithm::naive; }
+void MpiPump::begin_call(Algorithm algorithm) {
+  algorithm_ = algorithm;
+  drives_all_ = false;
+}
 
 bool MpiPump::send(Outgoing& edge) {
   bool moved = false;
@@ -131,10 +134,10 @@ bool MpiPump::receive(Incoming& edge) {
 bool MpiPump::progress() {
   bool moved = false;
   for (Outgoing& edge : outgoing_) {
-    if (drives(edge.in_ring)) moved |= send(edge);
+    if (drives(edge.algorithms)) moved |= send(edge);
   }
   for (Incoming& edge : incoming_) {
-    if (drives(edge.in_ring)) moved |= receive(edge);
+    if (drives(edge.algorithms)) moved |= receive(edge);
   }
   if (++rounds_ % kRoundsPerAbortLook == 0) look_for_abort();
   return moved;
@@ -155,7 +158,7 @@ void MpiPump::look_for_abort() {
 
 std::optional<int> MpiPump::busy_peer() {
   for (Outgoing& edge : outgoing_) {
-    if (!drives(edge.in_ring)) continue;
+    if (!drives(edge.algorithms)) continue;
     send(edge);
     if (edge.requests.outstanding() > 0) return edge.peer;
   }

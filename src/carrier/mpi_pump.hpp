@@ -33,6 +33,7 @@ class MpiPump final : public Pump {
   ~MpiPump() override;
 
   void begin_call(Algorithm algorithm) override;
+  void drive_all() override { drives_all_ = true; }
   bool progress() override;
   std::unique_ptr<Pump> another(PumpEdges edges) override;
   [[nodiscard]] std::optional<int> busy_peer() override;
@@ -58,14 +59,14 @@ class MpiPump final : public Pump {
   };
   struct Outgoing {
     int peer;
-    bool in_ring;
+    AlgorithmSet algorithms;
     int tag;
     RecvEnd end;
     RequestRing requests;
   };
   struct Incoming {
     int peer;
-    bool in_ring;
+    AlgorithmSet algorithms;
     int tag;
     SendEnd end;
     RequestRing requests;
@@ -81,7 +82,9 @@ class MpiPump final : public Pump {
 
   // Tries for up to a second to end every operation under way; whether all have ended.
   bool settle();
-  [[nodiscard]] bool drives(bool in_ring) const { return in_ring || naive_; }
+  [[nodiscard]] bool drives(AlgorithmSet users) const {
+    return drives_all_ || users.has(algorithm_);
+  }
   // Whether anything began or ended.
   bool send(Outgoing& edge);
   bool receive(Incoming& edge);
@@ -97,7 +100,8 @@ class MpiPump final : public Pump {
   MPI_Request hearing_ = MPI_REQUEST_NULL;
   bool announced_ = false;
   std::vector<MPI_Request> saying_;
-  bool naive_ = false;
+  Algorithm algorithm_ = Algorithm::ring;
+  bool drives_all_ = false;
   std::uint64_t rounds_ = 0;
 };
 

@@ -9,6 +9,7 @@
 
 #include <rondo/types.hpp>
 
+#include "base/algorithm_set.hpp"
 #include "carrier/abort_board.hpp"
 #include "carrier/memory.hpp"
 #include "fifo/fifo.hpp"
@@ -20,13 +21,13 @@ namespace rondo::detail {
 struct PumpEdges {
   struct Out {
     int peer = 0;
-    bool in_ring = false;
+    AlgorithmSet algorithms;
     int channel = 0;
     RecvEnd published;  // slots that the engine has filled
   };
   struct In {
     int peer = 0;
-    bool in_ring = false;
+    AlgorithmSet algorithms;
     int channel = 0;
     SendEnd free;  // slots that the engine will read
   };
@@ -44,8 +45,10 @@ class Pump {
   Pump& operator=(const Pump&) = delete;
   virtual ~Pump() = default;
 
-  // A call begins: edges outside the ring are driven for `naive` alone.
+  // A call begins: from now on only the edges that its algorithm uses are driven.
   virtual void begin_call(Algorithm algorithm) = 0;
+  // Until the next call begins, all edges are driven: a peer may be in another call than this rank.
+  virtual void drive_all() = 0;
   // Moves what can be moved without waiting; whether there was anything. Throws TransportError.
   virtual bool progress() = 0;
   // Another pump between the same ranks, for other edges. Collective over the ranks. Throws

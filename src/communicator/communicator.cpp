@@ -4,30 +4,16 @@
 
 #include "base/environment.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
+#include "communicator/choice.hpp"
 #include "communicator/state.hpp"
 #include "communicator/validate.hpp"
 #include "communicator/wiring.hpp"
-#include "engine/one_shot.hpp"
 
 namespace rondo {
 namespace detail {
 namespace {
 
 constexpr auto kDefaultTimeout = std::chrono::seconds(300);
-
-constexpr std::size_t kAutomaticOneShotBytes = 8192;
-
-// A default of one_shot is a wish; a call's own algorithm is an order.
-Algorithm choose(const CommunicatorState& state, const Call& call) {
-  const Algorithm wanted = call.options.algorithm.value_or(state.defaults.algorithm);
-  const bool fits = fits_one_shot(state.engine.wiring(), call);
-  if (wanted == Algorithm::automatic) {
-    return fits && call.count * size_of(call.type) <= kAutomaticOneShotBytes ? Algorithm::one_shot
-                                                                             : Algorithm::ring;
-  }
-  if (wanted == Algorithm::one_shot && !fits && !call.options.algorithm) return Algorithm::ring;
-  return wanted;
-}
 
 void refuse_if(const Call& call, int rank, const std::string& objection) {
   if (objection.empty()) return;
@@ -37,12 +23,7 @@ void refuse_if(const Call& call, int rank, const std::string& objection) {
 void check(const CommunicatorState& state, const Call& call) {
   const Wiring& wiring = state.engine.wiring();
   validate(call, wiring.rank, wiring.size);
-  if (call.options.algorithm == Algorithm::one_shot && !fits_one_shot(wiring, call)) {
-    refuse_if(call, wiring.rank,
-              fmt::format(
-                  "one_shot carries vectors of up to {} bytes here; 0: not all ranks share memory",
-                  wiring.one_shot_bytes));
-  }
+  refuse_if(call, wiring.rank, objection_to_algorithm(wiring, call));
 }
 
 void execute(CommunicatorState& state, const Call& call) {
@@ -58,6 +39,7 @@ Defaults resolve_defaults(const CommunicatorOptions& options) {
       options.timeout ? *options.timeout : environment_timeout().value_or(kDefaultTimeout);
   defaults.algorithm = options.algorithm ? *options.algorithm
                                          : environment_algorithm().value_or(Algorithm::automatic);
+  defaults.tuning = load_tuning();
   if (defaults.timeout.count() <= 0) {
     throw UsageError(fmt::format("CommunicatorOptions::timeout is {} ms; it must be above 0",
                                  defaults.timeout.count()));
@@ -116,7 +98,7 @@ detail::CommunicatorState& detail::state_of(Communicator& communicator) {
 
 Communicator from_socket(const std::string& path, int rank, int size,
                          const CommunicatorOptions& options) {
-  const detail::Defaults defaults = detail::resolve_defaults(options);
+  detail::Defaults defaults = detail::resolve_defaults(options);
   detail::validate_geometry(options);
   if (options.carrier == CarrierChoice::mpi) {
     throw UsageError("from_socket: processes that meet at a socket are joined without MPI");
@@ -126,6 +108,7 @@ Communicator from_socket(const std::string& path, int rank, int size,
   memory_only.carrier = CarrierChoice::shm;
   detail::SocketBootstrap bootstrap(path, rank, size, defaults.timeout);
   detail::Wiring wiring = detail::wire_processes(bootstrap, memory_only, {}, {});
+  defaults.tuning = bootstrap.exchange(defaults.tuning)[0];
   return Communicator(std::make_unique<detail::CommunicatorState>(std::move(wiring), defaults));
 }
 

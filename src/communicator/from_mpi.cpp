@@ -73,6 +73,8 @@ Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
         static_cast<void>(duplicate.release());  // the pump's from now on
         return pump;
       });
+  // Files may differ between hosts.
+  defaults.tuning = bootstrap.exchange(defaults.tuning)[0];
   return Communicator(std::make_unique<detail::CommunicatorState>(std::move(wiring), defaults));
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "communicator/call_queue.hpp"
+#include "communicator/tuning.hpp"
 #include "engine/engine.hpp"
 
 namespace rondo::detail {
@@ -14,6 +15,7 @@ namespace rondo::detail {
 struct Defaults {
   std::chrono::milliseconds timeout{};
   Algorithm algorithm = Algorithm::automatic;
+  Tuning tuning;  // rank 0's, on all ranks
 };
 
 // Throws UsageError for values out of range.

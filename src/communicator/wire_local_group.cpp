@@ -20,7 +20,7 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
   const Geometries geometries =
       choose_geometries(options, cache_share_bytes(all[0], all.size()), false);
   const std::vector<int> ring = ring_order(order_keys(all));
-  const std::vector<ScheduleEdge> edges = schedule_edges(ring);
+  const std::vector<ScheduleEdge> edges = schedule_edges(ring, {Algorithm::ring, Algorithm::naive});
   const std::vector<SegmentEdge> carried = with_geometry(edges, geometries);
   const SegmentPlan plan{size, kOneShotBytes, carried};
   const auto segment = std::make_shared<HostSegment>(map_private(plan.bytes()), plan);
@@ -30,8 +30,9 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
   for (int rank = 0; rank < size; ++rank) {
     Wiring wiring = empty_wiring(rank, size, geometries, ring);
     wiring.topology.places = places_of(all);
-    for (const auto& [ranks, in_ring] : edges) {
-      wiring.topology.edges.push_back({ranks.from, ranks.to, Carrier::shm, "one process", in_ring});
+    for (const ScheduleEdge& edge : edges) {
+      wiring.topology.edges.push_back(
+          {edge.ranks.from, edge.ranks.to, Carrier::shm, "one process", edge.in_ring()});
     }
     wiring.segment = segment;
     wiring.ranks_sharing = everyone;

@@ -59,9 +59,13 @@ class ProcessWirer {
     require_usable_options(facts_);
     keys_ = order_keys(facts_);
     ring_ = ring_order(keys_);
-    edges_ = schedule_edges(ring_);
     bool any_mpi = options_.carrier == CarrierChoice::mpi;
     for (int rank = 0; rank < bootstrap_.size(); ++rank) any_mpi |= !same_host(rank, 0);
+    AlgorithmSet algorithms = {Algorithm::ring, Algorithm::naive};
+    // Where all share memory, one_shot is faster.
+    has_doubling_ = any_mpi;
+    if (has_doubling_) algorithms.add(Algorithm::recursive_doubling);
+    edges_ = schedule_edges(ring_, algorithms);
     std::uint64_t cache_bytes = std::numeric_limits<std::uint64_t>::max();
     for (int rank = 0; rank < bootstrap_.size(); ++rank) {
       cache_bytes = std::min(cache_bytes, cache_share_bytes(facts_[static_cast<std::size_t>(rank)],
@@ -141,7 +145,7 @@ class ProcessWirer {
 
   [[nodiscard]] Edge described(const ScheduleEdge& edge) const {
     const auto [from, to] = edge.ranks;
-    Edge result{from, to, Carrier::mpi, {}, edge.in_ring};
+    Edge result{from, to, Carrier::mpi, {}, edge.in_ring()};
     if (options_.carrier == CarrierChoice::mpi) {
       result.reason = "CarrierChoice::mpi";
     } else if (!same_host(from, to)) {
@@ -170,6 +174,10 @@ class ProcessWirer {
     if (static_cast<int>(wiring.ranks_sharing.size()) == bootstrap_.size()) {
       wiring.one_shot_bytes = segment_->one_shot_bytes();
     }
+    for (const Edge& edge : wiring.topology.edges) {
+      wiring.leaves_memory |= edge.in_ring && edge.carrier != Carrier::shm;
+    }
+    wiring.doubling = bootstrap_.size() > 1 && wiring.one_shot_bytes == 0 && has_doubling_;
     connect_segment(wiring, segment_edges_);
     connect_pump(wiring, make_pump);
     watch_peers(wiring);
@@ -182,7 +190,9 @@ class ProcessWirer {
     PumpEdges carried;
     const auto position = positions_of(ring_);
     bool any_mpi = false;
-    for (const Edge& edge : wiring.topology.edges) {
+    for (std::size_t index = 0; index < edges_.size(); ++index) {
+      const Edge& edge = wiring.topology.edges[index];
+      const AlgorithmSet algorithms = edges_[index].algorithms;
       any_mpi |= edge.carrier == Carrier::mpi;
       if (edge.carrier != Carrier::mpi || (edge.from != rank_ && edge.to != rank_)) continue;
       const FifoGeometry& geometry = edge.in_ring ? geometries_.ring : geometries_.star;
@@ -190,10 +200,10 @@ class ProcessWirer {
       const FifoMemory fifo = contiguous_fifo(carried.fifos.back().data(), geometry);
       if (edge.from == rank_) {
         wiring.to[position[static_cast<std::size_t>(edge.to)]] = SendEnd(fifo);
-        carried.out.push_back({edge.to, edge.in_ring, 0, RecvEnd(fifo)});
+        carried.out.push_back({edge.to, algorithms, 0, RecvEnd(fifo)});
       } else {
         wiring.from[position[static_cast<std::size_t>(edge.from)]] = RecvEnd(fifo);
-        carried.in.push_back({edge.from, edge.in_ring, 0, SendEnd(fifo)});
+        carried.in.push_back({edge.from, algorithms, 0, SendEnd(fifo)});
       }
     }
     // A rank without such an edge still hears of, and tells of, an abort.
@@ -222,6 +232,7 @@ class ProcessWirer {
   std::vector<int> ring_;
   std::vector<ScheduleEdge> edges_;
   Geometries geometries_;
+  bool has_doubling_ = false;  // edges for it
   std::vector<SegmentEdge> segment_edges_;
   SharedMemory shared_;  // its mapping is the segment's
   std::shared_ptr<HostSegment> segment_;

@@ -93,7 +93,7 @@ std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
                                        const Geometries& geometries) {
   std::vector<SegmentEdge> result;
   for (const ScheduleEdge& edge : edges) {
-    result.push_back({edge.ranks, edge.in_ring ? geometries.ring : geometries.star});
+    result.push_back({edge.ranks, edge.in_ring() ? geometries.ring : geometries.star});
   }
   return result;
 }

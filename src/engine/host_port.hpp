@@ -103,10 +103,13 @@ class HostPort {
               std::byte* sent) {
     const ReduceFunction function = step.has(kFinish) ? call_.kernel.finish : call_.kernel.combine;
     const int ranks = wiring_.size;
-    if (copied == nullptr || sent == nullptr || !call_.streams) {
+    if (copied == nullptr || sent == nullptr || !call_.streams || step.has(kMineFirst)) {
       std::byte* first = copied != nullptr ? copied : sent;
       std::byte* second = copied != nullptr ? sent : nullptr;
-      function(first, second, received, mine(step, slice), slice.count, ranks);
+      const std::byte* own = mine(step, slice);
+      const bool own_first = step.has(kMineFirst);
+      function(first, second, own_first ? own : received, own_first ? received : own, slice.count,
+               ranks);
       return;
     }
     // Piece by piece, so that what is streamed to the output is read from the first cache.

@@ -12,6 +12,12 @@ constexpr int kEagerLooks = 64;
 constexpr int kSpinsPerRound = 32;
 // About 100 µs of spinning: longer than a peer needs for a slice, shorter than a time slice.
 constexpr std::uint64_t kSpinRounds = 64;
+// Yielding is cheap where there is something else to run, and a sleep may take tens of µs to end.
+constexpr std::uint64_t kYieldRounds = 2000;
+// A long vector on a network: what is under way lasts longer than a nap, and the core is the trainer's.
+constexpr std::uint64_t kBulkYieldRounds = 4;
+constexpr std::uint64_t kBulkBytes = std::uint64_t{128} << 10U;
+constexpr auto kBulkNap = std::chrono::microseconds(150);
 constexpr std::uint64_t kRoundsPerClock = 64;
 constexpr auto kShortestNap = std::chrono::microseconds(50);
 constexpr auto kLongestNap = std::chrono::microseconds(1000);
@@ -28,10 +34,13 @@ Waiter::Waiter(const Company& company)
       board_(company.segment->board()),
       eager_looks_(looks_at_once(company) ? kEagerLooks : 1),
       spins_per_round_(looks_at_once(company) ? kSpinsPerRound : 1),
-      spin_rounds_(company.crowded ? 1 : kSpinRounds) {}
+      spin_rounds_(looks_at_once(company) ? kSpinRounds : 1) {}
 
 void Waiter::begin_call(const Signature& signature, std::chrono::milliseconds timeout) {
   signature_ = signature;
+  const bool bulk = company_.pump != nullptr &&
+                    signature.count * size_of(static_cast<DataType>(signature.type)) >= kBulkBytes;
+  yield_rounds_ = bulk ? kBulkYieldRounds : kYieldRounds;
   timeout_ = std::min<std::chrono::milliseconds>(timeout, kLongestTimeout);
   clock_runs_ = false;
 }
@@ -45,12 +54,25 @@ bool Waiter::past_deadline() {
   return now >= deadline_;
 }
 
+bool Waiter::is_another_call(int rank, const Signature& call) {
+  if (call.sequence != signature_.sequence || call == signature_) return false;
+  other_call_ = {WaitResult::other_call, rank, call};
+  return true;
+}
+
+// Ranks of this host show what they are in; those of others have sent something of it, maybe along an edge
+// that this call does not use.
 bool Waiter::someone_is_in_another_call() {
   for (const int rank : *company_.ranks_sharing) {
     const auto call = company_.segment->presence(rank).call(signature_.sequence);
-    if (!call || *call == signature_) continue;
-    other_call_ = {WaitResult::other_call, rank, call};
-    return true;
+    if (call && is_another_call(rank, *call)) return true;
+  }
+  if (company_.pump == nullptr) return false;
+  company_.pump->drive_all();
+  for (std::size_t position = 0; position < company_.from->size(); ++position) {
+    RecvEnd& end = (*company_.from)[position];
+    if (end.geometry().slots == 0 || !end.can_peek()) continue;
+    if (is_another_call((*company_.ring)[position], end.slot()->signature)) return true;
   }
   return false;
 }
@@ -59,9 +81,11 @@ std::optional<WaitResult> Waiter::look_around(std::uint64_t round, int peer) {
   if (company_.pump != nullptr) company_.pump->progress();
   if (board_.raised()) return WaitResult::aborted;
   if (round < spin_rounds_) return std::nullopt;
-  const bool sleeps = round >= spin_rounds_ + kYieldRounds;
+  const bool sleeps = round >= spin_rounds_ + yield_rounds_;
   if (sleeps || round % kRoundsPerClock == 0) {
-    if (someone_is_in_another_call()) return WaitResult::other_call;
+    if (round % kRoundsPerClock == 0 && someone_is_in_another_call()) {
+      return WaitResult::other_call;
+    }
     if (company_.peers->ended(peer)) return WaitResult::peer_ended;
     if (past_deadline()) return WaitResult::timed_out;
   }
@@ -71,7 +95,8 @@ std::optional<WaitResult> Waiter::look_around(std::uint64_t round, int peer) {
 void Waiter::yield() { ::sched_yield(); }
 
 std::chrono::microseconds Waiter::nap(std::uint64_t round) const {
-  const std::uint64_t naps = round - spin_rounds_ - kYieldRounds;
+  if (yield_rounds_ == kBulkYieldRounds) return kBulkNap;
+  const std::uint64_t naps = round - spin_rounds_ - yield_rounds_;
   return std::min<std::chrono::microseconds>(
       kLongestNap, kShortestNap * static_cast<int>(std::min<std::uint64_t>(naps + 1, 100)));
 }

@@ -22,6 +22,8 @@ struct Company {
   const std::vector<int>* ranks_sharing = nullptr;  // the segment, this rank among them
   const PeerWatch* peers = nullptr;
   Pump* pump = nullptr;
+  const std::vector<int>* ring = nullptr;  // rank by position
+  std::vector<RecvEnd>* from = nullptr;    // by position
   // There are more ranks than cores, so that spinning keeps the peer from its work.
   bool crowded = false;
 };
@@ -49,7 +51,7 @@ class Waiter {
         return ready() ? WaitResult::ready : *result;
       }
       if (round < spin_rounds_) continue;
-      if (round < spin_rounds_ + kYieldRounds) {
+      if (round < spin_rounds_ + yield_rounds_) {
         yield();
       } else {
         company_.segment->bell(company_.rank).sleep(ready, nap(round));
@@ -63,9 +65,6 @@ class Waiter {
   }
 
  private:
-  // Yielding is cheap where there is something else to run, and a sleep may take tens of µs to end.
-  static constexpr std::uint64_t kYieldRounds = 2000;
-
   static void relax() {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -79,12 +78,14 @@ class Waiter {
   [[nodiscard]] std::chrono::microseconds nap(std::uint64_t round) const;
   bool past_deadline();
   bool someone_is_in_another_call();
+  bool is_another_call(int rank, const Signature& call);
 
   Company company_;
   AbortBoard& board_;
   int eager_looks_;
   int spins_per_round_;
   std::uint64_t spin_rounds_;
+  std::uint64_t yield_rounds_ = 0;
   Signature signature_;
   Stop other_call_;
   std::chrono::milliseconds timeout_{};

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "schedule/schedule.hpp"
+
 namespace rondo::detail {
 
 std::vector<int> ring_order(const std::vector<Place>& places) {
@@ -27,17 +29,27 @@ std::vector<int> ring_order(const std::vector<Place>& places) {
   return ring;
 }
 
-std::vector<ScheduleEdge> schedule_edges(const std::vector<int>& ring) {
+std::vector<ScheduleEdge> schedule_edges(const std::vector<int>& ring, AlgorithmSet algorithms) {
   std::vector<ScheduleEdge> edges;
-  const auto add = [&](const RankPair& ranks, bool in_ring) {
-    const bool known = std::any_of(edges.begin(), edges.end(),
-                                   [&](const ScheduleEdge& edge) { return edge.ranks == ranks; });
-    if (ranks.from != ranks.to && !known) edges.push_back({ranks, in_ring});
+  const auto add = [&](int from, int to, Algorithm algorithm) {
+    const RankPair ranks{ring[static_cast<std::size_t>(from)], ring[static_cast<std::size_t>(to)]};
+    const auto known = std::find_if(edges.begin(), edges.end(),
+                                    [&](const auto& edge) { return edge.ranks == ranks; });
+    (known == edges.end() ? edges.emplace_back(ScheduleEdge{ranks, {}}) : *known)
+        .algorithms.add(algorithm);
   };
-  for (std::size_t i = 0; i < ring.size(); ++i) add({ring[i], ring[(i + 1) % ring.size()]}, true);
-  for (const int rank : ring) {
-    add({rank, ring.front()}, false);
-    add({ring.front(), rank}, false);
+  const int size = static_cast<int>(ring.size());
+  // Which are all that any collective by the algorithm uses.
+  for (const Algorithm algorithm :
+       {Algorithm::ring, Algorithm::naive, Algorithm::recursive_doubling}) {
+    if (!algorithms.has(algorithm)) continue;
+    for (int position = 0; position < size; ++position) {
+      const Schedule schedule{Collective::all_reduce, algorithm, position, size, 0};
+      for (int index = 0; index < schedule.steps(); ++index) {
+        const Step step = schedule.step(index);
+        if (step.has(kSend)) add(position, step.to, algorithm);
+      }
+    }
   }
   return edges;
 }

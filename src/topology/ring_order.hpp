@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/algorithm_set.hpp"
 #include "base/rank_pair.hpp"
 
 namespace rondo::detail {
@@ -21,13 +22,15 @@ std::vector<int> ring_order(const std::vector<Place>& places);
 
 struct ScheduleEdge {
   RankPair ranks;
-  bool in_ring = false;
+  AlgorithmSet algorithms;  // that use it
+
+  [[nodiscard]] bool in_ring() const { return algorithms.has(Algorithm::ring); }
 
   friend bool operator==(const ScheduleEdge&, const ScheduleEdge&) = default;
 };
 
-// Every edge that a schedule may use: those of the ring in its order, then those between rank 0 and
-// the others that `naive` uses besides.
-std::vector<ScheduleEdge> schedule_edges(const std::vector<int>& ring);
+// Every edge that a schedule by one of `algorithms` may use: those of the ring in its order, then those that
+// only others use.
+std::vector<ScheduleEdge> schedule_edges(const std::vector<int>& ring, AlgorithmSet algorithms);
 
 }  // namespace rondo::detail

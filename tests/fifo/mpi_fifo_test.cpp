@@ -19,8 +19,8 @@ class MpiToMyself {
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_SELF, &comm);
     PumpEdges edges;
-    edges.out.push_back({0, true, 0, RecvEnd(out)});
-    edges.in.push_back({0, true, 0, SendEnd(in)});
+    edges.out.push_back({0, {Algorithm::ring}, 0, RecvEnd(out)});
+    edges.in.push_back({0, {Algorithm::ring}, 0, SendEnd(in)});
     edges.board = &board_;
     pump_ = std::make_unique<MpiPump>(comm, std::move(edges));
   }

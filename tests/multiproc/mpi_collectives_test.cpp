@@ -1,5 +1,7 @@
 // Communicators over MPI processes. RONDO_TEST_CARRIER=mpi forces the MPI carrier onto one host.
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -49,6 +51,58 @@ TEST(Mpi, LargeOddCountsWithDefaultSlots) {
     CollectiveCheck<float>(comm, 1234567, ReduceOp::sum, algorithm).broadcast(comm.size() - 1);
     CollectiveCheck<float>(comm, 1234567, ReduceOp::sum, algorithm).reduce(comm.size() - 1);
   }
+}
+
+bool uses_mpi(const Communicator& comm) {
+  const std::vector<Edge>& edges = comm.topology().edges;
+  return std::any_of(edges.begin(), edges.end(),
+                     [](const Edge& edge) { return edge.carrier == Carrier::mpi; });
+}
+
+TEST(Mpi, RecursiveDoubling) {
+  Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+  if (!uses_mpi(comm)) {
+    std::vector<float> data(1);
+    const CallOptions doubling{.algorithm = Algorithm::recursive_doubling};
+    if (comm.size() > 1) {
+      EXPECT_THROW(comm.all_reduce(data, ReduceOp::sum, doubling), UsageError);
+    }
+    comm.barrier();
+    return;
+  }
+  for_each_type_and_op([&]<class T>(ReduceOp op) {
+    for (const std::size_t count : {0U, 1U, 100U, 20001U}) {
+      CollectiveCheck<T>(comm, count, op, Algorithm::recursive_doubling).all_reduce();
+    }
+  });
+  // The sign of a zero shows whether all combine in the same order.
+  std::vector<float> zeros(1, comm.rank() % 2 == 0 ? 0.0F : -0.0F);
+  comm.all_reduce(zeros, ReduceOp::min, {.algorithm = Algorithm::recursive_doubling});
+  std::vector<std::int32_t> negative(1, std::signbit(zeros[0]) ? 1 : 0);
+  std::vector<std::int32_t> least = negative;
+  comm.all_reduce(negative, ReduceOp::max);
+  comm.all_reduce(least, ReduceOp::min);
+  EXPECT_EQ(negative, least);
+}
+
+// Ring and doubling use different edges, so what one sends may lie where the other does not look.
+TEST(Mpi, CallsByDifferentAlgorithmsAreAMismatch) {
+  Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+  if (!uses_mpi(comm) || comm.size() < 2) return;
+  std::vector<float> data(10);
+  try {
+    comm.all_reduce(
+        data, ReduceOp::sum,
+        {.algorithm = comm.rank() == 0 ? Algorithm::ring : Algorithm::recursive_doubling});
+    ADD_FAILURE() << "rank " << comm.rank() << " noticed nothing";
+  } catch (const MismatchError& error) {
+    EXPECT_NE(std::string(error.what()).find("by recursive_doubling"), std::string::npos)
+        << error.what();
+  } catch (const PeerError& error) {
+    EXPECT_NE(std::string(error.what()).find("by recursive_doubling"), std::string::npos)
+        << error.what();
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
 }
 
 // Only with two ranks, for the memory it takes.

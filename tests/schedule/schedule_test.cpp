@@ -245,6 +245,39 @@ TEST_P(ScheduleOfAllRanks, HandlesEveryCount) {
   }
 }
 
+class DoublingOfAllRanks : public ::testing::TestWithParam<int> {};
+
+TEST_P(DoublingOfAllRanks, ReducesEachElementOnceAtAnyDepth) {
+  for (const std::size_t depth : {2U, 3U, 4U, 8U}) {
+    for (const std::uint64_t window :
+         {window_for(static_cast<std::uint32_t>(depth)), std::uint64_t{depth - 1}}) {
+      for (const std::uint64_t count : {0U, 1U, 2U, 31U}) {
+        for (const Collective collective : {Collective::all_reduce, Collective::barrier}) {
+          expect_correct(
+              {collective, Algorithm::recursive_doubling, GetParam(), 0, count, 1, window, depth});
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, DoublingOfAllRanks, ::testing::Range(1, kMostRanks + 1));
+
+// Both partners must name the operands in the same order.
+TEST(Doubling, TheLowerPositionIsTheLeftOperand) {
+  for (int size = 2; size <= kMostRanks; ++size) {
+    for (int position = 0; position < size; ++position) {
+      const Schedule schedule{Collective::all_reduce, Algorithm::recursive_doubling, position, size,
+                              0};
+      for (int index = 0; index < schedule.steps(); ++index) {
+        const Step step = schedule.step(index);
+        if (!step.has(kReduce)) continue;
+        EXPECT_EQ(step.has(kMineFirst), position < step.from);
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Sizes, ScheduleOfAllRanks,
                          ::testing::Combine(::testing::Range(1, kMostRanks + 1),
                                             ::testing::Values(Algorithm::ring, Algorithm::naive)));

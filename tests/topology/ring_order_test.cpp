@@ -9,6 +9,9 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <set>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include <rondo/topology.hpp>
@@ -29,12 +32,25 @@ TEST(RingOrder, VisitsEachNumaNodeOfAHostOnceAndStartsAtRankZero) {
   EXPECT_EQ(ring_order({{"a", 1}, {"a", 0}, {"a", 1}, {"a", 0}}), (std::vector<int>{0, 2, 1, 3}));
 }
 
-TEST(ScheduleEdges, AreTheRingAndTheStarWithoutRepetition) {
-  const std::vector<ScheduleEdge> expected = {{{0, 2}, true},  {{2, 1}, true},  {{1, 3}, true},
-                                              {{3, 0}, true},  {{2, 0}, false}, {{1, 0}, false},
-                                              {{0, 1}, false}, {{0, 3}, false}};
-  EXPECT_EQ(schedule_edges({0, 2, 1, 3}), expected);
-  EXPECT_TRUE(schedule_edges({0}).empty());
+TEST(ScheduleEdges, AreTheRingFirstAndEachEdgeOnce) {
+  constexpr AlgorithmSet kRing = {Algorithm::ring};
+  constexpr AlgorithmSet kNaive = {Algorithm::naive};
+  constexpr AlgorithmSet kBoth = {Algorithm::ring, Algorithm::naive};
+  const std::vector<ScheduleEdge> expected = {{{0, 2}, kBoth},  {{2, 1}, kRing},  {{1, 3}, kRing},
+                                              {{3, 0}, kBoth},  {{0, 1}, kNaive}, {{0, 3}, kNaive},
+                                              {{2, 0}, kNaive}, {{1, 0}, kNaive}};
+  EXPECT_EQ(schedule_edges({0, 2, 1, 3}, kBoth), expected);
+  EXPECT_TRUE(schedule_edges({0}, kBoth).empty());
+}
+
+TEST(ScheduleEdges, OfDoublingAreThoseOfPartners) {
+  const auto edges = schedule_edges({0, 1, 2, 3, 4}, {Algorithm::recursive_doubling});
+  // 0 hands its vector to 1, which takes part for both, with 2, 3 and 4.
+  std::set<std::pair<int, int>> pairs;
+  for (const ScheduleEdge& edge : edges) pairs.emplace(edge.ranks.from, edge.ranks.to);
+  EXPECT_EQ(pairs,
+            (std::set<std::pair<int, int>>{
+                {0, 1}, {1, 0}, {1, 2}, {2, 1}, {3, 4}, {4, 3}, {1, 3}, {3, 1}, {2, 4}, {4, 2}}));
 }
 
 // One host; ranks whose number of a group is equal are `inner` to each other, others `outer`.

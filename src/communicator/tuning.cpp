@@ -1,0 +1,106 @@
+#include "communicator/tuning.hpp"
+
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include <rondo/errors.hpp>
+
+#include "base/environment.hpp"
+
+namespace rondo::detail {
+namespace {
+
+template <class Enum>
+std::optional<Enum> named(const std::string& text, std::initializer_list<Enum> all) {
+  for (const Enum one : all) {
+    if (name(one) == text) return one;
+  }
+  return std::nullopt;
+}
+
+TuningRule parse_rule(const std::string& line, const std::string& where) {
+  std::istringstream words(line);
+  std::string carrier;
+  std::string algorithm;
+  std::string rest;
+  TuningRule rule;
+  words >> carrier >> rule.ranks >> rule.from_bytes >> algorithm;
+  const auto known_carrier = named(carrier, {Carrier::shm, Carrier::mpi});
+  const auto known_algorithm = named(
+      algorithm,
+      {Algorithm::ring, Algorithm::naive, Algorithm::one_shot, Algorithm::recursive_doubling});
+  if (words.fail() || words >> rest || !known_carrier || !known_algorithm || rule.ranks < 1) {
+    throw UsageError(
+        fmt::format("{}: '{}' must be: shm or mpi, a number of ranks, a number of bytes, and ring, "
+                    "naive, one_shot or recursive_doubling",
+                    where, line));
+  }
+  rule.carrier = *known_carrier;
+  rule.algorithm = *known_algorithm;
+  return rule;
+}
+
+}  // namespace
+
+Algorithm Tuning::algorithm_for(Carrier carrier, int ranks, std::uint64_t bytes) const {
+  // The number of ranks whose rules apply.
+  std::int32_t of_ranks = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const TuningRule& rule = rules[i];
+    if (rule.carrier != carrier) continue;
+    const bool better = rule.ranks <= ranks ? of_ranks > ranks || rule.ranks > of_ranks
+                                            : of_ranks > ranks && rule.ranks < of_ranks;
+    if (of_ranks == 0 || better) of_ranks = rule.ranks;
+  }
+  const TuningRule* best = nullptr;
+  for (std::size_t i = 0; i < count; ++i) {
+    const TuningRule& rule = rules[i];
+    if (rule.carrier != carrier || rule.ranks != of_ranks || rule.from_bytes > bytes) continue;
+    if (best == nullptr || rule.from_bytes >= best->from_bytes) best = &rule;
+  }
+  return best == nullptr ? Algorithm::ring : best->algorithm;
+}
+
+Tuning default_tuning() {
+  static constexpr TuningRule kRules[] = {
+      {Carrier::shm, Algorithm::one_shot, 2, 0},
+      {Carrier::shm, Algorithm::ring, 2, 24576},
+      {Carrier::shm, Algorithm::one_shot, 8, 0},
+      {Carrier::shm, Algorithm::ring, 8, 32769},
+      {Carrier::mpi, Algorithm::recursive_doubling, 2, 0},
+      {Carrier::mpi, Algorithm::ring, 2, 65536},
+  };
+  Tuning tuning;
+  for (const TuningRule& rule : kRules) tuning.rules[tuning.count++] = rule;
+  return tuning;
+}
+
+Tuning parse_tuning(const std::string& text, const std::string& file) {
+  Tuning tuning;
+  std::istringstream lines(text);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    if (line.empty() || line[0] == '#') continue;
+    const std::string where = fmt::format("RONDO_TUNING: {}, line {}", file, number);
+    if (tuning.count == Tuning::kMostRules) {
+      throw UsageError(fmt::format("{}: more than {} rules", where, Tuning::kMostRules));
+    }
+    tuning.rules[tuning.count++] = parse_rule(line, where);
+  }
+  return tuning;
+}
+
+Tuning load_tuning() {
+  const std::optional<std::string> file = environment_tuning();
+  if (!file) return default_tuning();
+  std::ifstream stream(*file);
+  if (!stream) throw UsageError(fmt::format("RONDO_TUNING: cannot read {}", *file));
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return parse_tuning(text.str(), *file);
+}
+
+}  // namespace rondo::detail

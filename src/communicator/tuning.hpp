@@ -1,0 +1,44 @@
+// Which algorithm pays for which call: a small table, compiled in or read from the file that RONDO_TUNING
+// names, which rondo-perf --tune measures and writes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <rondo/topology.hpp>
+#include <rondo/types.hpp>
+
+namespace rondo::detail {
+
+struct TuningRule {
+  Carrier carrier = Carrier::shm;  // mpi when an edge of the ring leaves the shared memory
+  Algorithm algorithm = Algorithm::ring;
+  std::int32_t ranks = 0;
+  std::uint64_t from_bytes = 0;
+};
+
+// Fixed size: it travels as bytes.
+struct Tuning {
+  static constexpr std::size_t kMostRules = 128;
+
+  std::array<TuningRule, kMostRules> rules{};
+  std::size_t count = 0;
+
+  // That of the rule with the most bytes that are no more than `bytes`, among those for `ranks`; where there
+  // are none, for the next smaller number of ranks, else the smallest. `ring` where no rule applies.
+  [[nodiscard]] Algorithm algorithm_for(Carrier carrier, int ranks, std::uint64_t bytes) const;
+};
+
+// What was measured on the machine that docs/performance.md names.
+Tuning default_tuning();
+
+// Lines of "carrier ranks bytes algorithm", where `bytes` is the size from which on the algorithm is taken;
+// empty lines and those that begin with # are left out. Throws UsageError with the line's number.
+Tuning parse_tuning(const std::string& text, const std::string& file);
+
+// What RONDO_TUNING names, else the default. Throws UsageError.
+Tuning load_tuning();
+
+}  // namespace rondo::detail

@@ -1,0 +1,71 @@
+// The table from which `auto` chooses.
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "communicator/tuning.hpp"
+#include "tests/support/ranks.hpp"
+
+namespace rondo::test {
+namespace {
+
+using detail::parse_tuning;
+using detail::Tuning;
+
+constexpr const char* kText =
+    "# carrier ranks bytes algorithm\n"
+    "\n"
+    "shm 2 0 one_shot\n"
+    "shm 2 1000 ring\n"
+    "shm 8 0 naive\n"
+    "mpi 4 0 recursive_doubling\n";
+
+TEST(Tuning, TakesTheRuleBelowTheSizeAndTheNumberOfRanks) {
+  const Tuning tuning = parse_tuning(kText, "file");
+  EXPECT_EQ(tuning.count, 4U);
+  EXPECT_EQ(tuning.algorithm_for(Carrier::shm, 2, 0), Algorithm::one_shot);
+  EXPECT_EQ(tuning.algorithm_for(Carrier::shm, 2, 999), Algorithm::one_shot);
+  EXPECT_EQ(tuning.algorithm_for(Carrier::shm, 2, 1000), Algorithm::ring);
+  EXPECT_EQ(tuning.algorithm_for(Carrier::shm, 7, 1U << 30U), Algorithm::ring);
+  EXPECT_EQ(tuning.algorithm_for(Carrier::shm, 9, 1U << 30U), Algorithm::naive);
+  EXPECT_EQ(tuning.algorithm_for(Carrier::mpi, 2, 5), Algorithm::recursive_doubling);
+  EXPECT_EQ(Tuning{}.algorithm_for(Carrier::shm, 2, 5), Algorithm::ring);
+}
+
+TEST(Tuning, NamesTheLineThatIsWrong) {
+  for (const char* line : {"shm 2 0", "shm 2 0 rong", "tcp 2 0 ring", "shm 0 0 ring",
+                           "shm 2 x ring", "shm 2 0 ring more"}) {
+    try {
+      parse_tuning(std::string("# comment\n") + line + "\n", "my.tuning");
+      ADD_FAILURE() << line;
+    } catch (const UsageError& error) {
+      EXPECT_NE(std::string(error.what()).find("my.tuning, line 2"), std::string::npos)
+          << error.what();
+    }
+  }
+}
+
+TEST(Tuning, TheEnvironmentNamesAFileAndOrdersWin) {
+  const std::string file = ::testing::TempDir() + "rondo_tuning_test";
+  std::ofstream(file) << "shm 1 0 naive\nshm 1 100 one_shot\n";
+  ::setenv("RONDO_TUNING", file.c_str(), 1);
+  run_ranks(2, {}, [](Communicator& comm) {
+    Call call{.collective = Collective::barrier};
+    EXPECT_EQ(comm.algorithm_for(call), Algorithm::naive);
+    call.options.algorithm = Algorithm::ring;
+    EXPECT_EQ(comm.algorithm_for(call), Algorithm::ring);
+    // What one_shot has no room for goes by ring.
+    std::vector<float> data(1000000, 1.0F);
+    comm.all_reduce(data);
+    EXPECT_EQ(data.back(), 2.0F);
+  });
+  ::setenv("RONDO_TUNING", "/nowhere", 1);
+  EXPECT_THROW(local_group(2), UsageError);
+  ::unsetenv("RONDO_TUNING");
+}
+
+}  // namespace
+}  // namespace rondo::test
