@@ -4,8 +4,9 @@
 // From a peer: a receive is posted into every free slot; slots are published in the order of their
 // messages, which MPI keeps for one sender and tag. So the engine sees two local FIFOs.
 //
-// A sender may run ahead of its receiver by no more than MPI buffers for it; every half FIFO one
-// message is sent synchronously (MPI_Issend), so that this is at most a FIFO and a half.
+// A sender may run ahead of its receiver by no more than MPI buffers for it; after every half FIFO of bytes,
+// or a thousand messages, one is sent synchronously (MPI_Issend), which bounds this. Not after every few
+// messages: the end of a small call would wait for the answer.
 #pragma once
 
 #include <mpi.h>
@@ -50,12 +51,22 @@ class MpiPump final : public Pump {
     MPI_Request& start() { return requests_[started_++ % requests_.size()]; }
     MPI_Request& oldest() { return requests_[finished_ % requests_.size()]; }
     void finish_oldest() { ++finished_; }
-    [[nodiscard]] std::uint64_t started() const { return started_; }
 
    private:
     std::vector<MPI_Request> requests_;
     std::uint64_t started_ = 0;
     std::uint64_t finished_ = 0;
+  };
+  // Counts what was sent since the last message that the receiver has answered.
+  class RunAhead {
+   public:
+    explicit RunAhead(const FifoGeometry& fifo) : most_bytes_(fifo.slots * fifo.slot_bytes / 2) {}
+    bool must_wait_after(std::uint64_t bytes);
+
+   private:
+    std::uint64_t most_bytes_;
+    std::uint64_t bytes_ = 0;
+    std::uint64_t messages_ = 0;
   };
   struct Outgoing {
     int peer;
@@ -63,6 +74,7 @@ class MpiPump final : public Pump {
     int tag;
     RecvEnd end;
     RequestRing requests;
+    RunAhead run_ahead;
   };
   struct Incoming {
     int peer;
@@ -85,9 +97,11 @@ class MpiPump final : public Pump {
   [[nodiscard]] bool drives(AlgorithmSet users) const {
     return drives_all_ || users.has(algorithm_);
   }
-  // Whether anything began or ended.
-  bool send(Outgoing& edge);
-  bool receive(Incoming& edge);
+  // Whether anything began.
+  bool start_sends(Outgoing& edge);
+  bool start_receives(Incoming& edge);
+  // Whether anything ended. Looks at the oldest operation of each edge.
+  bool finish_oldest();
   void look_for_abort();
 
   MPI_Comm comm_;
@@ -97,6 +111,14 @@ class MpiPump final : public Pump {
   std::vector<int> ranks_elsewhere_;
   AbortBoard* board_;
   std::unique_ptr<Memory> memory_ = std::make_unique<Memory>();
+  // finish_oldest()'s, kept so that it allocates nothing.
+  struct Finisher {
+    Outgoing* out;
+    Incoming* in;
+  };
+  std::vector<MPI_Request> oldest_;
+  std::vector<Finisher> finishers_;
+  std::vector<int> ended_;
   MPI_Request hearing_ = MPI_REQUEST_NULL;
   bool announced_ = false;
   std::vector<MPI_Request> saying_;

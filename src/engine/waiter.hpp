@@ -52,7 +52,7 @@ class Waiter {
       }
       if (round < spin_rounds_) continue;
       if (round < spin_rounds_ + yield_rounds_) {
-        yield();
+        yield(round);
       } else {
         company_.segment->bell(company_.rank).sleep(ready, nap(round));
       }
@@ -72,7 +72,7 @@ class Waiter {
     asm volatile("yield");
 #endif
   }
-  static void yield();
+  void yield(std::uint64_t round) const;
   // Nothing, as long as waiting goes on.
   std::optional<WaitResult> look_around(std::uint64_t round, int peer);
   [[nodiscard]] std::chrono::microseconds nap(std::uint64_t round) const;
