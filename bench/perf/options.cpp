@@ -63,14 +63,21 @@ Options parse(int argc, char** argv, bool has_mpi) {
   options.devices.device = cuda::kSpreadOverDevices;
   app.add_option("--channels", options.devices.channels, "on devices: blocks of a rank; 0: chosen");
   app.add_option("--block-threads", options.devices.threads, "on devices: of a block; 0: chosen");
-  app.add_option("--slot-bytes", options.devices.slot_bytes, "on devices: of a FIFO; 0: chosen")
+  app.add_option("--slot-bytes", options.host.slot_bytes, "of a FIFO; 0: chosen")
       ->transform(CLI::AsSizeValue(false));
-  app.add_option("--slots", options.devices.slots, "on devices: of a FIFO; 0: chosen");
+  app.add_option("--slots", options.host.slots, "of a FIFO; 0: chosen");
+  app.add_option("--carrier", options.host.carrier, "between ranks of one host: auto, shm or mpi")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, CarrierChoice>{{"auto", CarrierChoice::automatic},
+                                               {"shm", CarrierChoice::shm},
+                                               {"mpi", CarrierChoice::mpi}}));
   app.add_option("--json", options.json, "file to write the rows to");
   app.set_version_flag("--version", RONDO_VERSION);
   try {
     app.parse(argc, argv);
     options.on_devices = device == "cuda";
+    options.devices.slot_bytes = options.host.slot_bytes;
+    options.devices.slots = options.host.slots;
     if (options.algos.empty() && options.on_devices) {
       options.algos = {"ring", "one_shot", "naive", "copy"};
     } else if (options.algos.empty()) {

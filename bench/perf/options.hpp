@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <rondo/cuda.hpp>
+#include <rondo/options.hpp>
 #include <rondo/types.hpp>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct Options {
   int ranks = 0;      // 0: the processes of mpirun
   int processes = 0;  // forked by this one, in mpirun's place
   bool on_devices = false;
+  CommunicatorOptions host;
   cuda::Options devices;
   std::string json;
 };

@@ -107,7 +107,7 @@ Communicator from_socket(const std::string& path, int rank, int size,
   CommunicatorOptions memory_only = options;
   memory_only.carrier = CarrierChoice::shm;
   detail::SocketBootstrap bootstrap(path, rank, size, defaults.timeout);
-  detail::Wiring wiring = detail::wire_processes(bootstrap, memory_only, {}, {});
+  detail::Wiring wiring = detail::wire_processes(bootstrap, memory_only, {}, {}, {});
   defaults.tuning = bootstrap.exchange(defaults.tuning)[0];
   return Communicator(std::make_unique<detail::CommunicatorState>(std::move(wiring), defaults));
 }

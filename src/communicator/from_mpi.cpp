@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "bootstrap/mpi_bootstrap.hpp"
+#include "bootstrap/mpi_link_probe.hpp"
 #include "carrier/mpi_pump.hpp"
 #include "communicator/state.hpp"
 #include "communicator/wiring.hpp"
@@ -67,8 +68,11 @@ Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
   }
   detail::Duplicate duplicate(comm);
   detail::MpiBootstrap bootstrap(duplicate.get());
+  const auto probe = [&](int next, int prev) {
+    return detail::probe_links(duplicate.get(), next, prev);
+  };
   detail::Wiring wiring =
-      detail::wire_processes(bootstrap, options, refusal, [&](detail::PumpEdges edges) {
+      detail::wire_processes(bootstrap, options, refusal, probe, [&](detail::PumpEdges edges) {
         auto pump = std::make_unique<detail::MpiPump>(duplicate.get(), std::move(edges));
         static_cast<void>(duplicate.release());  // the pump's from now on
         return pump;

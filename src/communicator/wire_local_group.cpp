@@ -18,7 +18,7 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
   }
   const std::vector<RankFacts> all(static_cast<std::size_t>(size), my_facts(options));
   const Geometries geometries =
-      choose_geometries(options, cache_share_bytes(all[0], all.size()), false);
+      choose_geometries(options, cache_share_bytes(all[0], all.size()), std::nullopt);
   const std::vector<int> ring = ring_order(order_keys(all));
   const std::vector<ScheduleEdge> edges = schedule_edges(ring, {Algorithm::ring, Algorithm::naive});
   const std::vector<SegmentEdge> carried = with_geometry(edges, geometries);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -39,8 +40,9 @@ class ProcessWirer {
   ProcessWirer(Bootstrap& bootstrap, const CommunicatorOptions& options)
       : bootstrap_(bootstrap), options_(options), rank_(bootstrap.rank()) {}
 
-  Wiring wire(const std::string& refusal, const PumpFactory& make_pump) {
+  Wiring wire(const std::string& refusal, const LinkProbe& probe, const PumpFactory& make_pump) {
     gather_facts(refusal);
+    choose_fifos(probe);
     share_segment();
     Topology topology = describe();
     Wiring wiring = empty_wiring(rank_, bootstrap_.size(), geometries_, ring_);
@@ -59,19 +61,44 @@ class ProcessWirer {
     require_usable_options(facts_);
     keys_ = order_keys(facts_);
     ring_ = ring_order(keys_);
-    bool any_mpi = options_.carrier == CarrierChoice::mpi;
-    for (int rank = 0; rank < bootstrap_.size(); ++rank) any_mpi |= !same_host(rank, 0);
+    has_doubling_ = options_.carrier == CarrierChoice::mpi;
+    for (int rank = 0; rank < bootstrap_.size(); ++rank) has_doubling_ |= !same_host(rank, 0);
     AlgorithmSet algorithms = {Algorithm::ring, Algorithm::naive};
     // Where all share memory, one_shot is faster.
-    has_doubling_ = any_mpi;
     if (has_doubling_) algorithms.add(Algorithm::recursive_doubling);
     edges_ = schedule_edges(ring_, algorithms);
+  }
+
+  // The same on all ranks: that of the slowest link, if any leaves its host, and of the smallest cache.
+  void choose_fifos(const LinkProbe& probe) {
     std::uint64_t cache_bytes = std::numeric_limits<std::uint64_t>::max();
     for (int rank = 0; rank < bootstrap_.size(); ++rank) {
       cache_bytes = std::min(cache_bytes, cache_share_bytes(facts_[static_cast<std::size_t>(rank)],
                                                             ranks_of_host(rank).size()));
     }
-    geometries_ = choose_geometries(options_, cache_bytes, any_mpi);
+    if (has_doubling_) slowest_link_ = measure_slowest_link(probe);
+    geometries_ = choose_geometries(options_, cache_bytes, slowest_link_);
+  }
+
+  LinkFacts measure_slowest_link(const LinkProbe& probe) {
+    const std::size_t size = ring_.size();
+    const std::size_t mine = positions_of(ring_)[static_cast<std::size_t>(rank_)];
+    const auto across = [&](std::size_t position) {
+      const int rank = ring_[position % size];
+      const bool memory = options_.carrier != CarrierChoice::mpi && same_host(rank, rank_);
+      return rank == rank_ || memory ? kNoLink : rank;
+    };
+    LinkFacts facts;
+    together(bootstrap_, [&] { facts = probe(across(mine + 1), across(mine + size - 1)); });
+    LinkFacts slowest{0, std::numeric_limits<double>::max()};
+    for (const LinkFacts& one : bootstrap_.exchange(facts)) {
+      slowest.latency_us = std::max(slowest.latency_us, one.latency_us);
+      if (one.bytes_per_us > 0)
+        slowest.bytes_per_us = std::min(slowest.bytes_per_us, one.bytes_per_us);
+    }
+    log(LogLevel::info, "rank {}: the slowest link carries {:.0f} bytes a us, in {:.0f} us", rank_,
+        slowest.bytes_per_us, slowest.latency_us);
+    return slowest;
   }
 
   [[nodiscard]] bool same_host(int a, int b) const {
@@ -177,6 +204,7 @@ class ProcessWirer {
     for (const Edge& edge : wiring.topology.edges) {
       wiring.leaves_memory |= edge.in_ring && edge.carrier != Carrier::shm;
     }
+    if (slowest_link_) wiring.nap = nap_for(*slowest_link_, geometries_.ring);
     wiring.doubling = bootstrap_.size() > 1 && wiring.one_shot_bytes == 0 && has_doubling_;
     connect_segment(wiring, segment_edges_);
     connect_pump(wiring, make_pump);
@@ -233,6 +261,7 @@ class ProcessWirer {
   std::vector<ScheduleEdge> edges_;
   Geometries geometries_;
   bool has_doubling_ = false;  // edges for it
+  std::optional<LinkFacts> slowest_link_;
   std::vector<SegmentEdge> segment_edges_;
   SharedMemory shared_;  // its mapping is the segment's
   std::shared_ptr<HostSegment> segment_;
@@ -241,8 +270,9 @@ class ProcessWirer {
 }  // namespace
 
 Wiring wire_processes(Bootstrap& bootstrap, const CommunicatorOptions& options,
-                      const std::string& refusal, const PumpFactory& make_pump) {
-  return ProcessWirer(bootstrap, options).wire(refusal, make_pump);
+                      const std::string& refusal, const LinkProbe& probe,
+                      const PumpFactory& make_pump) {
+  return ProcessWirer(bootstrap, options).wire(refusal, probe, make_pump);
 }
 
 }  // namespace rondo::detail

@@ -9,6 +9,7 @@
 #include <rondo/options.hpp>
 
 #include "bootstrap/bootstrap.hpp"
+#include "bootstrap/link_probe.hpp"
 #include "engine/wiring.hpp"
 
 namespace rondo::detail {
@@ -26,6 +27,7 @@ void validate_geometry(const CommunicatorOptions& options);
 // be joined. A rank that has found its own arguments wrong still takes part, with the reason as
 // `refusal`, so that nobody waits for it. Throws UsageError, TransportError.
 Wiring wire_processes(Bootstrap& bootstrap, const CommunicatorOptions& options,
-                      const std::string& refusal, const PumpFactory& make_pump);
+                      const std::string& refusal, const LinkProbe& probe,
+                      const PumpFactory& make_pump);
 
 }  // namespace rondo::detail

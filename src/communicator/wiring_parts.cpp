@@ -17,10 +17,10 @@ namespace rondo::detail {
 namespace {
 
 constexpr std::uint32_t kShmSlots = 8;
+constexpr std::uint32_t kLeastLinkSlots = 16;
+constexpr std::uint32_t kMostLinkSlots = 64;
 // A core's cache where hwloc knows of none.
 constexpr std::uint64_t kUsualL2Bytes = std::uint64_t{1} << 20U;
-// Slices below MPI's usual eager limit for TCP (64 KiB), enough of them to cover a round trip.
-constexpr FifoGeometry kMpiGeometry{std::uint64_t{32} * 1024, 16};
 
 // Changes with every start of the machine, so that equal host names on two machines stay apart.
 std::string boot_id() {
@@ -76,12 +76,37 @@ FifoGeometry shm_geometry(std::uint64_t cache_bytes) {
           kShmSlots};
 }
 
+// A slice takes about as long on the link as a nap of those who wait for it, so that its own cost, a few µs, is
+// small beside it. As many slots as keep the link busy for several naps and its latency; the pump of a rank
+// that has nothing to do looks no more often.
+FifoGeometry link_geometry(const LinkFacts& link) {
+  constexpr double kSliceUs = 150;
+  constexpr double kUnderWayUs = 1000;
+  const auto wanted = static_cast<std::uint64_t>(link.bytes_per_us * kSliceUs);
+  const std::uint64_t slot_bytes = std::clamp<std::uint64_t>(
+      std::bit_ceil(wanted), std::uint64_t{8} << 10U, std::uint64_t{128} << 10U);
+  const double under_way = link.bytes_per_us * (kUnderWayUs + 2 * link.latency_us);
+  const auto slots = static_cast<std::uint64_t>(under_way / static_cast<double>(slot_bytes)) * 2;
+  return {slot_bytes, static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+                          std::bit_ceil(slots), kLeastLinkSlots, kMostLinkSlots))};
+}
+
 }  // namespace
 
+std::chrono::microseconds nap_for(const LinkFacts& link, const FifoGeometry& ring) {
+  constexpr double kShortestUs = 60;
+  constexpr double kLongestUs = 150;
+  if (link.bytes_per_us <= 0) return {};
+  const double slice_us = static_cast<double>(ring.slot_bytes) / link.bytes_per_us;
+  if (slice_us < kShortestUs) return {};
+  return std::chrono::microseconds(static_cast<int>(std::min(slice_us, kLongestUs)));
+}
+
 Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t cache_bytes,
-                             bool any_mpi) {
-  const FifoGeometry usual = any_mpi ? kMpiGeometry : shm_geometry(cache_bytes);
-  Geometries chosen{usual, usual};
+                             const std::optional<LinkFacts>& link) {
+  Geometries chosen{link ? link_geometry(*link) : shm_geometry(cache_bytes), {}};
+  chosen.star = chosen.ring;
+  if (link) chosen.star.slots = std::min(chosen.star.slots, kLeastLinkSlots);
   for (FifoGeometry* geometry : {&chosen.ring, &chosen.star}) {
     if (options.slot_bytes != 0) geometry->slot_bytes = options.slot_bytes;
     if (options.slots != 0) geometry->slots = options.slots;

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <rondo/options.hpp>
 
 #include "base/put.hpp"
 #include "base/rank_pair.hpp"
+#include "bootstrap/link_probe.hpp"
 #include "engine/wiring.hpp"
 #include "topology/ring_order.hpp"
 
@@ -38,13 +41,17 @@ void validate_fifo_size(const char* options, std::size_t slot_bytes, std::uint32
 // ring's hops.
 inline constexpr std::size_t kOneShotBytes = std::size_t{64} << 10U;
 
+// How long a rank that waits for a long vector may sleep: as long as a slice takes on a slow link. On a fast one
+// the sleep would last longer than what is under way.
+std::chrono::microseconds nap_for(const LinkFacts& link, const FifoGeometry& ring);
+
 struct Geometries {
   FifoGeometry ring;
   FifoGeometry star;  // of the edges that only `naive` uses
 };
-// `cache_bytes`: the smallest share of a rank.
+// `cache_bytes`: the smallest share of a rank. `link`: the slowest of those between hosts, if there are any.
 Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t cache_bytes,
-                             bool any_mpi);
+                             const std::optional<LinkFacts>& link);
 // The edges with the FIFO that each gets.
 std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
                                        const Geometries& geometries);

@@ -22,7 +22,8 @@ Engine::Engine(Wiring wiring)
     : wiring_(std::move(wiring)),
       board_(wiring_.segment->board()),
       waiter_({wiring_.segment.get(), wiring_.rank, &wiring_.ranks_sharing, &wiring_.peers,
-               wiring_.pump.get(), &wiring_.topology.ring, &wiring_.from, wiring_.crowded}),
+               wiring_.pump.get(), &wiring_.topology.ring, &wiring_.from, wiring_.crowded,
+               wiring_.nap}),
       place_{wiring_.rank, wiring_.size, &wiring_.topology.ring, wiring_.ring_geometry,
              wiring_.star_geometry} {}
 

@@ -17,7 +17,6 @@ constexpr std::uint64_t kYieldRounds = 2000;
 // A long vector on a network: what is under way lasts longer than a nap, and the core is the trainer's.
 constexpr std::uint64_t kBulkYieldRounds = 4;
 constexpr std::uint64_t kBulkBytes = std::uint64_t{128} << 10U;
-constexpr auto kBulkNap = std::chrono::microseconds(150);
 constexpr std::uint64_t kRoundsPerYieldWithPump = 8;
 constexpr std::uint64_t kRoundsPerClock = 64;
 constexpr auto kShortestNap = std::chrono::microseconds(50);
@@ -39,9 +38,9 @@ Waiter::Waiter(const Company& company)
 
 void Waiter::begin_call(const Signature& signature, std::chrono::milliseconds timeout) {
   signature_ = signature;
-  const bool bulk = company_.pump != nullptr &&
-                    signature.count * size_of(static_cast<DataType>(signature.type)) >= kBulkBytes;
-  yield_rounds_ = bulk ? kBulkYieldRounds : kYieldRounds;
+  naps_early_ = company_.nap.count() > 0 &&
+                signature.count * size_of(static_cast<DataType>(signature.type)) >= kBulkBytes;
+  yield_rounds_ = naps_early_ ? kBulkYieldRounds : kYieldRounds;
   timeout_ = std::min<std::chrono::milliseconds>(timeout, kLongestTimeout);
   clock_runs_ = false;
 }
@@ -99,7 +98,7 @@ void Waiter::yield(std::uint64_t round) const {
 }
 
 std::chrono::microseconds Waiter::nap(std::uint64_t round) const {
-  if (yield_rounds_ == kBulkYieldRounds) return kBulkNap;
+  if (naps_early_) return company_.nap;
   const std::uint64_t naps = round - spin_rounds_ - yield_rounds_;
   return std::min<std::chrono::microseconds>(
       kLongestNap, kShortestNap * static_cast<int>(std::min<std::uint64_t>(naps + 1, 100)));

@@ -26,6 +26,8 @@ struct Company {
   std::vector<RecvEnd>* from = nullptr;    // by position
   // There are more ranks than cores, so that spinning keeps the peer from its work.
   bool crowded = false;
+  // How long to sleep at a time while the network works on a long vector; 0: not at all.
+  std::chrono::microseconds nap{};
 };
 
 class Waiter {
@@ -86,6 +88,7 @@ class Waiter {
   int spins_per_round_;
   std::uint64_t spin_rounds_;
   std::uint64_t yield_rounds_ = 0;
+  bool naps_early_ = false;  // in this call
   Signature signature_;
   Stop other_call_;
   std::chrono::milliseconds timeout_{};

@@ -1,6 +1,7 @@
 // What joins one rank to the others.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -30,9 +31,10 @@ struct Wiring {
   PeerWatch peers;
   std::unique_ptr<Pump> pump;  // null when shared memory carries all; dies before the segment
   bool crowded = false;
-  std::size_t one_shot_bytes = 0;     // calls up to this size may go by one_shot; 0: none
-  bool leaves_memory = false;         // not all edges of the ring are in the segment
-  bool doubling = false;              // there are edges for recursive_doubling
+  std::size_t one_shot_bytes = 0;   // calls up to this size may go by one_shot; 0: none
+  bool leaves_memory = false;       // not all edges of the ring are in the segment
+  std::chrono::microseconds nap{};  // of one who waits for a long vector from another host; 0: none
+  bool doubling = false;            // there are edges for recursive_doubling
   std::uint64_t streaming_bytes = 0;  // outputs from this size on go past the caches
 };
 

@@ -91,7 +91,7 @@ TEST(Processes, ARefusalIsToldToAll) {
   const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
     detail::SocketBootstrap bootstrap(me.socket, me.rank, me.size, std::chrono::minutes(5));
     try {
-      detail::wire_processes(bootstrap, {}, me.rank == 1 ? "no timeout given" : "", {});
+      detail::wire_processes(bootstrap, {}, me.rank == 1 ? "no timeout given" : "", {}, {});
     } catch (const UsageError& error) {
       return says(error, "rank 1: no timeout given") ? 0 : 1;
     }
@@ -141,7 +141,9 @@ TEST(Processes, AFailureOfOneRankIsAnErrorOfAll) {
       return nullptr;
     };
     try {
-      detail::wire_processes(bootstrap, {.carrier = CarrierChoice::mpi}, {}, make_pump);
+      detail::wire_processes(
+          bootstrap, {.carrier = CarrierChoice::mpi}, {},
+          [](int, int) { return detail::LinkFacts{}; }, make_pump);
     } catch (const TransportError& error) {
       return says(error, "rank 0") && says(error, "no pump today") ? 0 : 1;
     }
