@@ -146,7 +146,7 @@ std::optional<Row> measure_on_device(cuda::Communicator& comm, const Options& op
     using T = typename decltype(tag)::Type;
     const ExactData<T> data(comm.rank(), comm.size(), options, count);
     DeviceBuffers<T> buffers(comm.device(), data, options);
-    Row row{algo, count, count * sizeof(T), {}, std::nullopt};
+    Row row{algo, {}, count, count * sizeof(T), {}, std::nullopt};
     if (algo == "copy") {
       row.out_of_place = time_copies(comm, options, buffers.bytes(), buffers.out(), buffers.in());
       return row;
@@ -155,6 +155,7 @@ std::optional<Row> measure_on_device(cuda::Communicator& comm, const Options& op
       Call call = buffers.call(in_place);
       if (!has_algorithm(comm, algo, call)) return std::nullopt;
       call.options.algorithm = algorithm_named(algo);
+      row.used = name(comm.algorithm_for(call));
       Timing timing = time_replays(comm, options, buffers.bytes(), call);
       buffers.refill();
       const Stopwatch watch;

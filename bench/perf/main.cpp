@@ -1,16 +1,29 @@
+#include <algorithm>
 #include <utility>
 
 #include "bench/perf/peers.hpp"
 #include "bench/perf/run.hpp"
+#include "bench/perf/tune.hpp"
 #include "tools/launch/launch.hpp"
 
 int main(int argc, char** argv) {
-  const rondo::perf::Options options = rondo::perf::parse(argc, argv, rondo::perf::has_mpi_peer());
+  namespace perf = rondo::perf;
+  const perf::Options options =
+      perf::parse(argc, argv, perf::has_mpi_peer(), perf::has_gloo_peer());
   const bool under_mpirun = options.ranks + options.processes == 0;
+  const auto asked_for = [&](const char* algo) {
+    return std::find(options.algos.begin(), options.algos.end(), algo) != options.algos.end();
+  };
   return rondo::launch::launch(
       {"rondo-perf", options.ranks, options.processes, options.on_devices, options.host}, &argc,
       &argv, [&](rondo::Communicator comm) {
-        const rondo::perf::Peer mpi = under_mpirun ? rondo::perf::mpi_peer() : rondo::perf::Peer{};
-        return rondo::perf::run(std::move(comm), options, mpi) == 0 ? 0 : 1;
+        if (!options.tune.empty()) {
+          perf::tune(comm, options);
+          return 0;
+        }
+        perf::Peers peers;
+        if (under_mpirun && asked_for("mpi")) peers["mpi"] = perf::mpi_peer();
+        if (asked_for("gloo")) peers["gloo"] = perf::gloo_peer(comm);
+        return perf::run(std::move(comm), options, peers) == 0 ? 0 : 1;
       });
 }

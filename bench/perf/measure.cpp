@@ -115,7 +115,7 @@ std::optional<Row> measure(Communicator& comm, const Options& options, const std
     using T = typename decltype(tag)::Type;
     const ExactData<T> data(comm.rank(), comm.size(), options, count);
     HostBuffers<T> buffers(data, options);
-    Row row{algo, count, count * sizeof(T), {}, std::nullopt};
+    Row row{algo, {}, count, count * sizeof(T), {}, std::nullopt};
     for (const bool in_place : {false, true}) {
       Call call = buffers.call(in_place);
       std::function<void()> run = [&comm, &call] { comm.run(call); };
@@ -128,6 +128,7 @@ std::optional<Row> measure(Communicator& comm, const Options& options, const std
         if (options.op == Collective::broadcast && !in_place && comm.rank() != 0) call.in = nullptr;
         if (!has_algorithm(comm, algo, call)) return std::nullopt;
         call.options.algorithm = algorithm_named(algo);
+        row.used = name(comm.algorithm_for(call));
       }
       const Timing timing = time_one(comm, options, buffers, in_place, run);
       if (in_place) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <rondo/communicator.hpp>
 #include <string>
@@ -16,6 +17,9 @@ namespace rondo::perf {
 // no such type or size.
 using Peer = std::function<std::optional<std::function<void()>>(const Call&)>;
 
+// By --algo value; one that is null or not there cannot be measured.
+using Peers = std::map<std::string, Peer>;
+
 struct Timing {
   double min_us = 0;
   double median_us = 0;
@@ -25,6 +29,7 @@ struct Timing {
 
 struct Row {
   std::string algo;
+  std::string used;  // the algorithm that carried it out; empty for other libraries
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   Timing out_of_place;

@@ -1,5 +1,7 @@
 #include "bench/perf/options.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <map>
@@ -20,19 +22,20 @@ std::map<std::string, Enum> names(int count) {
 
 }  // namespace
 
-Options parse(int argc, char** argv, bool has_mpi) {
+Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
   Options options;
   CLI::App app("Measures collectives and checks every element of their results.", "rondo-perf");
   auto collectives = names<Collective>(kCollectiveCount);
   collectives.erase("barrier");
   app.add_option("--op", options.op, "collective")->transform(CLI::CheckedTransformer(collectives));
-  app.add_option("--algo", options.algos,
-                 "auto, ring, naive, one_shot, recursive_doubling, mpi; on devices also copy: "
-                 "their own; several "
-                 "with commas")
+  app.add_option(
+         "--algo", options.algos,
+         fmt::format("auto, ring, naive, one_shot, recursive_doubling{}{}; on devices also copy: "
+                     "their own; several with commas",
+                     has_mpi ? ", mpi" : "", has_gloo ? ", gloo" : ""))
       ->delimiter(',')
       ->check(CLI::IsMember(
-          {"auto", "ring", "naive", "one_shot", "recursive_doubling", "copy", "mpi"}));
+          {"auto", "ring", "naive", "one_shot", "recursive_doubling", "copy", "mpi", "gloo"}));
   app.add_option("-b", options.first_bytes, "first size, such as 4 or 1KiB")
       ->transform(CLI::AsSizeValue(false));
   app.add_option("-e", options.last_bytes, "last size")->transform(CLI::AsSizeValue(false));
@@ -71,6 +74,9 @@ Options parse(int argc, char** argv, bool has_mpi) {
           std::map<std::string, CarrierChoice>{{"auto", CarrierChoice::automatic},
                                                {"shm", CarrierChoice::shm},
                                                {"mpi", CarrierChoice::mpi}}));
+  app.add_option("--tune", options.tune,
+                 "instead: measure which algorithm is the fastest from which size on, and write it "
+                 "to this file, for RONDO_TUNING");
   app.add_option("--json", options.json, "file to write the rows to");
   app.set_version_flag("--version", RONDO_VERSION);
   try {
@@ -81,8 +87,8 @@ Options parse(int argc, char** argv, bool has_mpi) {
     if (options.algos.empty() && options.on_devices) {
       options.algos = {"ring", "one_shot", "naive", "copy"};
     } else if (options.algos.empty()) {
-      options.algos = {"ring", "naive"};
-      if (has_mpi) options.algos.emplace_back("mpi");
+      options.algos = {"auto", "naive"};
+      if (has_mpi && options.ranks + options.processes == 0) options.algos.emplace_back("mpi");
     }
     if (!supports(options.type, options.redop)) {
       throw CLI::ValidationError("-o", std::string(name(options.redop)) + " is not defined for " +

@@ -26,10 +26,11 @@ struct Options {
   CommunicatorOptions host;
   cuda::Options devices;
   std::string json;
+  std::string tune;  // a file to write, instead of measuring rows
 };
 
 // Reads the command line; exits the program where it asks for help or is wrong. `has_mpi`: the
-// program is built with MPI.
-Options parse(int argc, char** argv, bool has_mpi);
+// program is built with MPI; `has_gloo`: with Gloo.
+Options parse(int argc, char** argv, bool has_mpi, bool has_gloo);
 
 }  // namespace rondo::perf

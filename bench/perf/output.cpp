@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "bench/perf/peers.hpp"
+
 namespace rondo::perf {
 namespace {
 
@@ -39,6 +41,18 @@ std::string devices(const Topology& topology) {
   }
   std::string text;
   for (const auto& [device, of] : ranks) text += fmt::format("; {} for ranks{}", device, of);
+  return text;
+}
+
+// "; auto: one_shot from 4 bytes, ring from 65536"
+std::string choices(const std::vector<Row>& rows) {
+  std::string text;
+  std::string last;
+  for (const Row& row : rows) {
+    if (row.algo != "auto" || row.used == last) continue;
+    text += fmt::format("{} {} from {} bytes", text.empty() ? "; auto:" : ",", row.used, row.bytes);
+    last = row.used;
+  }
   return text;
 }
 
@@ -79,9 +93,10 @@ void print_row(const Options& options, const Row& row, int ranks) {
 
 void print_summary(const Topology& topology, const std::vector<Row>& rows) {
   const Machine machine = this_machine();
-  fmt::print("# {} wrong elements; host {}, {} cores, L2 {} KiB, L3 {} KiB ({}); {}{}\n",
+  fmt::print("# {} wrong elements; host {}, {} cores, L2 {} KiB, L3 {} KiB ({}); {}{}{}\n",
              wrong_elements(rows), machine.host, machine.cores, machine.l2_bytes / 1024,
-             machine.l3_bytes / 1024, machine.source, carriers(topology), devices(topology));
+             machine.l3_bytes / 1024, machine.source, carriers(topology), choices(rows),
+             devices(topology));
 }
 
 void write_json(const Options& options, const Topology& topology, const std::vector<Row>& rows,
@@ -94,6 +109,7 @@ void write_json(const Options& options, const Topology& topology, const std::vec
       const Timing& timing = in_place ? *row.in_place : row.out_of_place;
       list.push_back({{"op", name(options.op)},
                       {"algo", row.algo},
+                      {"used", row.used},
                       {"bytes", row.bytes},
                       {"count", row.count},
                       {"dtype", name(options.type)},
@@ -121,6 +137,7 @@ void write_json(const Options& options, const Topology& topology, const std::vec
                                 {"warmups", options.warmups},
                                 {"one_process", options.ranks > 0},
                                 {"devices", places},
+                                {"mpi", mpi_library()},
                                 {"carriers", carriers(topology)}}},
                               {"rows", list}};
   std::ofstream out(options.json);

@@ -1,5 +1,6 @@
 #include <mpi.h>
 
+#include <array>
 #include <cstring>
 #include <limits>
 #include <rondo/chunk.hpp>
@@ -113,6 +114,14 @@ void run(const Call& call, MPI_Comm comm, MPI_Datatype type, MPI_Op op, const Pa
 }  // namespace
 
 bool has_mpi_peer() { return true; }
+
+std::string mpi_library() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  const std::string all(text.data(), static_cast<std::size_t>(length));
+  return all.substr(0, all.find_first_of(",\n"));
+}
 
 Peer mpi_peer() {
   const MPI_Comm comm = MPI_COMM_WORLD;

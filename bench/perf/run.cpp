@@ -10,6 +10,7 @@
 
 #include "bench/perf/device_measure.hpp"
 #include "bench/perf/output.hpp"
+#include "bench/perf/progress_line.hpp"
 
 namespace rondo::perf {
 namespace {
@@ -25,10 +26,6 @@ std::vector<std::uint64_t> counts(const Options& options) {
   return result;
 }
 
-}  // namespace
-
-namespace {
-
 // What is measured: a function that every rank calls alike.
 using MeasureOne = std::function<std::optional<Row>(const std::string& algo, std::uint64_t count)>;
 
@@ -38,18 +35,23 @@ std::uint64_t measure_all(const Options& options, int rank, int size, const Topo
   if (prints) print_header(options, size);
   std::vector<Row> rows;
   std::vector<std::string> skipped;
-  for (const std::uint64_t count : counts(options)) {
+  const std::vector<std::uint64_t> sizes = counts(options);
+  ProgressLine progress(prints, sizes.size() * options.algos.size());
+  for (const std::uint64_t count : sizes) {
     for (const std::string& algo : options.algos) {
+      progress.next(algo, count * size_of(options.type));
       const std::optional<Row> row = measure_one(algo, count);
       if (!row) {
         if (std::find(skipped.begin(), skipped.end(), algo) == skipped.end())
           skipped.push_back(algo);
         continue;
       }
+      progress.clear();
       if (prints) print_row(options, *row, size);
       rows.push_back(*row);
     }
   }
+  progress.clear();
   if (prints) {
     for (const std::string& algo : skipped) {
       fmt::print("# {} left out: not available for these ranks, this type or some of these sizes\n",
@@ -63,7 +65,7 @@ std::uint64_t measure_all(const Options& options, int rank, int size, const Topo
 
 }  // namespace
 
-std::uint64_t run(Communicator comm, const Options& options, const Peer& mpi) {
+std::uint64_t run(Communicator comm, const Options& options, const Peers& peers) {
   const int rank = comm.rank();
   const int size = comm.size();
   if (options.on_devices) {
@@ -75,9 +77,10 @@ std::uint64_t run(Communicator comm, const Options& options, const Peer& mpi) {
   }
   return measure_all(options, rank, size, comm.topology(),
                      [&](const std::string& algo, std::uint64_t count) -> std::optional<Row> {
-                       const bool theirs = algo == "mpi";
-                       if (theirs && !mpi) return std::nullopt;
-                       return measure(comm, options, algo, count, theirs ? mpi : Peer{});
+                       const auto peer = peers.find(algo);
+                       const bool theirs = algo == "mpi" || algo == "gloo";
+                       if (theirs && (peer == peers.end() || !peer->second)) return std::nullopt;
+                       return measure(comm, options, algo, count, theirs ? peer->second : Peer{});
                      });
 }
 

@@ -4,5 +4,6 @@ namespace rondo::perf {
 
 bool has_mpi_peer() { return false; }
 Peer mpi_peer() { return {}; }
+std::string mpi_library() { return "none"; }
 
 }  // namespace rondo::perf

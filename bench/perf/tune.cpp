@@ -1,0 +1,111 @@
+#include "bench/perf/tune.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/perf/measure.hpp"
+#include "bench/perf/progress_line.hpp"
+
+namespace rondo::perf {
+namespace {
+
+constexpr std::uint64_t kSmallest = 4;
+constexpr std::uint64_t kLargest = std::uint64_t{1} << 20U;
+// What an algorithm must gain before it replaces the one that is the best below.
+constexpr double kGain = 0.97;
+
+struct Sample {
+  std::uint64_t bytes = 0;
+  std::vector<double> time_us;  // by algorithm; 0: it cannot carry this size
+};
+
+struct Rule {
+  std::uint64_t from_bytes = 0;
+  std::size_t algorithm = 0;
+};
+
+bool is_faster(const Sample& sample, std::size_t a, std::size_t b) {
+  if (sample.time_us[a] == 0) return false;
+  return sample.time_us[b] == 0 || sample.time_us[a] < kGain * sample.time_us[b];
+}
+
+std::size_t fastest(const Sample& sample) {
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < sample.time_us.size(); ++i) {
+    if (sample.time_us[best] == 0 ||
+        (sample.time_us[i] > 0 && sample.time_us[i] < sample.time_us[best])) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+// A change must hold at the next size too: one slow measurement makes no rule.
+std::vector<Rule> rules_of(const std::vector<Sample>& samples) {
+  std::vector<Rule> rules = {{0, fastest(samples.front())}};
+  for (std::size_t i = 1; i < samples.size(); ++i) {
+    const std::size_t now = rules.back().algorithm;
+    const std::size_t best = fastest(samples[i]);
+    const bool holds = i + 1 == samples.size() || is_faster(samples[i + 1], best, now);
+    if (best != now && is_faster(samples[i], best, now) && holds)
+      rules.push_back({samples[i].bytes, best});
+  }
+  return rules;
+}
+
+std::string carrier_of(const Topology& topology) {
+  const bool any_mpi =
+      std::any_of(topology.edges.begin(), topology.edges.end(),
+                  [](const Edge& edge) { return edge.in_ring && edge.carrier != Carrier::shm; });
+  return any_mpi ? "mpi" : "shm";
+}
+
+void write(const std::string& file, const std::string& prefix,
+           const std::vector<std::string>& lines) {
+  std::string text =
+      "# carrier, ranks, bytes from which on, algorithm: written by rondo-perf --tune\n";
+  std::ifstream before(file);
+  for (std::string line; std::getline(before, line);) {
+    if (!line.empty() && line[0] != '#' && !line.starts_with(prefix)) text += line + "\n";
+  }
+  before.close();
+  for (const std::string& line : lines) text += line + "\n";
+  std::ofstream out(file);
+  out << text;
+  out.close();
+  if (!out) throw std::runtime_error(fmt::format("cannot write {}", file));
+}
+
+}  // namespace
+
+void tune(Communicator& comm, const Options& options) {
+  const std::vector<std::string> algos = {"ring", "one_shot", "recursive_doubling"};
+  std::vector<Sample> samples;
+  ProgressLine progress(comm.rank() == 0, 19 * algos.size());
+  for (std::uint64_t bytes = kSmallest; bytes <= kLargest; bytes *= 2) {
+    Sample sample{bytes, {}};
+    for (const std::string& algo : algos) {
+      progress.next(algo, bytes);
+      const auto row = measure(comm, options, algo, bytes / size_of(options.type), {});
+      sample.time_us.push_back(row ? row->out_of_place.median_us + row->in_place->median_us : 0);
+    }
+    samples.push_back(std::move(sample));
+  }
+  if (comm.rank() != 0) return;
+  const std::string prefix = fmt::format("{} {} ", carrier_of(comm.topology()), comm.size());
+  std::vector<std::string> lines;
+  for (const Rule& rule : rules_of(samples)) {
+    lines.push_back(fmt::format("{}{} {}", prefix, rule.from_bytes, algos[rule.algorithm]));
+  }
+  write(options.tune, prefix, lines);
+  progress.clear();
+  for (const std::string& line : lines) fmt::print("{}\n", line);
+}
+
+}  // namespace rondo::perf
