@@ -6,7 +6,7 @@ set -euo pipefail
 packages=(
   g++ meson ninja-build pkg-config
   libopenmpi-dev openmpi-bin libhwloc-dev libhwy-dev libfmt-dev
-  libcli11-dev nlohmann-json3-dev libgtest-dev
+  libcli11-dev nlohmann-json3-dev libgtest-dev libbenchmark-dev
   libdnnl-dev zlib1g-dev libxxhash-dev dataset-fashion-mnist
   python3-matplotlib iproute2
 )

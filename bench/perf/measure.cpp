@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 
 #include "base/with_type.hpp"
 #include "bench/perf/exact_data.hpp"
@@ -51,9 +52,8 @@ bool has_algorithm(Communicator& comm, const std::string& algo, Call call) {
   }
 }
 
-template <class T>
-Timing time_one(Communicator& comm, const Options& options, HostBuffers<T>& buffers, bool in_place,
-                const std::function<void()>& run) {
+Timing time_runs(Communicator& comm, const Options& options, const std::function<void()>& run,
+                 const std::function<std::uint64_t()>& wrong) {
   const auto warm = Clock::now();
   for (int i = 0; i < options.warmups; ++i) run();
   const int iterations =
@@ -65,9 +65,27 @@ Timing time_one(Communicator& comm, const Options& options, HostBuffers<T>& buff
     run();
     time = since_us(start);
   }
-  buffers.refill();
-  run();
-  return summarise(comm, times, buffers.wrong(in_place));
+  return summarise(comm, times, wrong());
+}
+
+// All ranks copy the vector at once: what memory alone allows.
+Timing time_copies(Communicator& comm, const Options& options, const Call& call,
+                   std::uint64_t bytes) {
+  const auto copy = [&] {
+    comm.barrier();
+    std::memcpy(call.out, call.in, bytes);
+  };
+  return time_runs(comm, options, copy, [] { return std::uint64_t{0}; });
+}
+
+template <class T>
+Timing time_one(Communicator& comm, const Options& options, HostBuffers<T>& buffers, bool in_place,
+                const std::function<void()>& run) {
+  return time_runs(comm, options, run, [&] {
+    buffers.refill();
+    run();
+    return buffers.wrong(in_place);
+  });
 }
 
 }  // namespace
@@ -110,12 +128,15 @@ std::uint64_t wrong_elements(const std::vector<Row>& rows) {
 
 std::optional<Row> measure(Communicator& comm, const Options& options, const std::string& algo,
                            std::uint64_t count, const Peer& peer) {
-  if (algo == "copy") return std::nullopt;  // of devices alone
   return detail::with_type(options.type, [&](auto tag) -> std::optional<Row> {
     using T = typename decltype(tag)::Type;
     const ExactData<T> data(comm.rank(), comm.size(), options, count);
     HostBuffers<T> buffers(data, options);
     Row row{algo, {}, count, count * sizeof(T), {}, std::nullopt};
+    if (algo == "copy") {
+      row.out_of_place = time_copies(comm, options, buffers.call(false), row.bytes);
+      return row;
+    }
     for (const bool in_place : {false, true}) {
       Call call = buffers.call(in_place);
       std::function<void()> run = [&comm, &call] { comm.run(call); };

@@ -30,8 +30,8 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
   app.add_option("--op", options.op, "collective")->transform(CLI::CheckedTransformer(collectives));
   app.add_option(
          "--algo", options.algos,
-         fmt::format("auto, ring, naive, one_shot, recursive_doubling{}{}; on devices also copy: "
-                     "their own; several with commas",
+         fmt::format("auto, ring, naive, one_shot, recursive_doubling{}{}; and copy, each rank's "
+                     "own of the vector; several with commas",
                      has_mpi ? ", mpi" : "", has_gloo ? ", gloo" : ""))
       ->delimiter(',')
       ->check(CLI::IsMember(

@@ -67,11 +67,15 @@ Algorithm Tuning::algorithm_for(Carrier carrier, int ranks, std::uint64_t bytes)
 Tuning default_tuning() {
   static constexpr TuningRule kRules[] = {
       {Carrier::shm, Algorithm::one_shot, 2, 0},
-      {Carrier::shm, Algorithm::ring, 2, 24576},
+      {Carrier::shm, Algorithm::ring, 2, 32768},
       {Carrier::shm, Algorithm::one_shot, 8, 0},
-      {Carrier::shm, Algorithm::ring, 8, 32769},
+      {Carrier::shm, Algorithm::ring, 8, 65536},
       {Carrier::mpi, Algorithm::recursive_doubling, 2, 0},
       {Carrier::mpi, Algorithm::ring, 2, 65536},
+      {Carrier::mpi, Algorithm::recursive_doubling, 4, 0},
+      {Carrier::mpi, Algorithm::ring, 4, 8192},
+      {Carrier::mpi, Algorithm::recursive_doubling, 8, 0},
+      {Carrier::mpi, Algorithm::ring, 8, 32768},
   };
   Tuning tuning;
   for (const TuningRule& rule : kRules) tuning.rules[tuning.count++] = rule;
