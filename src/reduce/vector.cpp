@@ -29,10 +29,12 @@ constexpr bool kRoundsToF16 = false;
 constexpr bool kRoundsToF16 = true;
 #endif
 
-// How elements of type T get into vectors of the type they are computed in, and back.
+// How elements of type T get into vectors of the type they are computed in, and back: `kVectors` of them at a
+// time.
 template <class T>
 struct Lanes {
   using Tag = hn::ScalableTag<T>;
+  static constexpr std::size_t kVectors = 1;
   static HWY_INLINE auto load(Tag tag, const std::byte* from) {
     return hn::LoadU(tag, reinterpret_cast<const T*>(from));
   }
@@ -46,6 +48,7 @@ template <>
 struct Lanes<Float16> {
   using Tag = hn::ScalableTag<float>;
   using Narrow = hn::Rebind<hwy::float16_t, Tag>;
+  static constexpr std::size_t kVectors = 1;
   static HWY_INLINE auto load(Tag tag, const std::byte* from) {
     return hn::PromoteTo(tag, hn::LoadU(Narrow{}, reinterpret_cast<const hwy::float16_t*>(from)));
   }
@@ -55,32 +58,54 @@ struct Lanes<Float16> {
   }
 };
 
-// Highway's conversion to bf16 truncates, so the rounding is done on the bits, as BFloat16 does it.
+// The elements at even and at odd places.
+template <class V>
+struct EvenOdd {
+  V even;
+  V odd;
+};
+
+// An f32 is a bf16 with 16 more bits below, so 32-bit lanes hold two elements, and nothing has to move between
+// lanes. Highway's conversion to bf16 truncates, so the rounding is done on the bits, as BFloat16 does it.
 template <>
 struct Lanes<BFloat16> {
   using Tag = hn::ScalableTag<float>;
   using Wide = hn::RebindToUnsigned<Tag>;
-  using Narrow = hn::Rebind<std::uint16_t, Tag>;
+  static constexpr std::size_t kVectors = 2;
   static HWY_INLINE auto load(Tag tag, const std::byte* from) {
-    const auto bits = hn::LoadU(Narrow{}, reinterpret_cast<const std::uint16_t*>(from));
-    return hn::BitCast(tag, hn::ShiftLeft<16>(hn::PromoteTo(Wide{}, bits)));
+    const Wide wide;
+    const auto pairs = hn::LoadU(wide, reinterpret_cast<const std::uint32_t*>(from));
+    const auto even = hn::BitCast(tag, hn::ShiftLeft<16>(pairs));
+    const auto odd = hn::BitCast(tag, hn::And(pairs, hn::Set(wide, 0xFFFF0000U)));
+    return EvenOdd<decltype(even)>{even, odd};
   }
+  // The result is in the upper half of each lane.
   template <class V>
-  static HWY_INLINE void store(Tag /*tag*/, V value, std::byte* to) {
+  static HWY_INLINE auto rounded(V value) {
     const Wide wide;
     const auto bits = hn::BitCast(wide, value);
-    const auto top = hn::ShiftRight<16>(bits);
-    const auto odd = hn::And(top, hn::Set(wide, 1));
-    const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(wide, 0x7FFF)), odd));
-    const auto quiet = hn::Or(top, hn::Set(wide, 0x40));
-    const auto is_nan = hn::RebindMask(wide, hn::IsNaN(value));
-    const auto result = hn::IfThenElse(is_nan, quiet, rounded);
-    // The value fits 16 bits, so the saturating conversion from signed keeps it.
-    const hn::RebindToSigned<Wide> as_signed;
-    hn::StoreU(hn::DemoteTo(Narrow{}, hn::BitCast(as_signed, result)), Narrow{},
-               reinterpret_cast<std::uint16_t*>(to));
+    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(wide, 1));
+    const auto nearest = hn::Add(hn::Add(bits, hn::Set(wide, 0x7FFF)), odd);
+    const auto quiet = hn::Or(bits, hn::Set(wide, 0x400000));
+    return hn::IfThenElse(hn::RebindMask(wide, hn::IsNaN(value)), quiet, nearest);
+  }
+  template <class V>
+  static HWY_INLINE void store(Tag /*tag*/, const EvenOdd<V>& value, std::byte* to) {
+    const Wide wide;
+    const auto odd = hn::And(rounded(value.odd), hn::Set(wide, 0xFFFF0000U));
+    const auto pairs = hn::Or(hn::ShiftRight<16>(rounded(value.even)), odd);
+    hn::StoreU(pairs, wide, reinterpret_cast<std::uint32_t*>(to));
   }
 };
+
+template <class Op, class V>
+HWY_INLINE V apply(Op op, V a, V b) {
+  return op(a, b);
+}
+template <class Op, class V>
+HWY_INLINE EvenOdd<V> apply(Op op, const EvenOdd<V>& a, const EvenOdd<V>& b) {
+  return {op(a.even, b.even), op(a.odd, b.odd)};
+}
 
 struct VectorSum {
   template <class V>
@@ -152,14 +177,14 @@ template <class T, bool kTwoOutputs, class VectorOp, class ScalarOp>
 HWY_INLINE void vector_loop(std::byte* dst, std::byte* also, const std::byte* a, const std::byte* b,
                             std::size_t count, VectorOp op, ScalarOp scalar_op) {
   const typename Lanes<T>::Tag tag;
-  const std::size_t lanes = hn::Lanes(tag);
+  const std::size_t lanes = hn::Lanes(tag) * Lanes<T>::kVectors;
   const bool in_place = dst == b;  // its lines come with what is read
   std::size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
     const std::size_t at = i * sizeof(T);
     prefetch(a, kTwoOutputs ? also : dst, at, count * sizeof(T));
     if (kTwoOutputs && !in_place) prefetch(a, dst, at, count * sizeof(T));
-    const auto value = op(Lanes<T>::load(tag, a + at), Lanes<T>::load(tag, b + at));
+    const auto value = apply(op, Lanes<T>::load(tag, a + at), Lanes<T>::load(tag, b + at));
     Lanes<T>::store(tag, value, dst + at);
     if constexpr (kTwoOutputs) Lanes<T>::store(tag, value, also + at);
   }
