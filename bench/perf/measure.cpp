@@ -46,7 +46,7 @@ class HostBuffers {
 bool has_algorithm(Communicator& comm, const std::string& algo, Call call) {
   try {
     call.options.algorithm = algorithm_named(algo);
-    return !call.options.algorithm || comm.algorithm_for(call) == *call.options.algorithm;
+    return algo == "auto" || comm.algorithm_for(call) == call.options.algorithm;
   } catch (const UsageError&) {
     return false;
   }
@@ -89,14 +89,6 @@ Timing time_one(Communicator& comm, const Options& options, HostBuffers<T>& buff
 }
 
 }  // namespace
-
-std::optional<Algorithm> algorithm_named(const std::string& algo) {
-  for (const Algorithm one :
-       {Algorithm::ring, Algorithm::naive, Algorithm::one_shot, Algorithm::recursive_doubling}) {
-    if (algo == name(one)) return one;
-  }
-  return std::nullopt;
-}
 
 int iterations_for(Communicator& comm, const Options& options, double one_us) {
   if (options.iterations > 0) return options.iterations;

@@ -41,9 +41,6 @@ struct Row {
 std::optional<Row> measure(Communicator& comm, const Options& options, const std::string& algo,
                            std::uint64_t count, const Peer& peer);
 
-// The algorithm that an --algo value orders; nothing for "auto", and for other libraries.
-std::optional<Algorithm> algorithm_named(const std::string& algo);
-
 // How often to run what took `one_us`: the same answer on all ranks. Collective.
 int iterations_for(Communicator& comm, const Options& options, double one_us);
 

@@ -73,7 +73,6 @@ gloo::AllreduceOptions::Func function_of(ReduceOp op) {
   return {};
 }
 
-// Gloo checks that no operation of a context is under way twice; a tag for each keeps them apart.
 template <class T>
 std::function<void()> all_reduce(const std::shared_ptr<gloo::Context>& context, const Call& call) {
   return [context, call, reduce = function_of<T>(call.op)] {

@@ -16,7 +16,7 @@ namespace rondo::perf {
 namespace {
 
 constexpr std::uint64_t kSmallest = 4;
-constexpr std::uint64_t kLargest = std::uint64_t{1} << 20U;
+constexpr int kSizes = 23;  // up to 16 MiB: what is the fastest there stays so
 // What an algorithm must gain before it replaces the one that is the best below.
 constexpr double kGain = 0.97;
 
@@ -87,8 +87,9 @@ void write(const std::string& file, const std::string& prefix,
 void tune(Communicator& comm, const Options& options) {
   const std::vector<std::string> algos = {"ring", "one_shot", "recursive_doubling"};
   std::vector<Sample> samples;
-  ProgressLine progress(comm.rank() == 0, 19 * algos.size());
-  for (std::uint64_t bytes = kSmallest; bytes <= kLargest; bytes *= 2) {
+  ProgressLine progress(comm.rank() == 0, kSizes * algos.size());
+  for (int size = 0; size < kSizes; ++size) {
+    const std::uint64_t bytes = kSmallest << static_cast<unsigned>(size);
     Sample sample{bytes, {}};
     for (const std::string& algo : algos) {
       progress.next(algo, bytes);

@@ -440,7 +440,7 @@ class Joiner {
     }
     pumped.board = &host.segment->board();
     wiring_.pump = host.pump->another(std::move(pumped));
-    wiring_.pump->begin_call(Algorithm::naive);  // drives all edges, whatever the calls
+    wiring_.pump->drive_all();  // nobody tells it of the calls
   }
 
   [[nodiscard]] const DeviceGeometry& geometry() const { return wiring_.geometry; }

@@ -35,9 +35,7 @@ struct Options {
 std::unique_ptr<lenet::Learner> make_learner(const Options& options, const lenet::Dataset& data,
                                              rondo::Communicator& comm,
                                              rondo::cuda::Communicator* devices) {
-  std::optional<rondo::Algorithm> algorithm;
-  if (options.algo == "ring") algorithm = rondo::Algorithm::ring;
-  if (options.algo == "naive") algorithm = rondo::Algorithm::naive;
+  const std::optional<rondo::Algorithm> algorithm = rondo::algorithm_named(options.algo);
   if (options.algo == "none" && comm.size() > 1) {
     throw std::runtime_error("--algo none is for one rank: others would go their own ways");
   }

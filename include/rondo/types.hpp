@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string_view>
 
 #include <rondo/export.hpp>
@@ -158,6 +159,8 @@ RONDO_API std::string_view name(DataType type);
 RONDO_API std::string_view name(ReduceOp op);
 RONDO_API std::string_view name(Collective collective);
 RONDO_API std::string_view name(Algorithm algorithm);
+/// The algorithm whose name this is, if it is one.
+RONDO_API std::optional<Algorithm> algorithm_named(std::string_view name);
 
 namespace detail {
 template <class T>

@@ -31,10 +31,7 @@ std::chrono::milliseconds parse_timeout(std::string_view text) {
 }
 
 Algorithm parse_algorithm(std::string_view text) {
-  for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::ring, Algorithm::naive,
-                                    Algorithm::one_shot, Algorithm::recursive_doubling}) {
-    if (text == name(algorithm)) return algorithm;
-  }
+  if (const auto algorithm = algorithm_named(text)) return *algorithm;
   throw UsageError(fmt::format(
       "RONDO_ALGO is '{}'; it must be auto, ring, naive, one_shot or recursive_doubling", text));
 }

@@ -38,6 +38,14 @@ std::string_view name(Algorithm algorithm) {
   return pick(kNames, algorithm);
 }
 
+std::optional<Algorithm> algorithm_named(std::string_view name) {
+  for (int i = 0; i < kAlgorithmCount; ++i) {
+    const auto algorithm = static_cast<Algorithm>(i);
+    if (rondo::name(algorithm) == name) return algorithm;
+  }
+  return std::nullopt;
+}
+
 std::string_view name(Carrier carrier) {
   static constexpr std::array<std::string_view, kCarrierCount> kNames = {"shm", "mpi", "p2p", "ipc",
                                                                          "pinned"};

@@ -7,7 +7,7 @@ namespace rondo::detail {
 
 struct LinkFacts {
   double latency_us = 0;    // one way, to the next rank; 0: no such link
-  double bytes_per_us = 0;  // from the previous rank
+  double bytes_per_us = 0;  // likewise
 };
 
 inline constexpr int kNoLink = -1;

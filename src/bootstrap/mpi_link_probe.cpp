@@ -1,11 +1,13 @@
 #include "bootstrap/mpi_link_probe.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <limits>
+#include <memory>
 #include <vector>
+
+#include <rondo/errors.hpp>
 
 #include "bootstrap/mpi_bootstrap.hpp"
 
@@ -17,74 +19,127 @@ using Clock = std::chrono::steady_clock;
 constexpr int kPingTag = 0;
 constexpr int kPongTag = 1;
 constexpr int kBurstTag = 2;
+constexpr int kBurstEndTag = 3;
 constexpr int kPings = 10;
+constexpr int kBursts = 3;
 // 1 MiB: more than network adapters and shapers let through at once, and 9 ms at 1 Gbit/s.
 constexpr int kMessages = 32;
 constexpr int kMessageBytes = 32 * 1024;
+constexpr auto kPatience = std::chrono::seconds(60);
 
 double us_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
-// Pings travel along all links at once.
-double latency_us(MPI_Comm comm, int next, int prev) {
-  double shortest = std::numeric_limits<double>::max();
-  for (int ping = 0; ping < kPings; ++ping) {
-    const auto start = Clock::now();
-    char byte = 0;
-    MPI_Request sent = MPI_REQUEST_NULL;
-    if (next != kNoLink) {
-      check_mpi(MPI_Isend(&byte, 1, MPI_BYTE, next, kPingTag, comm, &sent), "MPI_Isend", next);
-    }
-    if (prev != kNoLink) {
-      char echo = 0;
-      check_mpi(MPI_Recv(&echo, 1, MPI_BYTE, prev, kPingTag, comm, MPI_STATUS_IGNORE), "MPI_Recv",
-                prev);
-      check_mpi(MPI_Send(&echo, 1, MPI_BYTE, prev, kPongTag, comm), "MPI_Send", prev);
-    }
-    if (next != kNoLink) {
-      char answer = 0;
-      check_mpi(MPI_Recv(&answer, 1, MPI_BYTE, next, kPongTag, comm, MPI_STATUS_IGNORE), "MPI_Recv",
-                next);
-      check_mpi(MPI_Wait(&sent, MPI_STATUS_IGNORE), "MPI_Wait", next);
-    }
-    shortest = std::min(shortest, us_since(start));
-  }
-  return next == kNoLink ? 0 : shortest / 2;
-}
+// Messages towards the next rank and from the previous one; either may be kNoLink, and then nothing moves
+// there. Both ends use all tags in the same order.
+class Probe {
+ public:
+  Probe(MPI_Comm comm, int next, int prev) : comm_(comm), next_(next), prev_(prev) {}
 
-// Bursts travel along all links at once, as slices do. Timed from the first message on, which tells when the
-// other side began.
-double bytes_per_us(MPI_Comm comm, int next, int prev) {
-  std::vector<std::byte> out(kMessageBytes);
-  std::vector<std::byte> in(kMessageBytes);
-  std::array<MPI_Request, kMessages> sent{};
-  sent.fill(MPI_REQUEST_NULL);
-  if (next != kNoLink) {
-    for (MPI_Request& request : sent) {
-      check_mpi(MPI_Isend(out.data(), kMessageBytes, MPI_BYTE, next, kBurstTag, comm, &request),
-                "MPI_Isend", next);
+  // The shortest time there and back, halved.
+  double latency_us() {
+    double shortest = std::numeric_limits<double>::max();
+    for (int ping = 0; ping < kPings; ++ping) {
+      const auto start = Clock::now();
+      send(next_, kPingTag, 1);
+      const std::size_t answer = receive(memory_->answer, next_, kPongTag);
+      wait_for(receive(memory_->in, prev_, kPingTag));
+      send(prev_, kPongTag, 1);
+      wait_for(answer);
+      shortest = std::min(shortest, us_since(start));
+    }
+    wait_for_all();
+    return next_ == kNoLink ? 0 : shortest / 2;
+  }
+
+  // From the first message of a burst until the other side says that it has the last, less the way of what it
+  // says: so that nothing counts which was only put into a buffer. All ranks do so at once, as slices travel.
+  double bytes_per_us(double latency_us) {
+    double shortest = std::numeric_limits<double>::max();
+    for (int burst = 0; burst < kBursts; ++burst) {
+      const auto start = Clock::now();
+      const std::size_t answer = receive(memory_->answer, next_, kBurstEndTag);
+      for (int message = 0; message < kMessages; ++message) send(next_, kBurstTag, kMessageBytes);
+      for (int message = 0; message < kMessages; ++message) {
+        wait_for(receive(memory_->in, prev_, kBurstTag));
+      }
+      send(prev_, kBurstEndTag, 1);
+      wait_for(answer);
+      shortest = std::min(shortest, us_since(start));
+      wait_for_all();
+    }
+    const double us = std::max(shortest - latency_us, 1.0);
+    return next_ == kNoLink ? 0 : kMessages * double{kMessageBytes} / us;
+  }
+
+  // After a failure MPI may still use the memory.
+  void leave_memory_to_mpi() { static_cast<void>(memory_.release()); }
+
+ private:
+  static constexpr std::size_t kNothing = static_cast<std::size_t>(-1);
+  struct Memory {
+    std::vector<std::byte> out = std::vector<std::byte>(kMessageBytes);
+    std::vector<std::byte> in = std::vector<std::byte>(kMessageBytes);
+    std::vector<std::byte> answer = std::vector<std::byte>(1);
+  };
+
+  void send(int peer, int tag, int bytes) {
+    if (peer == kNoLink) return;
+    MPI_Request& request = open_.emplace_back(MPI_REQUEST_NULL);
+    check_mpi(MPI_Isend(memory_->out.data(), bytes, MPI_BYTE, peer, tag, comm_, &request),
+              "MPI_Isend", peer);
+  }
+  // The request's index.
+  std::size_t receive(std::vector<std::byte>& into, int peer, int tag) {
+    if (peer == kNoLink) return kNothing;
+    MPI_Request& request = open_.emplace_back(MPI_REQUEST_NULL);
+    check_mpi(
+        MPI_Irecv(into.data(), static_cast<int>(into.size()), MPI_BYTE, peer, tag, comm_, &request),
+        "MPI_Irecv", peer);
+    return open_.size() - 1;
+  }
+  void wait_for(std::size_t index) {
+    if (index == kNothing) return;
+    wait_until([&](int& done) { return MPI_Test(&open_[index], &done, MPI_STATUS_IGNORE); });
+  }
+  void wait_for_all() {
+    wait_until([&](int& done) {
+      return MPI_Testall(static_cast<int>(open_.size()), open_.data(), &done, MPI_STATUSES_IGNORE);
+    });
+    open_.clear();
+  }
+  template <class Test>
+  void wait_until(Test test) {
+    const auto give_up = Clock::now() + kPatience;
+    for (int done = 0; done == 0;) {
+      check_mpi(test(done), "measuring a link");
+      if (done == 0 && Clock::now() > give_up) {
+        throw TransportError(
+            "measuring the links to other hosts has not ended in a minute; look at "
+            "the other ranks' output, and whether MPI can reach them");
+      }
     }
   }
-  Clock::time_point first{};
-  if (prev != kNoLink) {
-    for (int message = 0; message < kMessages; ++message) {
-      check_mpi(
-          MPI_Recv(in.data(), kMessageBytes, MPI_BYTE, prev, kBurstTag, comm, MPI_STATUS_IGNORE),
-          "MPI_Recv", prev);
-      if (message == 0) first = Clock::now();
-    }
-  }
-  const double us = us_since(first);
-  check_mpi(MPI_Waitall(kMessages, sent.data(), MPI_STATUSES_IGNORE), "MPI_Waitall", next);
-  return prev == kNoLink ? 0 : (kMessages - 1.0) * kMessageBytes / std::max(us, 1.0);
-}
+
+  MPI_Comm comm_;
+  int next_;
+  int prev_;
+  std::unique_ptr<Memory> memory_ = std::make_unique<Memory>();
+  std::vector<MPI_Request> open_;
+};
 
 }  // namespace
 
 LinkFacts probe_links(MPI_Comm comm, int next, int prev) {
-  const double latency = latency_us(comm, next, prev);
-  return {latency, bytes_per_us(comm, next, prev)};
+  Probe probe(comm, next, prev);
+  try {
+    const double latency = probe.latency_us();
+    return {latency, probe.bytes_per_us(latency)};
+  } catch (...) {
+    probe.leave_memory_to_mpi();
+    throw;
+  }
 }
 
 }  // namespace rondo::detail

@@ -129,7 +129,7 @@ bool MpiPump::start_receives(Incoming& edge) {
 }
 
 // One test of all, since each test asks the network anew.
-bool MpiPump::finish_oldest() {
+bool MpiPump::finish_oldest(Direction direction) {
   oldest_.clear();
   finishers_.clear();
   for (Outgoing& edge : outgoing_) {
@@ -137,17 +137,20 @@ bool MpiPump::finish_oldest() {
     oldest_.push_back(edge.requests.oldest());
     finishers_.push_back({&edge, nullptr});
   }
-  for (Incoming& edge : incoming_) {
-    if (!drives(edge.algorithms) || edge.requests.outstanding() == 0) continue;
-    oldest_.push_back(edge.requests.oldest());
-    finishers_.push_back({nullptr, &edge});
+  if (direction == Direction::both) {
+    for (Incoming& edge : incoming_) {
+      if (!drives(edge.algorithms) || edge.requests.outstanding() == 0) continue;
+      oldest_.push_back(edge.requests.oldest());
+      finishers_.push_back({nullptr, &edge});
+    }
   }
   if (oldest_.empty()) return false;
   int done = 0;
   ended_.resize(oldest_.size());
-  check_mpi(MPI_Testsome(static_cast<int>(oldest_.size()), oldest_.data(), &done, ended_.data(),
-                         MPI_STATUSES_IGNORE),
-            "MPI_Testsome");
+  statuses_.resize(oldest_.size());
+  const int code = MPI_Testsome(static_cast<int>(oldest_.size()), oldest_.data(), &done,
+                                ended_.data(), statuses_.data());
+  check_ended(code, done);
   for (int i = 0; i < done; ++i) {
     const auto [out, in] =
         finishers_[static_cast<std::size_t>(ended_[static_cast<std::size_t>(i)])];
@@ -162,6 +165,17 @@ bool MpiPump::finish_oldest() {
   return done > 0;
 }
 
+// Whether the test of oldest_ succeeded. Which operation has failed stands in the statuses, if MPI tells.
+void MpiPump::check_ended(int code, int done) const {
+  for (int i = 0; code == MPI_ERR_IN_STATUS && i < done; ++i) {
+    const auto index = static_cast<std::size_t>(i);
+    const auto [out, in] = finishers_[static_cast<std::size_t>(ended_[index])];
+    const int peer = out != nullptr ? out->peer : in->peer;
+    check_mpi(statuses_[index].MPI_ERROR, out != nullptr ? "MPI_Isend" : "MPI_Irecv", peer);
+  }
+  check_mpi(code, "MPI_Testsome");
+}
+
 bool MpiPump::progress() {
   bool moved = false;
   for (Outgoing& edge : outgoing_) {
@@ -171,7 +185,7 @@ bool MpiPump::progress() {
     if (drives(edge.algorithms)) moved |= start_receives(edge);
   }
   // Open MPI first looks and then asks the network: what that brings is seen by the second test.
-  if (finish_oldest() || finish_oldest()) moved = true;
+  if (finish_oldest(Direction::both) || finish_oldest(Direction::both)) moved = true;
   if (++rounds_ % kRoundsPerAbortLook == 0) look_for_abort();
   return moved;
 }
@@ -190,11 +204,13 @@ void MpiPump::look_for_abort() {
 }
 
 std::optional<int> MpiPump::busy_peer() {
-  finish_oldest();
   for (Outgoing& edge : outgoing_) {
-    if (!drives(edge.algorithms)) continue;
-    start_sends(edge);
-    if (edge.requests.outstanding() > 0) return edge.peer;
+    if (drives(edge.algorithms)) start_sends(edge);
+  }
+  // Receives are always open; a test of them would ask the network at the end of every call.
+  finish_oldest(Direction::out);
+  for (const Outgoing& edge : outgoing_) {
+    if (drives(edge.algorithms) && edge.requests.outstanding() > 0) return edge.peer;
   }
   return std::nullopt;
 }

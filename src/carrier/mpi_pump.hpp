@@ -101,7 +101,9 @@ class MpiPump final : public Pump {
   bool start_sends(Outgoing& edge);
   bool start_receives(Incoming& edge);
   // Whether anything ended. Looks at the oldest operation of each edge.
-  bool finish_oldest();
+  enum class Direction { out, both };
+  bool finish_oldest(Direction direction);
+  void check_ended(int code, int done) const;
   void look_for_abort();
 
   MPI_Comm comm_;
@@ -119,6 +121,7 @@ class MpiPump final : public Pump {
   std::vector<MPI_Request> oldest_;
   std::vector<Finisher> finishers_;
   std::vector<int> ended_;
+  std::vector<MPI_Status> statuses_;
   MPI_Request hearing_ = MPI_REQUEST_NULL;
   bool announced_ = false;
   std::vector<MPI_Request> saying_;

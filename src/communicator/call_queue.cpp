@@ -33,17 +33,20 @@ bool CallQueue::want_turn() { return turn_.exchange(kWanted, std::memory_order_a
 
 bool CallQueue::wait_for_turn() {
   std::unique_lock lock(mutex_);
-  for (;;) {
-    if (!queue_.empty()) return false;
-    if (want_turn()) return true;
-    changed_.wait(lock);
-  }
+  if (!queue_.empty()) return false;
+  if (want_turn()) return true;
+  ++waiting_;
+  changed_.wait(lock, [this] { return handed_over_ || !queue_.empty(); });
+  --waiting_;
+  return std::exchange(handed_over_, false);
 }
 
 void CallQueue::pass_turn_on() {
   const std::lock_guard lock(mutex_);
   serving_ = !queue_.empty();
-  if (!serving_) turn_.store(kFree, std::memory_order_release);
+  // Handed to one who waits, since whoever calls again at once would always be faster.
+  handed_over_ = !serving_ && waiting_ > 0;
+  if (!serving_ && !handed_over_) turn_.store(kFree, std::memory_order_release);
   changed_.notify_all();
 }
 

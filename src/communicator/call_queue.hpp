@@ -97,7 +97,9 @@ class CallQueue {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Entry> queue_;
-  bool serving_ = false;  // the progress thread has the turn
+  int waiting_ = 0;           // callers in wait_for_turn
+  bool handed_over_ = false;  // the turn is for one of them
+  bool serving_ = false;      // the progress thread has the turn
   bool stopping_ = false;
   std::thread thread_;  // started by the first call that needs it
 };

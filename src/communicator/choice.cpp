@@ -15,6 +15,7 @@ bool doubles(const Wiring& wiring, const Call& call) {
 }
 
 bool can(const Wiring& wiring, const Call& call, Algorithm algorithm) {
+  if (wiring.size == 1) return true;  // all do the same: they copy
   if (algorithm == Algorithm::one_shot) return fits_one_shot(wiring, call);
   return algorithm != Algorithm::recursive_doubling || doubles(wiring, call);
 }
@@ -36,14 +37,14 @@ Algorithm choose(const CommunicatorState& state, const Call& call) {
 
 std::string objection_to_algorithm(const Wiring& wiring, const Call& call) {
   if (!call.options.algorithm || can(wiring, call, *call.options.algorithm)) return {};
-  if (call.options.algorithm == Algorithm::one_shot) {
-    return fmt::format(
-        "one_shot carries vectors of up to {} bytes here; 0: not all ranks share memory",
-        wiring.one_shot_bytes);
+  if (call.options.algorithm == Algorithm::recursive_doubling) {
+    return wiring.doubling ? "recursive_doubling carries all_reduces and barriers only; choose ring"
+                           : "recursive_doubling goes between hosts only; choose one_shot or ring";
   }
-  return "recursive_doubling carries all_reduces and barriers between hosts only; where all ranks "
-         "share "
-         "memory, choose one_shot";
+  if (wiring.one_shot_bytes == 0)
+    return "not all ranks share memory, so one_shot cannot be; choose ring";
+  return fmt::format("one_shot carries vectors of up to {} bytes among {} ranks; choose ring",
+                     wiring.one_shot_bytes, wiring.size);
 }
 
 }  // namespace rondo::detail

@@ -5,15 +5,13 @@
 #include "base/environment.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
 #include "communicator/choice.hpp"
+#include "communicator/join.hpp"
 #include "communicator/state.hpp"
 #include "communicator/validate.hpp"
-#include "communicator/wiring.hpp"
 
 namespace rondo {
 namespace detail {
 namespace {
-
-constexpr auto kDefaultTimeout = std::chrono::seconds(300);
 
 void refuse_if(const Call& call, int rank, const std::string& objection) {
   if (objection.empty()) return;
@@ -36,10 +34,9 @@ void execute(CommunicatorState& state, const Call& call) {
 Defaults resolve_defaults(const CommunicatorOptions& options) {
   Defaults defaults;
   defaults.timeout =
-      options.timeout ? *options.timeout : environment_timeout().value_or(kDefaultTimeout);
+      options.timeout ? *options.timeout : environment_timeout().value_or(defaults.timeout);
   defaults.algorithm = options.algorithm ? *options.algorithm
                                          : environment_algorithm().value_or(Algorithm::automatic);
-  defaults.tuning = load_tuning();
   if (defaults.timeout.count() <= 0) {
     throw UsageError(fmt::format("CommunicatorOptions::timeout is {} ms; it must be above 0",
                                  defaults.timeout.count()));
@@ -98,22 +95,20 @@ detail::CommunicatorState& detail::state_of(Communicator& communicator) {
 
 Communicator from_socket(const std::string& path, int rank, int size,
                          const CommunicatorOptions& options) {
-  detail::Defaults defaults = detail::resolve_defaults(options);
-  detail::validate_geometry(options);
   if (options.carrier == CarrierChoice::mpi) {
     throw UsageError("from_socket: processes that meet at a socket are joined without MPI");
   }
   // Without MPI there is nothing to fall back to.
   CommunicatorOptions memory_only = options;
   memory_only.carrier = CarrierChoice::shm;
-  detail::SocketBootstrap bootstrap(path, rank, size, defaults.timeout);
-  detail::Wiring wiring = detail::wire_processes(bootstrap, memory_only, {}, {}, {});
-  defaults.tuning = bootstrap.exchange(defaults.tuning)[0];
-  return Communicator(std::make_unique<detail::CommunicatorState>(std::move(wiring), defaults));
+  detail::Joining joining = detail::prepare_to_join(memory_only, rank);
+  detail::SocketBootstrap bootstrap(path, rank, size, joining.defaults.timeout);
+  return Communicator(detail::join(bootstrap, memory_only, std::move(joining), {}, {}));
 }
 
 std::vector<Communicator> local_group(int size, const CommunicatorOptions& options) {
-  const detail::Defaults defaults = detail::resolve_defaults(options);
+  detail::Defaults defaults = detail::resolve_defaults(options);
+  defaults.tuning = detail::load_tuning();
   std::vector<Communicator> group;
   for (detail::Wiring& wiring : detail::wire_local_group(size, options)) {
     group.emplace_back(std::make_unique<detail::CommunicatorState>(std::move(wiring), defaults));

@@ -7,8 +7,7 @@
 #include "bootstrap/mpi_bootstrap.hpp"
 #include "bootstrap/mpi_link_probe.hpp"
 #include "carrier/mpi_pump.hpp"
-#include "communicator/state.hpp"
-#include "communicator/wiring.hpp"
+#include "communicator/join.hpp"
 
 namespace rondo {
 namespace detail {
@@ -58,28 +57,18 @@ class Duplicate {
 
 Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
   detail::require_running_mpi(comm);
-  detail::Defaults defaults;
-  std::string refusal;
-  try {
-    defaults = detail::resolve_defaults(options);
-    detail::validate_geometry(options);
-  } catch (const UsageError& error) {
-    refusal = error.what();
-  }
   detail::Duplicate duplicate(comm);
   detail::MpiBootstrap bootstrap(duplicate.get());
   const auto probe = [&](int next, int prev) {
     return detail::probe_links(duplicate.get(), next, prev);
   };
-  detail::Wiring wiring =
-      detail::wire_processes(bootstrap, options, refusal, probe, [&](detail::PumpEdges edges) {
-        auto pump = std::make_unique<detail::MpiPump>(duplicate.get(), std::move(edges));
-        static_cast<void>(duplicate.release());  // the pump's from now on
-        return pump;
-      });
-  // Files may differ between hosts.
-  defaults.tuning = bootstrap.exchange(defaults.tuning)[0];
-  return Communicator(std::make_unique<detail::CommunicatorState>(std::move(wiring), defaults));
+  const auto make_pump = [&](detail::PumpEdges edges) {
+    auto pump = std::make_unique<detail::MpiPump>(duplicate.get(), std::move(edges));
+    static_cast<void>(duplicate.release());  // the pump's from now on
+    return pump;
+  };
+  return Communicator(detail::join(
+      bootstrap, options, detail::prepare_to_join(options, bootstrap.rank()), probe, make_pump));
 }
 
 }  // namespace rondo

@@ -13,9 +13,9 @@ namespace rondo::detail {
 
 // Options after the environment has filled what the caller left open.
 struct Defaults {
-  std::chrono::milliseconds timeout{};
+  std::chrono::milliseconds timeout = std::chrono::seconds(300);
   Algorithm algorithm = Algorithm::automatic;
-  Tuning tuning;  // rank 0's, on all ranks
+  Tuning tuning;  // rank 0's, on all ranks; not read yet by resolve_defaults
 };
 
 // Throws UsageError for values out of range.

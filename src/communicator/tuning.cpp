@@ -13,33 +13,27 @@
 namespace rondo::detail {
 namespace {
 
-template <class Enum>
-std::optional<Enum> named(const std::string& text, std::initializer_list<Enum> all) {
-  for (const Enum one : all) {
-    if (name(one) == text) return one;
-  }
-  return std::nullopt;
-}
-
 TuningRule parse_rule(const std::string& line, const std::string& where) {
   std::istringstream words(line);
   std::string carrier;
   std::string algorithm;
   std::string rest;
   TuningRule rule;
-  words >> carrier >> rule.ranks >> rule.from_bytes >> algorithm;
-  const auto known_carrier = named(carrier, {Carrier::shm, Carrier::mpi});
-  const auto known_algorithm = named(
-      algorithm,
-      {Algorithm::ring, Algorithm::naive, Algorithm::one_shot, Algorithm::recursive_doubling});
-  if (words.fail() || words >> rest || !known_carrier || !known_algorithm || rule.ranks < 1) {
+  std::int64_t from_bytes = 0;
+  words >> carrier >> rule.ranks >> from_bytes >> algorithm;
+  const auto known = algorithm_named(algorithm);
+  const bool fits = (carrier == name(Carrier::shm) || carrier == name(Carrier::mpi)) &&
+                    rule.ranks >= 1 && from_bytes >= 0 &&
+                    known.value_or(Algorithm::automatic) != Algorithm::automatic;
+  if (words.fail() || words >> rest || !fits) {
     throw UsageError(
         fmt::format("{}: '{}' must be: shm or mpi, a number of ranks, a number of bytes, and ring, "
                     "naive, one_shot or recursive_doubling",
                     where, line));
   }
-  rule.carrier = *known_carrier;
-  rule.algorithm = *known_algorithm;
+  rule.carrier = carrier == name(Carrier::shm) ? Carrier::shm : Carrier::mpi;
+  rule.from_bytes = static_cast<std::uint64_t>(from_bytes);
+  rule.algorithm = *known;
   return rule;
 }
 
@@ -87,12 +81,17 @@ Tuning parse_tuning(const std::string& text, const std::string& file) {
   std::istringstream lines(text);
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
-    if (line.empty() || line[0] == '#') continue;
+    const std::size_t begin = line.find_first_not_of(" \t\r");
+    if (begin == std::string::npos || line[begin] == '#') continue;
     const std::string where = fmt::format("RONDO_TUNING: {}, line {}", file, number);
     if (tuning.count == Tuning::kMostRules) {
       throw UsageError(fmt::format("{}: more than {} rules", where, Tuning::kMostRules));
     }
     tuning.rules[tuning.count++] = parse_rule(line, where);
+  }
+  if (tuning.count == 0) {
+    throw UsageError(
+        fmt::format("RONDO_TUNING: {} holds no rules; rondo-perf --tune writes some", file));
   }
   return tuning;
 }

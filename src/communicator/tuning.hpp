@@ -35,7 +35,8 @@ struct Tuning {
 Tuning default_tuning();
 
 // Lines of "carrier ranks bytes algorithm", where `bytes` is the size from which on the algorithm is taken;
-// empty lines and those that begin with # are left out. Throws UsageError with the line's number.
+// empty lines and those that begin with # are left out, and at least one must remain. Throws UsageError with the
+// line's number.
 Tuning parse_tuning(const std::string& text, const std::string& file);
 
 // What RONDO_TUNING names, else the default. Throws UsageError.

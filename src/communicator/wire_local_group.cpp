@@ -17,18 +17,20 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
     throw UsageError("local_group: ranks of one process are joined by memory, never by MPI");
   }
   const std::vector<RankFacts> all(static_cast<std::size_t>(size), my_facts(options));
-  const Geometries geometries =
-      choose_geometries(options, cache_share_bytes(all[0], all.size()), std::nullopt);
+  const EdgeGeometries geometries =
+      choose_geometries(options, cache_share_bytes(all[0], all.size()), std::nullopt).memory;
   const std::vector<int> ring = ring_order(order_keys(all));
   const std::vector<ScheduleEdge> edges = schedule_edges(ring, {Algorithm::ring, Algorithm::naive});
   const std::vector<SegmentEdge> carried = with_geometry(edges, geometries);
-  const SegmentPlan plan{size, kOneShotBytes, carried};
+  const SegmentPlan plan{size, one_shot_limit_bytes(size), carried};
   const auto segment = std::make_shared<HostSegment>(map_private(plan.bytes()), plan);
   std::vector<int> everyone(static_cast<std::size_t>(size));
   std::iota(everyone.begin(), everyone.end(), 0);
   std::vector<Wiring> group;
   for (int rank = 0; rank < size; ++rank) {
-    Wiring wiring = empty_wiring(rank, size, geometries, ring);
+    Wiring wiring = empty_wiring(rank, size, ring);
+    wiring.ring_geometry = geometries.ring;
+    wiring.star_geometry = geometries.star;
     wiring.topology.places = places_of(all);
     for (const ScheduleEdge& edge : edges) {
       wiring.topology.edges.push_back(
@@ -36,7 +38,7 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
     }
     wiring.segment = segment;
     wiring.ranks_sharing = everyone;
-    wiring.one_shot_bytes = kOneShotBytes;
+    wiring.one_shot_bytes = segment->one_shot_bytes();
     connect_segment(wiring, carried);
     wiring.streaming_bytes = streaming_bytes(all[0]);
     wiring.crowded = crowded(all[0], all.size());

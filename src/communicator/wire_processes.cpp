@@ -45,7 +45,7 @@ class ProcessWirer {
     choose_fifos(probe);
     share_segment();
     Topology topology = describe();
-    Wiring wiring = empty_wiring(rank_, bootstrap_.size(), geometries_, ring_);
+    Wiring wiring = empty_wiring(rank_, bootstrap_.size(), ring_);
     together(bootstrap_, [&] {
       wiring.topology = std::move(topology);
       connect(wiring, make_pump);
@@ -61,8 +61,9 @@ class ProcessWirer {
     require_usable_options(facts_);
     keys_ = order_keys(facts_);
     ring_ = ring_order(keys_);
-    has_doubling_ = options_.carrier == CarrierChoice::mpi;
-    for (int rank = 0; rank < bootstrap_.size(); ++rank) has_doubling_ |= !same_host(rank, 0);
+    for (int rank = 1; rank < bootstrap_.size(); ++rank) {
+      has_doubling_ |= options_.carrier == CarrierChoice::mpi || !same_host(rank, 0);
+    }
     AlgorithmSet algorithms = {Algorithm::ring, Algorithm::naive};
     // Where all share memory, one_shot is faster.
     if (has_doubling_) algorithms.add(Algorithm::recursive_doubling);
@@ -76,11 +77,12 @@ class ProcessWirer {
       cache_bytes = std::min(cache_bytes, cache_share_bytes(facts_[static_cast<std::size_t>(rank)],
                                                             ranks_of_host(rank).size()));
     }
-    if (has_doubling_) slowest_link_ = measure_slowest_link(probe);
+    // Without a probe there is no carrier for such links either, which describe() says.
+    if (has_doubling_ && probe) slowest_link_ = measure_slowest_link(probe);
     geometries_ = choose_geometries(options_, cache_bytes, slowest_link_);
   }
 
-  LinkFacts measure_slowest_link(const LinkProbe& probe) {
+  std::optional<LinkFacts> measure_slowest_link(const LinkProbe& probe) {
     const std::size_t size = ring_.size();
     const std::size_t mine = positions_of(ring_)[static_cast<std::size_t>(rank_)];
     const auto across = [&](std::size_t position) {
@@ -90,14 +92,16 @@ class ProcessWirer {
     };
     LinkFacts facts;
     together(bootstrap_, [&] { facts = probe(across(mine + 1), across(mine + size - 1)); });
-    LinkFacts slowest{0, std::numeric_limits<double>::max()};
+    std::optional<LinkFacts> slowest;
     for (const LinkFacts& one : bootstrap_.exchange(facts)) {
-      slowest.latency_us = std::max(slowest.latency_us, one.latency_us);
-      if (one.bytes_per_us > 0)
-        slowest.bytes_per_us = std::min(slowest.bytes_per_us, one.bytes_per_us);
+      if (one.bytes_per_us <= 0) continue;  // its next rank shares its memory
+      if (!slowest) slowest = one;
+      slowest->latency_us = std::max(slowest->latency_us, one.latency_us);
+      slowest->bytes_per_us = std::min(slowest->bytes_per_us, one.bytes_per_us);
     }
+    if (!slowest) return slowest;
     log(LogLevel::info, "rank {}: the slowest link carries {:.0f} bytes a us, in {:.0f} us", rank_,
-        slowest.bytes_per_us, slowest.latency_us);
+        slowest->bytes_per_us, slowest->latency_us);
     return slowest;
   }
 
@@ -131,8 +135,9 @@ class ProcessWirer {
       }
     }
     const bool one_host = static_cast<int>(ranks_of_host(rank_).size()) == bootstrap_.size();
-    segment_edges_ = with_geometry(local, geometries_);
-    SegmentPlan plan{bootstrap_.size(), one_host ? kOneShotBytes : 0, segment_edges_};
+    segment_edges_ = with_geometry(local, geometries_.memory);
+    SegmentPlan plan{bootstrap_.size(), one_host ? one_shot_limit_bytes(bootstrap_.size()) : 0,
+                     segment_edges_};
     shared_ = share_memory(bootstrap_, lowest_rank_of_this_host(), wanted, plan.bytes());
     if (shared_.mapping.data() == nullptr) {
       segment_edges_.clear();
@@ -201,11 +206,17 @@ class ProcessWirer {
     if (static_cast<int>(wiring.ranks_sharing.size()) == bootstrap_.size()) {
       wiring.one_shot_bytes = segment_->one_shot_bytes();
     }
+    // The slots that a schedule may count on everywhere.
+    wiring.ring_geometry = geometries_.link.ring;
+    wiring.star_geometry = geometries_.link.star;
     for (const Edge& edge : wiring.topology.edges) {
       wiring.leaves_memory |= edge.in_ring && edge.carrier != Carrier::shm;
+      if (edge.carrier != Carrier::shm) continue;
+      (edge.in_ring ? wiring.ring_geometry : wiring.star_geometry) =
+          geometries_.memory.of(edge.in_ring);
     }
-    if (slowest_link_) wiring.nap = nap_for(*slowest_link_, geometries_.ring);
-    wiring.doubling = bootstrap_.size() > 1 && wiring.one_shot_bytes == 0 && has_doubling_;
+    if (slowest_link_) wiring.nap = nap_for(*slowest_link_, geometries_.link.ring);
+    wiring.doubling = has_doubling_;
     connect_segment(wiring, segment_edges_);
     connect_pump(wiring, make_pump);
     watch_peers(wiring);
@@ -223,7 +234,7 @@ class ProcessWirer {
       const AlgorithmSet algorithms = edges_[index].algorithms;
       any_mpi |= edge.carrier == Carrier::mpi;
       if (edge.carrier != Carrier::mpi || (edge.from != rank_ && edge.to != rank_)) continue;
-      const FifoGeometry& geometry = edge.in_ring ? geometries_.ring : geometries_.star;
+      const FifoGeometry& geometry = geometries_.link.of(edge.in_ring);
       carried.fifos.push_back(map_private(contiguous_fifo_bytes(geometry)));
       const FifoMemory fifo = contiguous_fifo(carried.fifos.back().data(), geometry);
       if (edge.from == rank_) {

@@ -19,6 +19,8 @@ namespace {
 constexpr std::uint32_t kShmSlots = 8;
 constexpr std::uint32_t kLeastLinkSlots = 16;
 constexpr std::uint32_t kMostLinkSlots = 64;
+// Where slots are as large as links want them: a container's /dev/shm has 64 MiB.
+constexpr std::uint64_t kMostStarSlotBytes = std::uint64_t{32} << 10U;
 // A core's cache where hwloc knows of none.
 constexpr std::uint64_t kUsualL2Bytes = std::uint64_t{1} << 20U;
 
@@ -42,6 +44,12 @@ std::uint64_t l2_bytes() {
 }
 
 }  // namespace
+
+std::size_t one_shot_limit_bytes(int size) {
+  constexpr std::size_t kMost = std::size_t{64} << 10U;
+  constexpr std::size_t kMostReadByARank = std::size_t{512} << 10U;
+  return std::min(kMost, kMostReadByARank / static_cast<std::size_t>(size) / 64 * 64);
+}
 
 void validate_fifo_size(const char* options, std::size_t slot_bytes, std::uint32_t slots) {
   constexpr std::size_t kLargestSlot = std::size_t{1} << 30U;
@@ -76,11 +84,11 @@ FifoGeometry shm_geometry(std::uint64_t cache_bytes) {
           kShmSlots};
 }
 
-// A slice takes about as long on the link as a nap of those who wait for it, so that its own cost, a few µs, is
+// A slice takes longer on the link than a nap of those who wait for it, so that its own cost, a few µs, is
 // small beside it. As many slots as keep the link busy for several naps and its latency; the pump of a rank
 // that has nothing to do looks no more often.
 FifoGeometry link_geometry(const LinkFacts& link) {
-  constexpr double kSliceUs = 150;
+  constexpr double kSliceUs = 200;
   constexpr double kUnderWayUs = 1000;
   const auto wanted = static_cast<std::uint64_t>(link.bytes_per_us * kSliceUs);
   const std::uint64_t slot_bytes = std::clamp<std::uint64_t>(
@@ -104,21 +112,28 @@ std::chrono::microseconds nap_for(const LinkFacts& link, const FifoGeometry& rin
 
 Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t cache_bytes,
                              const std::optional<LinkFacts>& link) {
-  Geometries chosen{link ? link_geometry(*link) : shm_geometry(cache_bytes), {}};
-  chosen.star = chosen.ring;
-  if (link) chosen.star.slots = std::min(chosen.star.slots, kLeastLinkSlots);
-  for (FifoGeometry* geometry : {&chosen.ring, &chosen.star}) {
-    if (options.slot_bytes != 0) geometry->slot_bytes = options.slot_bytes;
-    if (options.slots != 0) geometry->slots = options.slots;
+  const FifoGeometry ring = link ? link_geometry(*link) : shm_geometry(cache_bytes);
+  Geometries chosen;
+  chosen.link = {ring, ring};
+  if (link) {
+    chosen.link.star = {std::min(ring.slot_bytes, kMostStarSlotBytes), kLeastLinkSlots};
+  }
+  chosen.memory = chosen.link;
+  chosen.memory.ring.slots = chosen.memory.star.slots = kShmSlots;
+  for (EdgeGeometries* edges : {&chosen.memory, &chosen.link}) {
+    for (FifoGeometry* geometry : {&edges->ring, &edges->star}) {
+      if (options.slot_bytes != 0) geometry->slot_bytes = options.slot_bytes;
+      if (options.slots != 0) geometry->slots = options.slots;
+    }
   }
   return chosen;
 }
 
 std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
-                                       const Geometries& geometries) {
+                                       const EdgeGeometries& memory) {
   std::vector<SegmentEdge> result;
   for (const ScheduleEdge& edge : edges) {
-    result.push_back({edge.ranks, edge.in_ring() ? geometries.ring : geometries.star});
+    result.push_back({edge.ranks, memory.of(edge.in_ring())});
   }
   return result;
 }
@@ -163,12 +178,10 @@ void connect_segment(Wiring& wiring, const std::vector<SegmentEdge>& edges) {
   }
 }
 
-Wiring empty_wiring(int rank, int size, const Geometries& geometries, std::vector<int> ring) {
+Wiring empty_wiring(int rank, int size, std::vector<int> ring) {
   Wiring wiring;
   wiring.rank = rank;
   wiring.size = size;
-  wiring.ring_geometry = geometries.ring;
-  wiring.star_geometry = geometries.star;
   wiring.topology.ring = std::move(ring);
   wiring.to.resize(static_cast<std::size_t>(size));
   wiring.from.resize(static_cast<std::size_t>(size));

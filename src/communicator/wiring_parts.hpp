@@ -39,22 +39,29 @@ void validate_fifo_size(const char* options, std::size_t slot_bytes, std::uint32
 
 // The largest call that one_shot has boxes for: beyond, reading everyone's whole vector costs more than the
 // ring's hops.
-inline constexpr std::size_t kOneShotBytes = std::size_t{64} << 10U;
+std::size_t one_shot_limit_bytes(int size);
 
 // How long a rank that waits for a long vector may sleep: as long as a slice takes on a slow link. On a fast one
 // the sleep would last longer than what is under way.
 std::chrono::microseconds nap_for(const LinkFacts& link, const FifoGeometry& ring);
 
-struct Geometries {
+struct EdgeGeometries {
   FifoGeometry ring;
-  FifoGeometry star;  // of the edges that only `naive` uses
+  FifoGeometry
+      star;  // of the edges that only other algorithms than `ring` use; nowhere larger than the ring's
+  [[nodiscard]] const FifoGeometry& of(bool in_ring) const { return in_ring ? ring : star; }
+};
+// All slots of the ring have one size, and all others too, since a slice goes by any of them.
+struct Geometries {
+  EdgeGeometries memory;  // nowhere more slots than a link has
+  EdgeGeometries link;
 };
 // `cache_bytes`: the smallest share of a rank. `link`: the slowest of those between hosts, if there are any.
 Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t cache_bytes,
                              const std::optional<LinkFacts>& link);
-// The edges with the FIFO that each gets.
+// The edges with the FIFO that each gets in memory.
 std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
-                                       const Geometries& geometries);
+                                       const EdgeGeometries& memory);
 
 std::vector<RankPlace> places_of(const std::vector<RankFacts>& facts);
 std::vector<Place> order_keys(const std::vector<RankFacts>& facts);
@@ -62,7 +69,7 @@ std::vector<Place> order_keys(const std::vector<RankFacts>& facts);
 std::vector<std::size_t> positions_of(const std::vector<int>& ring);
 
 // A wiring without any link.
-Wiring empty_wiring(int rank, int size, const Geometries& geometries, std::vector<int> ring);
+Wiring empty_wiring(int rank, int size, std::vector<int> ring);
 // Connects the ends of the wiring's rank to those of `edges` that its segment carries, and finds the bells of
 // those who share it.
 void connect_segment(Wiring& wiring, const std::vector<SegmentEdge>& edges);

@@ -45,7 +45,7 @@ class HostPort {
   }
 
   bool wait_received(int from, const Range& slice) {
-    RecvEnd& end = from_(from);
+    RecvEnd& end = recv_end(from);
     if (!waited(from, waiter_.wait(rank_at(from), [&] { return end.can_peek(); }))) {
       return false;
     }
@@ -56,15 +56,15 @@ class HostPort {
   }
 
   bool wait_free(int to) {
-    SendEnd& end = to_(to);
+    SendEnd& end = send_end(to);
     return waited(to, waiter_.wait(rank_at(to), [&] { return end.can_acquire(); }));
   }
 
   void move(const Step& step, const Range& slice) {
     if (slice.count == 0) return;
-    const std::byte* received = step.has(kRecv) ? payload(from_(step.from).slot()) : nullptr;
+    const std::byte* received = step.has(kRecv) ? payload(recv_end(step.from).slot()) : nullptr;
     std::byte* copied = step.has(kCopy) ? at(call_.buffers.out, slice) : nullptr;
-    std::byte* sent = step.has(kSend) ? payload(to_(step.to).slot()) : nullptr;
+    std::byte* sent = step.has(kSend) ? payload(send_end(step.to).slot()) : nullptr;
     if (step.has(kReduce)) {
       reduce(step, slice, received, copied, sent);
       return;
@@ -77,13 +77,13 @@ class HostPort {
   }
 
   void release(int from) {
-    from_(from).release();
+    recv_end(from).release();
     ring_bell(from);
     ++progress_.slices_received;
   }
 
   void publish(int to, const Range& slice) {
-    SendEnd& end = to_(to);
+    SendEnd& end = send_end(to);
     end.slot()->signature = call_.signature;
     end.slot()->bytes = bytes(slice);
     end.publish();
@@ -129,10 +129,10 @@ class HostPort {
   void ring_bell(int position) {
     if (Bell* bell = wiring_.bells[static_cast<std::size_t>(position)]) bell->ring();
   }
-  [[nodiscard]] RecvEnd& from_(int position) {
+  [[nodiscard]] RecvEnd& recv_end(int position) {
     return wiring_.from[static_cast<std::size_t>(position)];
   }
-  [[nodiscard]] SendEnd& to_(int position) {
+  [[nodiscard]] SendEnd& send_end(int position) {
     return wiring_.to[static_cast<std::size_t>(position)];
   }
   [[nodiscard]] std::size_t bytes(const Range& slice) const {

@@ -35,9 +35,9 @@ Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
   slicing.granule = visible ? 1 : granule_bytes / element_bytes;
   slicing.channel_granule = granule_bytes / element_bytes;
   const FifoGeometry& geometry =
-      algorithm == Algorithm::naive ? place.star_geometry : place.ring_geometry;
+      algorithm == Algorithm::ring ? place.ring_geometry : place.star_geometry;
   slicing.slice_elems = geometry.slot_bytes / element_bytes;
-  // `naive` uses edges of the ring too, whose FIFOs may have fewer slots.
+  // All algorithms use edges of the ring too, whose FIFOs may have fewer slots.
   slicing.window = window_for(std::min(geometry.slots, place.ring_geometry.slots));
   return plan;
 }

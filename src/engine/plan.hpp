@@ -12,13 +12,13 @@
 
 namespace rondo::detail {
 
-// A rank's place in the ring, and the sizes of the FIFOs.
+// A rank's place in the ring, and the sizes of the smallest FIFOs.
 struct RingPlace {
   int rank = 0;
   int size = 1;
   const std::vector<int>* ring = nullptr;  // ranks in ring order
   FifoGeometry ring_geometry;
-  FifoGeometry star_geometry;  // of the edges that `naive` uses; nowhere larger than the ring's
+  FifoGeometry star_geometry;  // of the edges outside the ring, that other algorithms use
 };
 
 struct Plan {

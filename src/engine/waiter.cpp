@@ -14,9 +14,10 @@ constexpr int kSpinsPerRound = 32;
 constexpr std::uint64_t kSpinRounds = 64;
 // Yielding is cheap where there is something else to run, and a sleep may take tens of µs to end.
 constexpr std::uint64_t kYieldRounds = 2000;
-// A long vector on a network: what is under way lasts longer than a nap, and the core is the trainer's.
-constexpr std::uint64_t kBulkYieldRounds = 4;
-constexpr std::uint64_t kBulkBytes = std::uint64_t{128} << 10U;
+// Long chunks on a network: what is under way lasts longer than a nap, and the core is the trainer's. So only a
+// few looks come before the first. With short ones each hop would wait for a nap to end.
+constexpr std::uint64_t kBulkAwakeRounds = 4;
+constexpr std::uint64_t kBulkChunkBytes = std::uint64_t{128} << 10U;
 constexpr std::uint64_t kRoundsPerYieldWithPump = 8;
 constexpr std::uint64_t kRoundsPerClock = 64;
 constexpr auto kShortestNap = std::chrono::microseconds(50);
@@ -38,9 +39,9 @@ Waiter::Waiter(const Company& company)
 
 void Waiter::begin_call(const Signature& signature, std::chrono::milliseconds timeout) {
   signature_ = signature;
-  naps_early_ = company_.nap.count() > 0 &&
-                signature.count * size_of(static_cast<DataType>(signature.type)) >= kBulkBytes;
-  yield_rounds_ = naps_early_ ? kBulkYieldRounds : kYieldRounds;
+  const std::uint64_t bytes = signature.count * size_of(static_cast<DataType>(signature.type));
+  naps_early_ = company_.nap.count() > 0 && bytes / company_.ring->size() >= kBulkChunkBytes;
+  awake_rounds_ = spin_rounds_ + (naps_early_ ? kBulkAwakeRounds : kYieldRounds);
   timeout_ = std::min<std::chrono::milliseconds>(timeout, kLongestTimeout);
   clock_runs_ = false;
 }
@@ -60,15 +61,14 @@ bool Waiter::is_another_call(int rank, const Signature& call) {
   return true;
 }
 
-// Ranks of this host show what they are in; those of others have sent something of it, maybe along an edge
-// that this call does not use.
-bool Waiter::someone_is_in_another_call() {
+// Ranks of this host show what they are in; those that are through with it, and those of other hosts, have sent
+// something of it, maybe along an edge that this call does not use.
+bool Waiter::someone_is_in_another_call(bool at_rest) {
   for (const int rank : *company_.ranks_sharing) {
     const auto call = company_.segment->presence(rank).call(signature_.sequence);
     if (call && is_another_call(rank, *call)) return true;
   }
-  if (company_.pump == nullptr) return false;
-  company_.pump->drive_all();
+  if (company_.pump != nullptr && at_rest) company_.pump->drive_all();
   for (std::size_t position = 0; position < company_.from->size(); ++position) {
     RecvEnd& end = (*company_.from)[position];
     if (end.geometry().slots == 0 || !end.can_peek()) continue;
@@ -81,9 +81,9 @@ std::optional<WaitResult> Waiter::look_around(std::uint64_t round, int peer) {
   if (company_.pump != nullptr) company_.pump->progress();
   if (board_.raised()) return WaitResult::aborted;
   if (round < spin_rounds_) return std::nullopt;
-  const bool sleeps = round >= spin_rounds_ + yield_rounds_;
+  const bool sleeps = round >= awake_rounds_;
   if (sleeps || round % kRoundsPerClock == 0) {
-    if (round % kRoundsPerClock == 0 && someone_is_in_another_call()) {
+    if (round % kRoundsPerClock == 0 && someone_is_in_another_call(sleeps)) {
       return WaitResult::other_call;
     }
     if (company_.peers->ended(peer)) return WaitResult::peer_ended;
@@ -94,12 +94,12 @@ std::optional<WaitResult> Waiter::look_around(std::uint64_t round, int peer) {
 
 void Waiter::yield(std::uint64_t round) const {
   // MPI yields by itself where it was told to.
-  if (company_.pump == nullptr || round % kRoundsPerYieldWithPump == 0) ::sched_yield();
+  if (company_.pump == nullptr || (round + 1) % kRoundsPerYieldWithPump == 0) ::sched_yield();
 }
 
 std::chrono::microseconds Waiter::nap(std::uint64_t round) const {
   if (naps_early_) return company_.nap;
-  const std::uint64_t naps = round - spin_rounds_ - yield_rounds_;
+  const std::uint64_t naps = round - awake_rounds_;
   return std::min<std::chrono::microseconds>(
       kLongestNap, kShortestNap * static_cast<int>(std::min<std::uint64_t>(naps + 1, 100)));
 }

@@ -53,7 +53,7 @@ class Waiter {
         return ready() ? WaitResult::ready : *result;
       }
       if (round < spin_rounds_) continue;
-      if (round < spin_rounds_ + yield_rounds_) {
+      if (round < awake_rounds_) {
         yield(round);
       } else {
         company_.segment->bell(company_.rank).sleep(ready, nap(round));
@@ -79,7 +79,7 @@ class Waiter {
   std::optional<WaitResult> look_around(std::uint64_t round, int peer);
   [[nodiscard]] std::chrono::microseconds nap(std::uint64_t round) const;
   bool past_deadline();
-  bool someone_is_in_another_call();
+  bool someone_is_in_another_call(bool at_rest);
   bool is_another_call(int rank, const Signature& call);
 
   Company company_;
@@ -87,8 +87,8 @@ class Waiter {
   int eager_looks_;
   int spins_per_round_;
   std::uint64_t spin_rounds_;
-  std::uint64_t yield_rounds_ = 0;
-  bool naps_early_ = false;  // in this call
+  std::uint64_t awake_rounds_ = 0;  // before it sleeps, in this call
+  bool naps_early_ = false;         // in this call
   Signature signature_;
   Stop other_call_;
   std::chrono::milliseconds timeout_{};

@@ -21,8 +21,8 @@ struct Wiring {
   int rank = 0;
   int size = 1;
   Topology topology;
-  FifoGeometry ring_geometry;
-  FifoGeometry star_geometry;  // of the edges that `naive` uses; nowhere larger than the ring's
+  FifoGeometry ring_geometry;  // of the smallest FIFO of an edge in the ring, on any rank
+  FifoGeometry star_geometry;  // of the other edges, which have no larger slots
   std::vector<SendEnd> to;     // by ring position of the peer; used where there is an edge
   std::vector<RecvEnd> from;   // likewise
   std::vector<Bell*> bells;    // likewise; null where the peer does not share the segment

@@ -262,7 +262,7 @@ RONDO_HOST_DEVICE constexpr Step step(const Schedule& s, int index) {
 }  // namespace naive
 
 // Recursive doubling, for all_reduces and barriers of few bytes, where the number of hops counts and not what
-// they carry: ⌈log2 n⌉ exchanges of the whole vector, in each of which a rank and its partner combine what
+// they carry: ⌊log2 n⌋ exchanges of the whole vector, in each of which a rank and its partner combine what
 // they have. n = 4: positions 0 and 1 exchange, and 2 and 3; then 0 and 2, and 1 and 3:
 //
 //   step   position 0     position 1     position 2     position 3
@@ -271,7 +271,7 @@ RONDO_HOST_DEVICE constexpr Step step(const Schedule& s, int index) {
 //    2      rrc  2         rrc  3         rrc  0         rrc  1
 //
 // When n is not a power of two, each of the first positions that are too many hands its vector to the one
-// after it, which takes part for both and hands the result back. Both partners combine the lower position's
+// after it, which takes part for both and hands the result back: two more hops. Both partners combine the lower position's
 // elements with the higher one's, in this order, so that all get the same bits.
 // Source: R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in
 // MPICH", Int. J. High Perform. Comput. Appl. 19 (2005).

@@ -40,8 +40,8 @@ std::vector<ScheduleEdge> schedule_edges(const std::vector<int>& ring, Algorithm
   };
   const int size = static_cast<int>(ring.size());
   // Which are all that any collective by the algorithm uses.
-  for (const Algorithm algorithm :
-       {Algorithm::ring, Algorithm::naive, Algorithm::recursive_doubling}) {
+  for (int which = 0; which < kAlgorithmCount; ++which) {
+    const auto algorithm = static_cast<Algorithm>(which);
     if (!algorithms.has(algorithm)) continue;
     for (int position = 0; position < size; ++position) {
       const Schedule schedule{Collective::all_reduce, algorithm, position, size, 0};

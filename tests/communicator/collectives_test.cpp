@@ -197,6 +197,26 @@ TEST(Async, EveryCollectiveHasAnAsynchronousForm) {
   });
 }
 
+// Who calls again at once does not keep the others out.
+TEST(Async, CallersTakeTurns) {
+  Communicator comm = std::move(local_group(1)[0]);
+  std::atomic<bool> over = false;
+  std::thread greedy([&] {
+    while (!over.load()) comm.barrier();
+  });
+  for (int call = 0; call < 200; ++call) {
+    std::vector<int> data(1, call);
+    if (call % 2 == 0) {
+      comm.all_reduce(data);
+    } else {
+      comm.all_reduce_async(data).wait();
+    }
+    ASSERT_EQ(data[0], call);
+  }
+  over = true;
+  greedy.join();
+}
+
 TEST(Async, AnEmptyWorkIsDone) {
   const Work work;
   EXPECT_TRUE(work.done());

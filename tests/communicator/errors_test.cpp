@@ -199,6 +199,24 @@ TEST(Mismatch, OfOneShotAndRing) {
       {"by ring", "by one_shot"});
 }
 
+// The root of a broadcast is through with it before anybody else has begun.
+TEST(Mismatch, WithARankThatHasGoneOn) {
+  std::atomic<int> noticed = 0;
+  run_ranks(2, {.timeout = std::chrono::seconds(10)}, [&](Communicator& comm) {
+    std::vector<float> data(10);
+    if (comm.rank() == 0) {
+      comm.broadcast(data, 0, {.algorithm = Algorithm::ring});
+      EXPECT_THROW(comm.barrier({.algorithm = Algorithm::ring}), PeerError);
+      return;
+    }
+    expect_contains(
+        message_of<MismatchError>([&] { comm.barrier({.algorithm = Algorithm::one_shot}); }),
+        "broadcast(10 x f32");
+    ++noticed;
+  });
+  EXPECT_EQ(noticed, 1);
+}
+
 TEST(Mismatch, OfCountsThatChooseDifferentAlgorithms) {
   expect_mismatch(
       [](Communicator& comm) {

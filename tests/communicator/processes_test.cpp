@@ -2,6 +2,7 @@
 // to the others.
 
 #include <dirent.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -97,6 +98,36 @@ TEST(Processes, ARefusalIsToldToAll) {
     }
     return 2;
   });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+TEST(Processes, ATuningThatCannotBeReadIsAnErrorOfAll) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    // Rank 0's counts, whatever the others have.
+    ::setenv("RONDO_TUNING", me.rank == 0 ? "/nowhere" : "/nowhere/else", 1);
+    try {
+      join(me, {.timeout = std::chrono::minutes(5)});
+    } catch (const UsageError& error) {
+      return says(error, "rank 0: RONDO_TUNING: cannot read /nowhere") ? 0 : 1;
+    }
+    return 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+// As two containers do that share a socket.
+TEST(Processes, OfTwoHostNamesAreRefusedWithTheReason) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    const std::string host = "rondo-test-" + std::to_string(me.rank);
+    if (::unshare(CLONE_NEWUTS) != 0 || ::sethostname(host.c_str(), host.size()) != 0) return 77;
+    try {
+      join(me, {.timeout = std::chrono::minutes(5)});
+    } catch (const TransportError& error) {
+      return says(error, "hosts rondo-test-0 and rondo-test-1") ? 0 : 1;
+    }
+    return 2;
+  });
+  if (codes[0] == 77) GTEST_SKIP() << "only root may name hosts";
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 

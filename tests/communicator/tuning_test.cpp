@@ -36,8 +36,9 @@ TEST(Tuning, TakesTheRuleBelowTheSizeAndTheNumberOfRanks) {
 }
 
 TEST(Tuning, NamesTheLineThatIsWrong) {
-  for (const char* line : {"shm 2 0", "shm 2 0 rong", "tcp 2 0 ring", "shm 0 0 ring",
-                           "shm 2 x ring", "shm 2 0 ring more"}) {
+  for (const char* line :
+       {"shm 2 0", "shm 2 0 rong", "tcp 2 0 ring", "shm 0 0 ring", "shm 2 x ring",
+        "shm 2 0 ring more", "shm 2 -1 ring", "p2p 2 0 ring", "shm 2 0 auto"}) {
     try {
       parse_tuning(std::string("# comment\n") + line + "\n", "my.tuning");
       ADD_FAILURE() << line;
@@ -46,6 +47,12 @@ TEST(Tuning, NamesTheLineThatIsWrong) {
           << error.what();
     }
   }
+}
+
+TEST(Tuning, AFileWithoutRulesIsAnError) {
+  EXPECT_THROW(parse_tuning("", "empty"), UsageError);
+  EXPECT_THROW(parse_tuning("# shm 2 0 ring\n  \n", "comments"), UsageError);
+  EXPECT_EQ(parse_tuning("shm 2 7 ring\r\n\r\n", "of another system").rules[0].from_bytes, 7U);
 }
 
 TEST(Tuning, TheEnvironmentNamesAFileAndOrdersWin) {
@@ -62,8 +69,10 @@ TEST(Tuning, TheEnvironmentNamesAFileAndOrdersWin) {
     comm.all_reduce(data);
     EXPECT_EQ(data.back(), 2.0F);
   });
-  ::setenv("RONDO_TUNING", "/nowhere", 1);
-  EXPECT_THROW(local_group(2), UsageError);
+  for (const char* wrong : {"/nowhere", "/"}) {
+    ::setenv("RONDO_TUNING", wrong, 1);
+    EXPECT_THROW(local_group(2), UsageError) << wrong;
+  }
   ::unsetenv("RONDO_TUNING");
 }
 

@@ -1,0 +1,29 @@
+#include "communicator/join.hpp"
+
+#include <utility>
+
+#include <rondo/errors.hpp>
+
+namespace rondo::detail {
+
+Joining prepare_to_join(const CommunicatorOptions& options, int rank) {
+  Joining joining;
+  try {
+    joining.defaults = resolve_defaults(options);
+    validate_geometry(options);
+    if (rank == 0) joining.defaults.tuning = load_tuning();
+  } catch (const UsageError& error) {
+    joining.refusal = error.what();
+  }
+  return joining;
+}
+
+std::unique_ptr<CommunicatorState> join(Bootstrap& bootstrap, const CommunicatorOptions& options,
+                                        Joining joining, const LinkProbe& probe,
+                                        const PumpFactory& make_pump) {
+  Wiring wiring = wire_processes(bootstrap, options, joining.refusal, probe, make_pump);
+  joining.defaults.tuning = bootstrap.exchange(joining.defaults.tuning)[0];
+  return std::make_unique<CommunicatorState>(std::move(wiring), joining.defaults);
+}
+
+}  // namespace rondo::detail

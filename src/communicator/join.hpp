@@ -1,0 +1,30 @@
+// What all ways for processes to become a communicator have in common.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <rondo/options.hpp>
+
+#include "bootstrap/bootstrap.hpp"
+#include "communicator/state.hpp"
+#include "communicator/wiring.hpp"
+
+namespace rondo::detail {
+
+// What a process comes with.
+struct Joining {
+  Defaults defaults;
+  std::string
+      refusal;  // why it cannot go on; empty if it can. It joins even so, to tell the others
+};
+
+// Only rank 0 reads the tuning, since files may differ between hosts. Never throws UsageError.
+Joining prepare_to_join(const CommunicatorOptions& options, int rank);
+
+// Collective over the bootstrap's ranks; all throw if one cannot join. Throws UsageError, TransportError.
+std::unique_ptr<CommunicatorState> join(Bootstrap& bootstrap, const CommunicatorOptions& options,
+                                        Joining joining, const LinkProbe& probe,
+                                        const PumpFactory& make_pump);
+
+}  // namespace rondo::detail

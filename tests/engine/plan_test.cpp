@@ -1,0 +1,76 @@
+// The plan keeps to the FIFOs that it has to go by.
+
+#include <numeric>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "communicator/wiring_parts.hpp"
+#include "engine/plan.hpp"
+
+namespace rondo::detail {
+namespace {
+
+constexpr Algorithm kWithFifos[] = {Algorithm::ring, Algorithm::naive,
+                                    Algorithm::recursive_doubling};
+
+TEST(Plan, NoWindowIsAsWideAsAnyFifoOnItsWay) {
+  std::vector<int> ring(4);
+  std::iota(ring.begin(), ring.end(), 0);
+  std::vector<float> data(1 << 20);
+  const Call call{.collective = Collective::all_reduce,
+                  .in = data.data(),
+                  .out = data.data(),
+                  .count = data.size(),
+                  .type = DataType::f32};
+  for (const FifoGeometry& one : {FifoGeometry{4096, 64}, FifoGeometry{1024, 4}}) {
+    for (const FifoGeometry& other : {FifoGeometry{1024, 16}, FifoGeometry{1024, 2}}) {
+      const RingPlace place{0, 4, &ring, one, other};
+      for (const Algorithm algorithm : kWithFifos) {
+        const Plan plan = make_plan(call, algorithm, place, 64);
+        EXPECT_LT(plan.slicing.window, one.slots) << name(algorithm);
+        EXPECT_LE(plan.slicing.slice_elems * 4, one.slot_bytes) << name(algorithm);
+        if (algorithm == Algorithm::ring) continue;
+        EXPECT_LT(plan.slicing.window, other.slots) << name(algorithm);
+        EXPECT_LE(plan.slicing.slice_elems * 4, other.slot_bytes) << name(algorithm);
+      }
+    }
+  }
+}
+
+TEST(Geometries, FitTheLinkAndSpareTheMemory) {
+  constexpr std::uint64_t kCache = 1 << 20;
+  const LinkFacts gigabit{50, 119};
+  const LinkFacts fast{5, 12000};
+  for (const LinkFacts& link : {gigabit, fast}) {
+    const Geometries chosen = choose_geometries({}, kCache, link);
+    EXPECT_EQ(chosen.memory.ring.slot_bytes, chosen.link.ring.slot_bytes);
+    EXPECT_EQ(chosen.memory.star.slot_bytes, chosen.link.star.slot_bytes);
+    EXPECT_LE(chosen.memory.ring.slots, chosen.link.ring.slots);
+    EXPECT_LE(chosen.link.star.slot_bytes, chosen.link.ring.slot_bytes);
+    // The link is full while a rank naps.
+    EXPECT_GE(static_cast<double>(chosen.link.ring.slot_bytes * chosen.link.ring.slots),
+              link.bytes_per_us * std::min(1000.0, 8.0 * 1024 * 1024 / link.bytes_per_us));
+    EXPECT_LE(contiguous_fifo_bytes(chosen.memory.ring), std::uint64_t{5} << 18U);
+    EXPECT_LE(contiguous_fifo_bytes(chosen.memory.star), std::uint64_t{5} << 16U);
+  }
+  EXPECT_EQ(choose_geometries({}, kCache, gigabit).link.ring.slot_bytes, 32768U);
+  const Geometries ordered = choose_geometries({.slot_bytes = 192, .slots = 5}, kCache, gigabit);
+  for (const EdgeGeometries& edges : {ordered.memory, ordered.link}) {
+    for (const bool in_ring : {true, false}) {
+      EXPECT_EQ(edges.of(in_ring).slot_bytes, 192U);
+      EXPECT_EQ(edges.of(in_ring).slots, 5U);
+    }
+  }
+}
+
+TEST(Geometries, AOneShotReadsAtMostHalfAMegabyte) {
+  EXPECT_EQ(one_shot_limit_bytes(2), std::size_t{64} << 10U);
+  for (const int size : {1, 3, 8, 64, 1000}) {
+    EXPECT_LE(one_shot_limit_bytes(size) * static_cast<std::size_t>(size), std::size_t{512} << 10U);
+    EXPECT_EQ(one_shot_limit_bytes(size) % 64, 0U);
+  }
+}
+
+}  // namespace
+}  // namespace rondo::detail
