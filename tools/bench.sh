@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# Measures Rondo beside its peers, on one host and on test hosts, and writes docs/performance.md's tables and
+# pictures from what was measured.
+#
+#   tools/bench.sh [one] [types] [many] [parts] [report]     all of them unless some are named
+#
+# one: on this host, against Open MPI (its default and each of its tuned algorithms), MPICH and Gloo where they
+# are installed (Debian: mpich libmpich-dev libgloo-dev). types: 16-bit floats. many: on test hosts, which needs root, iproute2 and
+# iperf3. parts: kernels, FIFOs and small calls. report: from bench/results/*.json alone.
+# Nothing else should run on the machine meanwhile.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+sections=("${@:-all}")
+wants() { [[ " ${sections[*]} " =~ \ (all|$1)\  ]]; }
+results=$PWD/bench/results
+build=build-bench
+mkdir -p "$results"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
+# measure NAME COMMAND...: runs it with --json, and keeps the command and the date beside the rows.
+measure() {
+  local name=$1 json
+  shift
+  json=$(mktemp)
+  echo "== $name: $*"
+  if ! "$@" --json "$json"; then
+    echo "bench: $name failed" >&2
+    rm -f "$json"
+    return 1
+  fi
+  COMMAND="$*" REPOSITORY=$PWD python3 - "$json" "$results/$name.json" <<'KEEP'
+import datetime, json, os, sys
+run = json.load(open(sys.argv[1]))
+run["command"] = os.environ["COMMAND"].replace(os.environ["REPOSITORY"] + "/", "")
+run["date"] = datetime.date.today().isoformat()
+run["machine"]["processor"] = next(
+    (line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "unknown")
+run["machine"].pop("host", None)
+with open(sys.argv[2], "w") as out:
+    json.dump(run, out, indent=1)
+    out.write("\n")
+KEEP
+  rm -f "$json"
+}
+
+build_all() {
+  tools/setup.sh
+  tools/build.sh $build -Dcuda=disabled -Dmpi=enabled -Dhwloc=enabled -Dbenchmarks=enabled -Dtests=disabled -Dexamples=disabled
+  perf=$PWD/$build/bench/rondo-perf
+  mpich_perf=
+  if command -v mpirun.mpich >/dev/null && pkg-config --exists mpich; then
+    tools/build.sh $build-mpich -Dcuda=disabled -Dmpi=enabled -Dmpi_name=mpich -Dhwloc=enabled -Dbenchmarks=enabled -Dtests=disabled -Dexamples=disabled
+    mpich_perf=$PWD/$build-mpich/bench/rondo-perf
+  fi
+}
+
+one_host() {
+  local gloo=""
+  if "$perf" --help | grep -q gloo; then gloo=,gloo; fi
+  measure one_2 mpirun -n 2 "$perf" --algo "auto,naive,mpi$gloo,copy" -b 4 -e 64MiB -f 4
+  local algorithm
+  for algorithm in 1 2 3 4 5 6; do
+    measure "one_2_tuned_$algorithm" mpirun -n 2 --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm "$algorithm" \
+      "$perf" --algo auto,mpi -b 4 -e 64MiB -f 4 || true
+  done
+  if [ -n "$mpich_perf" ]; then measure one_2_mpich mpirun.mpich -n 2 "$mpich_perf" --algo auto,mpi -b 4 -e 64MiB -f 4; fi
+  local ranks
+  for ranks in 4 8; do
+    measure "one_$ranks" mpirun -n $ranks --oversubscribe --mca mpi_yield_when_idle 1 "$perf" --algo auto,mpi -b 4 -e 16MiB -f 4
+  done
+}
+
+types() {
+  local type
+  for type in f32 bf16 f16; do measure "one_2_$type" "$perf" --ranks 2 --algo auto -d $type -b 4 -e 64MiB -f 16; done
+}
+
+many_hosts() {
+  if [ "$(id -u)" != 0 ]; then
+    echo "bench: test hosts need root; left out" >&2
+    return
+  fi
+  tools/test_hosts.sh --hosts 2 -- tools/wire_rate.sh > "$results/wire.json"
+  local hosts
+  for hosts in 2 4 8; do
+    measure "many_$hosts" tools/test_hosts.sh --hosts $hosts -- "$perf" --algo ring,naive,mpi -b 8MiB -e 8MiB -n 10
+    measure "many_${hosts}_large" tools/test_hosts.sh --hosts $hosts -- "$perf" --algo ring,mpi -b 64MiB -e 64MiB -n 3 -w 1
+    measure "many_${hosts}_small" tools/test_hosts.sh --hosts $hosts -- "$perf" --algo auto,mpi -b 4 -e 1MiB -f 4
+  done
+  measure many_2x2 tools/test_hosts.sh --hosts 2 --ranks-per-host 2 -- "$perf" --algo ring,mpi -b 8MiB -e 8MiB -n 10
+}
+
+parts() {
+  "$PWD/$build/bench/rondo-parts" --benchmark_min_time=0.05 --benchmark_format=console --benchmark_out_format=json \
+    --benchmark_out="$results/parts.json"
+  python3 - "$results/parts.json" <<'CLEAN'
+import json, sys
+run = json.load(open(sys.argv[1]))
+for key in ("host_name", "executable", "load_avg"):
+    run["context"].pop(key, None)
+with open(sys.argv[1], "w") as out:
+    json.dump(run, out, indent=1)
+    out.write("\n")
+CLEAN
+}
+
+if wants one || wants types || wants many || wants parts; then build_all; fi
+if wants one; then one_host; fi
+if wants types; then types; fi
+if wants many; then many_hosts; fi
+if wants parts; then parts; fi
+if wants report; then python3 tools/bench_report.py; fi

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Writes the tables of docs/performance.md and the pictures in docs/pictures/ from bench/results/*.json.
+
+usage: tools/bench_report.py
+
+A table stands between "<!-- table NAME -->" and "<!-- end -->"; what is outside stays as it is. Needs
+matplotlib (Debian: python3-matplotlib).
+"""
+import json
+import pathlib
+import re
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402  (after the backend is chosen)
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "bench" / "results"
+PICTURES = ROOT / "docs" / "pictures"
+TUNED = {1: "linear", 2: "nonoverlapping", 3: "recursive doubling", 4: "ring", 5: "segmented ring", 6: "Rabenseifner"}
+
+
+def load(name):
+    file = RESULTS / f"{name}.json"
+    return json.loads(file.read_text()) if file.exists() else None
+
+
+def rows(run, algo, in_place=False):
+    """Median time in us by size."""
+    if run is None:
+        return {}
+    return {row["bytes"]: row["time_us_median"] for row in run["rows"] if row["algo"] == algo and row["in_place"] == in_place}
+
+
+def size(count):
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count} {unit}"
+        count //= 1024
+    return f"{count} GiB"
+
+
+def us(value):
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if value < 100 else f"{value:,.0f}"
+
+
+def table(head, body):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in body])
+
+
+def source(*names):
+    """The commands behind a table."""
+    runs = [(name, load(name)) for name in names]
+    lines = [f"- `{run['command']}` ({run['date']}, {run['machine']['processor']}, {run['machine']['cores']} cores; {run['config'].get('mpi', '')})" for _, run in runs if run]
+    return "\n".join(lines)
+
+
+def peers_of_two(in_place):
+    """For each peer: its own times and auto's beside it, in the same run."""
+    peers = {}
+    run = load("one_2")
+    peers["Open MPI"] = (rows(run, "mpi", in_place), rows(run, "auto", in_place))
+    if rows(run, "gloo", in_place):
+        peers["Gloo"] = (rows(run, "gloo", in_place), rows(run, "auto", in_place))
+    for number, name in TUNED.items():
+        tuned = load(f"one_2_tuned_{number}")
+        if tuned:
+            peers[f"Open MPI, {name}"] = (rows(tuned, "mpi", in_place), rows(tuned, "auto", in_place))
+    mpich = load("one_2_mpich")
+    if mpich:
+        peers["MPICH"] = (rows(mpich, "mpi", in_place), rows(mpich, "auto", in_place))
+    return peers
+
+
+def table_one_2():
+    body = []
+    mine = {form: rows(load("one_2"), "auto", form) for form in (False, True)}
+    copies = rows(load("one_2"), "copy")
+    for count in sorted(mine[False]):
+        cells = [size(count)]
+        for form in (False, True):
+            ratios = [(theirs[count] / beside[count], name, theirs[count]) for name, (theirs, beside) in peers_of_two(form).items() if theirs.get(count) and beside.get(count)]
+            ratio, name, time = min(ratios)
+            cells += [us(mine[form][count]), f"{us(time)} ({name})", f"{1 / ratio:.2f}"]
+        cells += [us(copies.get(count)), f"{mine[False][count] / copies[count]:.2f}" if count >= 1 << 20 else ""]
+        body.append(cells)
+    head = ["size", "Rondo", "best peer", "ratio", "in place", "best peer", "ratio", "both memcpy", "ratio"]
+    names = ["one_2"] + [f"one_2_tuned_{n}" for n in TUNED] + ["one_2_mpich"]
+    return table(head, body) + "\n\n" + source(*names)
+
+
+def table_peers():
+    peers = peers_of_two(False)
+    sizes = [4, 1024, 16384, 262144, 1 << 20, 4 << 20, 16 << 20, 64 << 20]
+    body = [["Rondo"] + [us(rows(load("one_2"), "auto").get(count)) for count in sizes]]
+    body += [[name] + [us(theirs.get(count)) for count in sizes] for name, (theirs, _) in peers.items()]
+    return table(["us, out of place"] + [size(count) for count in sizes], body)
+
+
+def table_crowded():
+    body = []
+    for ranks in (4, 8):
+        run = load(f"one_{ranks}")
+        for count in sorted(rows(run, "auto")):
+            cells = [str(ranks), size(count)]
+            for form in (False, True):
+                mine, theirs = rows(run, "auto", form)[count], rows(run, "mpi", form)[count]
+                cells += [us(mine), us(theirs), f"{mine / theirs:.2f}"]
+            body.append(cells)
+    return table(["ranks", "size", "Rondo", "Open MPI", "ratio", "in place", "Open MPI", "ratio"], body) + "\n\n" + source("one_4", "one_8")
+
+
+def table_types():
+    full = {form: rows(load("one_2_f32"), "auto", form) for form in (False, True)}
+    body = []
+    for count in sorted(full[False]):
+        cells = [size(count), us(full[False][count])]
+        for kind in ("bf16", "f16"):
+            for form in (False, True):
+                cells.append(f"{rows(load(f'one_2_{kind}'), 'auto', form).get(count, 0) / full[form][count]:.2f}" if rows(load(f"one_2_{kind}"), "auto", form).get(count) else "-")
+        body.append(cells)
+    return table(["size", "f32, us", "bf16 / f32", "in place", "f16 / f32", "in place"], body) + "\n\n" + source("one_2_f32", "one_2_bf16", "one_2_f16")
+
+
+def bound_us(ranks, count):
+    ways = load("wire")["gbit_per_second"]
+    return 2 * (ranks - 1) / ranks * count * 8 / (min(ways) * 1e3)
+
+
+def table_many():
+    body = []
+    for ranks in (2, 4, 8):
+        for run in (load(f"many_{ranks}"), load(f"many_{ranks}_large")):
+            if run is None:
+                continue
+            for count in sorted(rows(run, "ring")):
+                ring = rows(run, "ring")[count]
+                bound = bound_us(ranks, count)
+                body.append([str(ranks), size(count), f"{bound / 1e3:.1f}", f"{ring / 1e3:.1f}", f"{bound / ring:.3f}"]
+                            + [f"{rows(run, algo)[count] / 1e3:.1f}" if rows(run, algo) else "-" for algo in ("naive", "mpi")])
+    two_by_two = load("many_2x2")
+    for count, ring in rows(two_by_two, "ring").items():
+        bound = bound_us(4, count)
+        body.append(["2 × 2 ranks", size(count), f"{bound / 1e3:.1f}", f"{ring / 1e3:.1f}", f"{bound / ring:.3f}", "-", f"{rows(two_by_two, 'mpi')[count] / 1e3:.1f}"])
+    wire = load("wire")
+    names = [f"many_{ranks}{kind}" for ranks in (2, 4, 8) for kind in ("", "_large")] + ["many_2x2"]
+    return (table(["hosts", "size", "bound, ms", "ring, ms", "bound / ring", "naive, ms", "Open MPI, ms"], body)
+            + f"\n\n- the wire: `{wire['command']}`: {wire['gbit_per_second'][0]} and {wire['gbit_per_second'][1]} Gbit/s, both ways at once\n" + source(*names))
+
+
+def table_many_small():
+    body = []
+    for ranks in (2, 4, 8):
+        run = load(f"many_{ranks}_small")
+        used = {row["bytes"]: row["used"] for row in run["rows"] if row["algo"] == "auto"}
+        for count in sorted(rows(run, "auto")):
+            mine, theirs = rows(run, "auto")[count], rows(run, "mpi")[count]
+            body.append([str(ranks), size(count), used[count], us(mine), us(theirs), f"{mine / theirs:.2f}"])
+    return table(["hosts", "size", "auto", "Rondo, us", "Open MPI, us", "ratio"], body) + "\n\n" + source(*[f"many_{ranks}_small" for ranks in (2, 4, 8)])
+
+
+def table_parts():
+    run = load("parts")
+    body = []
+    for row in run["benchmarks"]:
+        rate = f"{row['bytes_per_second'] / 1e9:.1f}" if "bytes_per_second" in row else ""
+        name = row["name"].replace("/manual_time", "").replace("/real_time", "")
+        keep = not name.startswith("reduce") or re.match(r"reduce (f32|f16|bf16|f64|i32|u8) (sum|max|prod)/", name)
+        if keep:
+            body.append([name, f"{row['real_time']:,.0f}", rate])
+    context = run["context"]
+    return table(["part", "ns", "10⁹ bytes/s"], body) + f"\n\n- `build-bench/bench/rondo-parts --benchmark_min_time=0.05` ({context['date'][:10]}, {context['num_cpus']} cores)"
+
+
+def save(figure, name):
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    figure.tight_layout()
+    figure.savefig(PICTURES / name, metadata={"Date": None})
+    plt.close(figure)
+
+
+def draw_one_host():
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.5))
+    lines = [("Rondo", rows(load("one_2"), "auto")), ("Rondo, naive", rows(load("one_2"), "naive"))]
+    lines += [(name, theirs) for name, (theirs, _) in peers_of_two(False).items() if name in ("Open MPI", "Open MPI, segmented ring", "MPICH", "Gloo")]
+    for name, times in lines:
+        sizes = sorted(times)
+        axes[0].loglog(sizes, [times[count] for count in sizes], marker="o", markersize=3, label=name)
+        axes[1].semilogx(sizes, [count / times[count] * 1e-3 for count in sizes], marker="o", markersize=3, label=name)
+    axes[0].set_ylabel("time, us")
+    axes[1].set_ylabel("bus bandwidth, 10⁹ bytes/s")
+    for axis in axes:
+        axis.set_xlabel("bytes")
+        axis.grid(alpha=0.3)
+    axes[0].legend(fontsize=8)
+    figure.suptitle("all_reduce of f32, sum, 2 ranks of one host, out of place")
+    save(figure, "one_host.svg")
+
+
+def draw_many_hosts():
+    figure, axis = plt.subplots(figsize=(7, 4.5))
+    hosts = [2, 4, 8]
+    count = 8 << 20
+    for algo, name in (("ring", "Rondo, ring"), ("naive", "Rondo, naive"), ("mpi", "Open MPI")):
+        axis.plot(hosts, [rows(load(f"many_{n}"), algo)[count] / 1e3 for n in hosts], marker="o", label=name)
+    axis.plot(hosts, [bound_us(n, count) / 1e3 for n in hosts], linestyle="--", color="gray", label="what the wire allows: 2(n−1)/n · S/B")
+    axis.set_xticks(hosts)
+    axis.set_ylim(bottom=0)
+    axis.set_xlabel("hosts")
+    axis.set_ylabel("time, ms")
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=8)
+    axis.set_title("all_reduce of 8 MiB between hosts with 1 Gbit/s links")
+    save(figure, "many_hosts.svg")
+
+
+def main():
+    file = ROOT / "docs" / "performance.md"
+    text = file.read_text()
+    tables = {"one_2": table_one_2, "peers": table_peers, "crowded": table_crowded, "types": table_types,
+              "many": table_many, "many_small": table_many_small, "parts": table_parts}
+    for name, make in tables.items():
+        start = f"<!-- table {name} -->"
+        pattern = re.compile(re.escape(start) + r".*?<!-- end -->", re.DOTALL)
+        if not pattern.search(text):
+            raise SystemExit(f"docs/performance.md has no place for the table {name}")
+        made = f"{start}\n{make()}\n<!-- end -->"
+        text = pattern.sub(lambda _: made, text)
+    file.write_text(text)
+    plt.rcParams["svg.hashsalt"] = "rondo"
+    draw_one_host()
+    draw_many_hosts()
+
+
+if __name__ == "__main__":
+    main()
