@@ -22,6 +22,7 @@ measure() {
   local name=$1 json
   shift
   json=$(mktemp)
+  rm -f "$results/$name.json"  # what was measured before is no answer to a failure now
   echo "== $name: $*"
   if ! "$@" --json "$json"; then
     echo "bench: $name failed" >&2
@@ -58,6 +59,9 @@ one_host() {
   local gloo=""
   if "$perf" --help | grep -q gloo; then gloo=,gloo; fi
   measure one_2 mpirun -n 2 "$perf" --algo "auto,naive,mpi$gloo,copy" -b 4 -e 64MiB -f 4
+  # For the cost model.
+  measure one_4_model mpirun -n 4 --oversubscribe "$perf" --algo ring,naive,one_shot -b 4 -e 16MiB -f 4
+  measure one_2_model mpirun -n 2 "$perf" --algo ring,naive,one_shot -b 4 -e 16MiB -f 4
   local algorithm
   for algorithm in 1 2 3 4 5 6; do
     measure "one_2_tuned_$algorithm" mpirun -n 2 --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm "$algorithm" \
@@ -86,6 +90,7 @@ many_hosts() {
     measure "many_$hosts" tools/test_hosts.sh --hosts $hosts -- "$perf" --algo ring,naive,mpi -b 8MiB -e 8MiB -n 10
     measure "many_${hosts}_large" tools/test_hosts.sh --hosts $hosts -- "$perf" --algo ring,mpi -b 64MiB -e 64MiB -n 3 -w 1
     measure "many_${hosts}_small" tools/test_hosts.sh --hosts $hosts -- "$perf" --algo auto,mpi -b 4 -e 1MiB -f 4
+    measure "many_${hosts}_model" tools/test_hosts.sh --hosts $hosts -- "$perf" --algo ring,naive,recursive_doubling -b 4 -e 1MiB -f 16
   done
   measure many_2x2 tools/test_hosts.sh --hosts 2 --ranks-per-host 2 -- "$perf" --algo ring,mpi -b 8MiB -e 8MiB -n 10
 }
