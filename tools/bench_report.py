@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/performance.md and the pictures in docs/pictures/ from bench/results/*.json.
+"""Writes the tables of docs/performance.md, docs/ring.md and README.md, and the pictures in docs/pictures/, from
+bench/results/*.json.
 
 usage: tools/bench_report.py
 
@@ -176,6 +177,82 @@ def table_parts():
     return table(["part", "ns", "10⁹ bytes/s"], body) + f"\n\n- `build-bench/bench/rondo-parts --benchmark_min_time=0.05` ({context['date'][:10]}, {context['num_cpus']} cores)"
 
 
+MODEL_SIZES = [64, 1024, 16384, 262144, 8 << 20]
+# From here on `naive` sends the next window while it answers the last: a window is half a FIFO of 8 slots of 32 KiB.
+NAIVE_OVERLAPS_FROM = 128 << 10
+
+
+def compared(model, measured):
+    return f"{us(model)} / {us(measured)} ({measured / model - 1:+.0%})" if measured else "-"
+
+
+def hosts_model(algo, ranks, count, hop_us):
+    # 1 Gbit/s is 125 bytes a us.
+    vector_us = count / (min(load("wire")["gbit_per_second"]) * 125)
+    rounds = ranks.bit_length() - 1
+    if algo == "ring":
+        return 2 * (ranks - 1) * (hop_us + vector_us / ranks)
+    if algo == "naive":
+        return 2 * hop_us + (ranks - 1) * vector_us * (1 if count >= NAIVE_OVERLAPS_FROM else 2)
+    return rounds * (hop_us + vector_us)
+
+
+def table_model_hosts():
+    algos = {"ring": "2(n−1)·(α + S/nB)", "naive": "2α + (n−1)·S/B, twice the last below a window", "recursive_doubling": "log2 n·(α + S/B)"}
+    body = []
+    names = []
+    for ranks in (2, 4, 8):
+        small, large = load(f"many_{ranks}_model"), load(f"many_{ranks}")
+        names += [f"many_{ranks}_model", f"many_{ranks}"]
+        hop_us = rows(small, "recursive_doubling")[4] / (ranks.bit_length() - 1)
+        for count in MODEL_SIZES:
+            cells = [str(ranks), us(hop_us), size(count)]
+            for algo in algos:
+                measured = rows(small, algo).get(count) or rows(large, algo).get(count)
+                cells.append(compared(hosts_model(algo, ranks, count, hop_us), measured))
+            body.append(cells)
+    head = ["hosts", "α, us", "size"] + [f"{algo}: {formula}" for algo, formula in algos.items()]
+    return "Between hosts, us, model / measured:\n\n" + table(head, body) + "\n\n" + source(*names)
+
+
+def table_model_memory():
+    algos = {"ring": "2(n−1)·α + k·2(n−1)/n·S·b", "naive": "2(n−1)·α + k·(n−1)·S·b", "one_shot": "a + k·n·S·b/2"}
+    body = []
+    for ranks in (2, 4):
+        run = load(f"one_{ranks}_model")
+        crowd = ranks // run["machine"]["cores"]
+        hop_us = rows(run, "ring")[4] / (2 * (ranks - 1))
+        post_us = rows(run, "one_shot")[4]
+        ring_bytes = 2 * (ranks - 1) / ranks * (256 << 10)
+        byte_us = (rows(run, "ring")[256 << 10] - 2 * (ranks - 1) * hop_us) / (crowd * ring_bytes)
+        model = {"ring": lambda s: 2 * (ranks - 1) * hop_us + crowd * 2 * (ranks - 1) / ranks * s * byte_us,
+                 "naive": lambda s: 2 * (ranks - 1) * hop_us + crowd * (ranks - 1) * s * byte_us,
+                 "one_shot": lambda s: post_us + crowd * ranks * s * byte_us / 2}
+        for count in [1024, 16384, 65536, 262144, 1 << 20, 16 << 20]:
+            cells = [str(ranks), us(hop_us), us(post_us), f"{1e-3 / byte_us:.1f}", size(count)]
+            body.append(cells + [compared(model[algo](count), rows(run, algo).get(count)) for algo in algos])
+    head = ["ranks", "α, us", "a, us", "1/b, 10⁹ bytes/s", "size"] + [f"{algo}: {formula}" for algo, formula in algos.items()]
+    return "In memory, us, model / measured:\n\n" + table(head, body) + "\n\n" + source("one_2_model", "one_4_model")
+
+
+def table_readme_one():
+    body = []
+    peers = peers_of_two(False)
+    for count in [4, 1024, 16384, 65536, 262144, 1 << 20, 16 << 20, 64 << 20]:
+        times = [peers[name][0].get(count) if name in peers else None for name in ("Open MPI", "MPICH", "Gloo")]
+        mine = rows(load("one_2"), "auto")[count]
+        body.append([size(count), us(mine), us(rows(load("one_2"), "naive").get(count))] + [us(time) for time in times])
+    return table(["size", "Rondo", "naive", "Open MPI", "MPICH", "Gloo"], body)
+
+
+def table_readme_many():
+    body = []
+    for ranks in (2, 4, 8):
+        run = load(f"many_{ranks}")
+        body.append([str(ranks), f"{bound_us(ranks, 8 << 20) / 1e3:.1f}"] + [f"{rows(run, algo)[8 << 20] / 1e3:.1f}" for algo in ("ring", "naive", "mpi")])
+    return table(["hosts", "the wire's limit", "ring", "naive", "Open MPI"], body)
+
+
 def save(figure, name):
     PICTURES.mkdir(parents=True, exist_ok=True)
     figure.tight_layout()
@@ -218,19 +295,24 @@ def draw_many_hosts():
     save(figure, "many_hosts.svg")
 
 
-def main():
-    file = ROOT / "docs" / "performance.md"
+def fill(document, tables):
+    file = ROOT / document
     text = file.read_text()
-    tables = {"one_2": table_one_2, "peers": table_peers, "crowded": table_crowded, "types": table_types,
-              "many": table_many, "many_small": table_many_small, "parts": table_parts}
     for name, make in tables.items():
         start = f"<!-- table {name} -->"
         pattern = re.compile(re.escape(start) + r".*?<!-- end -->", re.DOTALL)
         if not pattern.search(text):
-            raise SystemExit(f"docs/performance.md has no place for the table {name}")
+            raise SystemExit(f"{document} has no place for the table {name}")
         made = f"{start}\n{make()}\n<!-- end -->"
-        text = pattern.sub(lambda _: made, text)
+        text = pattern.sub(lambda _, made=made: made, text)
     file.write_text(text)
+
+
+def main():
+    fill("docs/performance.md", {"one_2": table_one_2, "peers": table_peers, "crowded": table_crowded, "types": table_types,
+                                 "many": table_many, "many_small": table_many_small, "parts": table_parts})
+    fill("docs/ring.md", {"model_hosts": table_model_hosts, "model_memory": table_model_memory})
+    fill("README.md", {"one": table_readme_one, "many": table_readme_many})
     plt.rcParams["svg.hashsalt"] = "rondo"
     draw_one_host()
     draw_many_hosts()

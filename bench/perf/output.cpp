@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <fstream>
@@ -44,6 +45,12 @@ std::string devices(const Topology& topology) {
   return text;
 }
 
+std::size_t algo_width(const Options& options) {
+  std::size_t width = 6;
+  for (const std::string& algo : options.algos) width = std::max(width, algo.size());
+  return width;
+}
+
 // "; auto: one_shot from 4 bytes, ring from 65536"
 std::string choices(const std::vector<Row>& rows) {
   std::string text;
@@ -63,20 +70,21 @@ void print_header(const Options& options, int ranks) {
       "# {} of {}, {}, {} ranks; times are medians of the slowest rank's, in us; gbps are "
       "10^9 bytes a second\n",
       name(options.op), name(options.type), name(options.redop), ranks);
-  fmt::print("#{:>11} {:>11} {:>5} {:>5} {:>4} {:>6}   {:^38}   {:^38}\n", "", "", "", "", "", "",
-             "out of place", "in place");
+  const std::size_t width = algo_width(options);
+  fmt::print("#{:>11} {:>11} {:>5} {:>5} {:>4} {:>{}}   {:^38}   {:^38}\n", "", "", "", "", "", "",
+             width, "out of place", "in place");
   fmt::print(
-      "#{:>11} {:>11} {:>5} {:>5} {:>4} {:>6}   {:>11} {:>8} {:>8} {:>8}   {:>11} {:>8} "
+      "#{:>11} {:>11} {:>5} {:>5} {:>4} {:>{}}   {:>11} {:>8} {:>8} {:>8}   {:>11} {:>8} "
       "{:>8} {:>8}\n",
-      "size", "count", "type", "redop", "root", "algo", "time", "algbw", "busbw", "#wrong", "time",
-      "algbw", "busbw", "#wrong");
+      "size", "count", "type", "redop", "root", "algo", width, "time", "algbw", "busbw", "#wrong",
+      "time", "algbw", "busbw", "#wrong");
   std::fflush(stdout);
 }
 
 void print_row(const Options& options, const Row& row, int ranks) {
   const bool rooted = options.op == Collective::broadcast || options.op == Collective::reduce;
-  fmt::print(" {:>11} {:>11} {:>5} {:>5} {:>4} {:>6}", row.bytes, row.count, name(options.type),
-             name(options.redop), rooted ? 0 : -1, row.algo);
+  fmt::print(" {:>11} {:>11} {:>5} {:>5} {:>4} {:>{}}", row.bytes, row.count, name(options.type),
+             name(options.redop), rooted ? 0 : -1, row.algo, algo_width(options));
   for (const std::optional<Timing>& form : {std::optional(row.out_of_place), row.in_place}) {
     if (!form) {
       fmt::print("   {:>11} {:>8} {:>8} {:>8}", "-", "-", "-", "-");

@@ -85,7 +85,7 @@ void write(const std::string& file, const std::string& prefix,
 }  // namespace
 
 void tune(Communicator& comm, const Options& options) {
-  const std::vector<std::string> algos = {"ring", "one_shot", "recursive_doubling"};
+  const std::vector<std::string> algos = {"ring", "naive", "one_shot", "recursive_doubling"};
   std::vector<Sample> samples;
   ProgressLine progress(comm.rank() == 0, kSizes * algos.size());
   for (int size = 0; size < kSizes; ++size) {

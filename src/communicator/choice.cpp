@@ -20,6 +20,12 @@ bool can(const Wiring& wiring, const Call& call, Algorithm algorithm) {
   return algorithm != Algorithm::recursive_doubling || doubles(wiring, call);
 }
 
+// The tuning is measured with all_reduces. Where each rank has a chunk of its own, `naive` sends n² messages.
+bool pays(const Call& call, Algorithm algorithm) {
+  return algorithm != Algorithm::naive || (call.collective != Collective::reduce_scatter &&
+                                           call.collective != Collective::all_gather);
+}
+
 }  // namespace
 
 Algorithm choose(const CommunicatorState& state, const Call& call) {
@@ -29,7 +35,7 @@ Algorithm choose(const CommunicatorState& state, const Call& call) {
     const Carrier carrier = wiring.leaves_memory ? Carrier::mpi : Carrier::shm;
     const Algorithm tuned =
         state.defaults.tuning.algorithm_for(carrier, wiring.size, call.count * size_of(call.type));
-    return can(wiring, call, tuned) ? tuned : Algorithm::ring;
+    return can(wiring, call, tuned) && pays(call, tuned) ? tuned : Algorithm::ring;
   }
   // A call's own algorithm is an order, and was refused before if it cannot be.
   return can(wiring, call, wanted) ? wanted : Algorithm::ring;

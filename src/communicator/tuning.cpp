@@ -66,10 +66,15 @@ Tuning default_tuning() {
       {Carrier::shm, Algorithm::ring, 8, 65536},
       {Carrier::mpi, Algorithm::recursive_doubling, 2, 0},
       {Carrier::mpi, Algorithm::ring, 2, 65536},
-      {Carrier::mpi, Algorithm::recursive_doubling, 4, 0},
+      {Carrier::mpi, Algorithm::naive, 4, 0},
+      {Carrier::mpi, Algorithm::recursive_doubling, 4, 2048},
       {Carrier::mpi, Algorithm::ring, 4, 8192},
-      {Carrier::mpi, Algorithm::recursive_doubling, 8, 0},
+      {Carrier::mpi, Algorithm::naive, 8, 0},
+      {Carrier::mpi, Algorithm::recursive_doubling, 8, 2304},
       {Carrier::mpi, Algorithm::ring, 8, 32768},
+      // From the cost model: rank 0 handles 2(n - 1) messages, others make log2 n exchanges.
+      {Carrier::mpi, Algorithm::recursive_doubling, 32, 0},
+      {Carrier::mpi, Algorithm::ring, 32, 65536},
   };
   Tuning tuning;
   for (const TuningRule& rule : kRules) tuning.rules[tuning.count++] = rule;

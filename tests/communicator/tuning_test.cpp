@@ -62,6 +62,7 @@ TEST(Tuning, TheEnvironmentNamesAFileAndOrdersWin) {
   run_ranks(2, {}, [](Communicator& comm) {
     Call call{.collective = Collective::barrier};
     EXPECT_EQ(comm.algorithm_for(call), Algorithm::naive);
+    EXPECT_EQ(comm.algorithm_for({.collective = Collective::all_gather}), Algorithm::ring);
     call.options.algorithm = Algorithm::ring;
     EXPECT_EQ(comm.algorithm_for(call), Algorithm::ring);
     // What one_shot has no room for goes by ring.
