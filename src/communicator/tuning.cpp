@@ -61,7 +61,9 @@ Algorithm Tuning::algorithm_for(Carrier carrier, int ranks, std::uint64_t bytes)
 Tuning default_tuning() {
   static constexpr TuningRule kRules[] = {
       {Carrier::shm, Algorithm::one_shot, 2, 0},
-      {Carrier::shm, Algorithm::ring, 2, 32768},
+      {Carrier::shm, Algorithm::ring, 2, 12288},
+      {Carrier::shm, Algorithm::one_shot, 4, 0},
+      {Carrier::shm, Algorithm::ring, 4, 32768},
       {Carrier::shm, Algorithm::one_shot, 8, 0},
       {Carrier::shm, Algorithm::ring, 8, 65536},
       {Carrier::mpi, Algorithm::recursive_doubling, 2, 0},

@@ -154,6 +154,8 @@ struct VectorSumThenDivide {
 constexpr std::size_t kReadAheadBytes = 2048;
 constexpr std::size_t kWriteAheadBytes = 512;
 
+constexpr std::size_t kLineBytes = 64;
+
 // As an instruction, since without -mprfchw the compiler would ask for the line to read it, and writing it
 // would then ask again. 64-bit processors that lack it take it for a no-op.
 HWY_INLINE void prefetch_to_write(const std::byte* at) {
@@ -167,9 +169,14 @@ HWY_INLINE void prefetch_to_write(const std::byte* at) {
 // Asks for what a loop that is at byte `at` of `bytes` comes to next, but for nothing beyond them.
 HWY_INLINE void prefetch(const std::byte* read, const std::byte* written, std::size_t at,
                          std::size_t bytes) {
-  if (at + kReadAheadBytes >= bytes) return;
-  __builtin_prefetch(read + at + kReadAheadBytes);
-  prefetch_to_write(written + at + kWriteAheadBytes);
+  if (at + kReadAheadBytes < bytes) __builtin_prefetch(read + at + kReadAheadBytes);
+  if (at + kWriteAheadBytes < bytes) prefetch_to_write(written + at + kWriteAheadBytes);
+}
+
+// The same for the lines that such a loop begins with.
+HWY_INLINE void prefetch_first(const std::byte* written, std::size_t bytes) {
+  for (std::size_t at = 0; at < std::min(kWriteAheadBytes, bytes); at += kLineBytes)
+    prefetch_to_write(written + at);
 }
 
 // Vectors for all whole vectors, then single elements.
@@ -179,6 +186,7 @@ HWY_INLINE void vector_loop(std::byte* dst, std::byte* also, const std::byte* a,
   const typename Lanes<T>::Tag tag;
   const std::size_t lanes = hn::Lanes(tag) * Lanes<T>::kVectors;
   const bool in_place = dst == b;  // its lines come with what is read
+  prefetch_first(kTwoOutputs ? also : dst, count * sizeof(T));
   std::size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
     const std::size_t at = i * sizeof(T);
@@ -244,6 +252,7 @@ HWY_INLINE auto load_bytes(ByteTag tag, const std::byte* from) {
 void copy_cached(std::byte* dst, const std::byte* src, std::size_t bytes) {
   const ByteTag tag;
   const std::size_t lanes = hn::Lanes(tag);
+  prefetch_first(dst, bytes);
   std::size_t at = 0;
   for (; at + lanes <= bytes; at += lanes) {
     prefetch(src, dst, at, bytes);
