@@ -178,8 +178,6 @@ def table_parts():
 
 
 MODEL_SIZES = [64, 1024, 16384, 262144, 8 << 20]
-# From here on `naive` sends the next window while it answers the last: a window is half a FIFO of 8 slots of 32 KiB.
-NAIVE_OVERLAPS_FROM = 128 << 10
 
 
 def compared(model, measured):
@@ -193,18 +191,18 @@ def hosts_model(algo, ranks, count, hop_us):
     if algo == "ring":
         return 2 * (ranks - 1) * (hop_us + vector_us / ranks)
     if algo == "naive":
-        return 2 * hop_us + (ranks - 1) * vector_us * (1 if count >= NAIVE_OVERLAPS_FROM else 2)
+        return 2 * hop_us + (ranks - 1) * vector_us
     return rounds * (hop_us + vector_us)
 
 
 def table_model_hosts():
-    algos = {"ring": "2(n−1)·(α + S/nB)", "naive": "2α + (n−1)·S/B, twice the last below a window", "recursive_doubling": "log2 n·(α + S/B)"}
+    algos = {"ring": "2(n−1)·(α + S/nB)", "naive": "2α + (n−1)·S/B", "recursive_doubling": "log2 n·(α + S/B)"}
     body = []
     names = []
     for ranks in (2, 4, 8):
         small, large = load(f"many_{ranks}_model"), load(f"many_{ranks}")
         names += [f"many_{ranks}_model", f"many_{ranks}"]
-        hop_us = rows(small, "recursive_doubling")[4] / (ranks.bit_length() - 1)
+        hop_us = rows(small, "ring")[4] / (2 * (ranks - 1))
         for count in MODEL_SIZES:
             cells = [str(ranks), us(hop_us), size(count)]
             for algo in algos:
@@ -216,7 +214,7 @@ def table_model_hosts():
 
 
 def table_model_memory():
-    algos = {"ring": "2(n−1)·α + k·2(n−1)/n·S·b", "naive": "2(n−1)·α + k·(n−1)·S·b", "one_shot": "a + k·n·S·b/2"}
+    algos = {"ring": "2(n−1)·α + k·2(n−1)/n·S·b", "naive": "2α + 2(n−1)·S·b", "one_shot": "a + k·n·S·b/2"}
     body = []
     for ranks in (2, 4):
         run = load(f"one_{ranks}_model")
@@ -226,7 +224,7 @@ def table_model_memory():
         ring_bytes = 2 * (ranks - 1) / ranks * (256 << 10)
         byte_us = (rows(run, "ring")[256 << 10] - 2 * (ranks - 1) * hop_us) / (crowd * ring_bytes)
         model = {"ring": lambda s: 2 * (ranks - 1) * hop_us + crowd * 2 * (ranks - 1) / ranks * s * byte_us,
-                 "naive": lambda s: 2 * (ranks - 1) * hop_us + crowd * (ranks - 1) * s * byte_us,
+                 "naive": lambda s: 2 * hop_us + 2 * (ranks - 1) * s * byte_us,
                  "one_shot": lambda s: post_us + crowd * ranks * s * byte_us / 2}
         for count in [1024, 16384, 65536, 262144, 1 << 20, 16 << 20]:
             cells = [str(ranks), us(hop_us), us(post_us), f"{1e-3 / byte_us:.1f}", size(count)]

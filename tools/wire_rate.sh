@@ -1,18 +1,28 @@
 #!/usr/bin/env bash
-# What the wire between two test hosts carries, both ways at once, as iperf3's JSON:
+# What the wire between two test hosts carries, both ways at once, as JSON; the best of three runs of iperf3:
 #   tools/test_hosts.sh --hosts 2 -- tools/wire_rate.sh
 set -euo pipefail
+answer=/tmp/rondo-wire.$PMIX_NAMESPACE  # test hosts share the file system
 if [ "$OMPI_COMM_WORLD_RANK" = 0 ]; then
-  exec iperf3 --server --one-off > /dev/null
+  iperf3 --server > /dev/null 2>&1 &
+  until [ -e "$answer" ]; do sleep 0.1; done
+  kill $!
+  exit 0
 fi
+work=$(mktemp -d)
+trap 'touch "$answer"; sleep 1; rm -rf "$answer" "$work"' EXIT
+runs=0
 for attempt in $(seq 50); do
-  if iperf3 --client 10.77.0.1 --time 4 --bidir --json > /tmp/wire.$$ 2>/dev/null; then break; fi
-  sleep 0.1  # the server is not there yet
+  # A server that is not there yet, or not ready for the next, gives no sums.
+  if iperf3 --client 10.77.0.1 --time 4 --bidir --json > "$work/$runs" 2>/dev/null && grep -q sum_received_bidir_reverse "$work/$runs"; then runs=$((runs + 1)); fi
+  if [ $runs = 3 ]; then break; fi
+  sleep 0.1
 done
-python3 - /tmp/wire.$$ <<'RATE'
+python3 - "$work"/[012] <<'RATE'
 import json, sys
-end = json.load(open(sys.argv[1]))["end"]
-ways = [end["sum_received"]["bits_per_second"], end["sum_received_bidir_reverse"]["bits_per_second"]]
-print(json.dumps({"command": "iperf3 --time 4 --bidir", "gbit_per_second": [round(way / 1e9, 4) for way in ways]}))
+ways = []
+for file in sys.argv[1:]:
+    end = json.load(open(file))["end"]
+    ways.append([end[way]["bits_per_second"] for way in ("sum_received", "sum_received_bidir_reverse")])
+print(json.dumps({"command": "iperf3 --time 4 --bidir", "gbit_per_second": [round(way / 1e9, 4) for way in max(ways, key=min)]}))
 RATE
-rm -f /tmp/wire.$$
