@@ -4,13 +4,16 @@
 #
 #   tools/bench.sh [one] [types] [many] [parts] [report]     all of them unless some are named
 #
-# one: on this host, against Open MPI (its default and each of its tuned algorithms), MPICH and Gloo where they
-# are installed (Debian: mpich libmpich-dev libgloo-dev). types: 16-bit floats. many: on test hosts, which needs root, iproute2 and
-# iperf3. parts: kernels, FIFOs and small calls. report: from bench/results/*.json alone.
+# one: on this host, against Open MPI (its default and each of its tuned algorithms), MPICH and Gloo. types: 16-bit
+# floats. many: on test hosts, which needs root. parts: kernels, FIFOs and small calls. report: from
+# bench/results/*.json alone. Installs what is missing.
 # Nothing else should run on the machine meanwhile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 sections=("${@:-all}")
+for section in "${sections[@]}"; do
+  case $section in all | one | types | many | parts | report) ;; *) sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
+done
 wants() { [[ " ${sections[*]} " =~ \ (all|$1)\  ]]; }
 results=$PWD/bench/results
 build=build-bench
@@ -45,7 +48,7 @@ KEEP
 }
 
 build_all() {
-  tools/setup.sh
+  tools/setup.sh --bench
   tools/build.sh $build -Dcuda=disabled -Dmpi=enabled -Dhwloc=enabled -Dbenchmarks=enabled -Dtests=disabled -Dexamples=disabled
   perf=$PWD/$build/bench/rondo-perf
   mpich_perf=
@@ -76,7 +79,7 @@ one_host() {
 
 types() {
   local type
-  for type in f32 bf16 f16; do measure "one_2_$type" "$perf" --ranks 2 --algo auto -d $type -b 4 -e 64MiB -f 16; done
+  for type in f32 bf16 f16; do measure "one_2_$type" "$perf" --ranks 2 --algo auto -d $type -b 4 -e 64MiB -f 4; done
 }
 
 many_hosts() {
@@ -84,7 +87,13 @@ many_hosts() {
     echo "bench: test hosts need root; left out" >&2
     return
   fi
-  tools/test_hosts.sh --hosts 2 -- tools/wire_rate.sh > "$results/wire.json"
+  local wire
+  wire=$(tools/test_hosts.sh --hosts 2 -- tools/wire_rate.sh)
+  echo "$wire" > "$results/wire.json"
+  local slot
+  for slot in 8 16 32 64 128; do
+    measure "many_8_slots_$slot" tools/test_hosts.sh --hosts 8 -- "$perf" --algo ring --slot-bytes $((slot * 1024)) -b 8MiB -e 8MiB -n 5 -w 1
+  done
   local hosts
   for hosts in 2 4 8; do
     measure "many_$hosts" tools/test_hosts.sh --hosts $hosts -- "$perf" --algo ring,naive,mpi -b 8MiB -e 8MiB -n 10

@@ -150,7 +150,13 @@ def table_many():
     wire = load("wire")
     names = [f"many_{ranks}{kind}" for ranks in (2, 4, 8) for kind in ("", "_large")] + ["many_2x2"]
     return (table(["hosts", "size", "bound, ms", "ring, ms", "bound / ring", "naive, ms", "Open MPI, ms"], body)
-            + f"\n\n- the wire: `{wire['command']}`: {wire['gbit_per_second'][0]} and {wire['gbit_per_second'][1]} Gbit/s, both ways at once\n" + source(*names))
+            + f"\n\n- the wire: `{wire['command']}` ({wire['date']}): {wire['gbit_per_second'][0]} and {wire['gbit_per_second'][1]} Gbit/s, both ways at once, the best of three runs of `iperf3 --time 4 --bidir`\n" + source(*names))
+
+
+def table_many_slots():
+    runs = [(kib, load(f"many_8_slots_{kib}")) for kib in (8, 16, 32, 64, 128)]
+    body = [["ms"] + [f"{rows(run, 'ring')[8 << 20] / 1e3:.1f}" for _, run in runs]]
+    return table(["slot"] + [f"{kib} KiB" for kib, _ in runs], body) + "\n\n" + source(*[f"many_8_slots_{kib}" for kib, _ in runs])
 
 
 def table_many_small():
@@ -218,7 +224,7 @@ def table_model_memory():
     body = []
     for ranks in (2, 4):
         run = load(f"one_{ranks}_model")
-        crowd = ranks // run["machine"]["cores"]
+        crowd = max(1, -(-ranks // run["machine"]["cores"]))
         hop_us = rows(run, "ring")[4] / (2 * (ranks - 1))
         post_us = rows(run, "one_shot")[4]
         ring_bytes = 2 * (ranks - 1) / ranks * (256 << 10)
@@ -308,7 +314,7 @@ def fill(document, tables):
 
 def main():
     fill("docs/performance.md", {"one_2": table_one_2, "peers": table_peers, "crowded": table_crowded, "types": table_types,
-                                 "many": table_many, "many_small": table_many_small, "parts": table_parts})
+                                 "many": table_many, "many_slots": table_many_slots, "many_small": table_many_small, "parts": table_parts})
     fill("docs/ring.md", {"model_hosts": table_model_hosts, "model_memory": table_model_memory})
     fill("README.md", {"one": table_readme_one, "many": table_readme_many})
     plt.rcParams["svg.hashsalt"] = "rondo"

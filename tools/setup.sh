@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what Rondo needs on Debian 12 or Ubuntu and says what; does nothing when all is there.
-# With --lint also what the format check and clang-tidy need.
+# With --lint also what the format check and clang-tidy need; with --bench what tools/bench.sh compares with.
 set -euo pipefail
 
 packages=(
@@ -11,6 +11,7 @@ packages=(
   python3-matplotlib iproute2
 )
 if [ "${1:-}" = --lint ]; then packages+=(clang-format clang-tidy); fi
+if [ "${1:-}" = --bench ]; then packages+=(mpich libmpich-dev libgloo-dev iperf3); fi
 
 missing=()
 for package in "${packages[@]}"; do

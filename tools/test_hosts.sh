@@ -33,8 +33,12 @@ command -v mpirun >/dev/null || { echo "test_hosts: mpirun is missing (Debian: o
 prefix=rondo$$
 made=()
 work=$(mktemp -d)
+run=
 cleanup() {
   trap - EXIT INT TERM
+  if [ -n "$run" ]; then
+    kill "$run" 2>/dev/null && wait "$run" || true
+  fi
   for space in "${made[@]}"; do ip netns delete "$space" 2>/dev/null || true; done
   rm -rf "$work"
 }
@@ -72,10 +76,17 @@ exec ip netns exec "$prefix-\$host" unshare -u sh -c 'hostname "\$0"; exec sh -c
 AGENT
 chmod +x "$work/agent"
 
+export RONDO_TEST_HOSTS=$work  # a folder that all hosts see
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# In the background, since bash acts on a signal only between commands.
 ip netns exec "$prefix-h0" unshare -u sh -c 'hostname h0; exec "$@"' sh \
   mpirun -n $((hosts * ranks_per_host)) --host "${names#,}" --map-by "$map_by" \
   --mca plm_rsh_agent "$work/agent" --mca btl tcp,vader,self --mca pml ob1 \
   --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 \
   --mca mpi_yield_when_idle 1 --mca rmaps_base_oversubscribe 1 --bind-to none \
-  "$@" 2> >(grep -v 'plm:rsh: setpgid failed' >&2)
+  "$@" 2> >(grep -v 'plm:rsh: setpgid failed' >&2) &
+run=$!
+code=0
+wait "$run" || code=$?
+run=
+exit $code

@@ -2,7 +2,7 @@
 # What the wire between two test hosts carries, both ways at once, as JSON; the best of three runs of iperf3:
 #   tools/test_hosts.sh --hosts 2 -- tools/wire_rate.sh
 set -euo pipefail
-answer=/tmp/rondo-wire.$PMIX_NAMESPACE  # test hosts share the file system
+answer=$RONDO_TEST_HOSTS/wire-rate-is-known  # test hosts share the file system
 if [ "$OMPI_COMM_WORLD_RANK" = 0 ]; then
   iperf3 --server > /dev/null 2>&1 &
   until [ -e "$answer" ]; do sleep 0.1; done
@@ -10,7 +10,7 @@ if [ "$OMPI_COMM_WORLD_RANK" = 0 ]; then
   exit 0
 fi
 work=$(mktemp -d)
-trap 'touch "$answer"; sleep 1; rm -rf "$answer" "$work"' EXIT
+trap 'touch "$answer"; rm -rf "$work"' EXIT
 runs=0
 for attempt in $(seq 50); do
   # A server that is not there yet, or not ready for the next, gives no sums.
@@ -18,11 +18,12 @@ for attempt in $(seq 50); do
   if [ $runs = 3 ]; then break; fi
   sleep 0.1
 done
+[ $runs = 3 ] || { echo "wire_rate: iperf3 did not measure both ways; is it installed?" >&2; exit 1; }
 python3 - "$work"/[012] <<'RATE'
-import json, sys
+import datetime, json, sys
 ways = []
 for file in sys.argv[1:]:
     end = json.load(open(file))["end"]
     ways.append([end[way]["bits_per_second"] for way in ("sum_received", "sum_received_bidir_reverse")])
-print(json.dumps({"command": "iperf3 --time 4 --bidir", "gbit_per_second": [round(way / 1e9, 4) for way in max(ways, key=min)]}))
+print(json.dumps({"command": "tools/test_hosts.sh --hosts 2 -- tools/wire_rate.sh", "date": datetime.date.today().isoformat(), "gbit_per_second": [round(way / 1e9, 4) for way in max(ways, key=min)]}))
 RATE

@@ -52,12 +52,22 @@ bool has_algorithm(Communicator& comm, const std::string& algo, Call call) {
   }
 }
 
+// What one run takes once connections are made and the scheduler has settled: at least as many runs as asked
+// for, and as many as take some ms. The same number on all ranks.
+double warm_up(Communicator& comm, const Options& options, const std::function<void()>& run) {
+  constexpr double kLeastUs = 20e3;
+  for (int runs = options.warmups;; runs *= 2) {
+    const auto start = Clock::now();
+    for (int i = 0; i < runs; ++i) run();
+    std::array<double, 1> slowest = {since_us(start)};
+    comm.all_reduce(slowest, ReduceOp::max);
+    if (slowest[0] >= kLeastUs) return slowest[0] / static_cast<double>(runs);
+  }
+}
+
 Timing time_runs(Communicator& comm, const Options& options, const std::function<void()>& run,
                  const std::function<std::uint64_t()>& wrong) {
-  const auto warm = Clock::now();
-  for (int i = 0; i < options.warmups; ++i) run();
-  const int iterations =
-      iterations_for(comm, options, since_us(warm) / static_cast<double>(options.warmups));
+  const int iterations = iterations_for(comm, options, warm_up(comm, options, run));
   std::vector<double> times(static_cast<std::size_t>(iterations));
   comm.barrier();
   for (double& time : times) {
@@ -82,9 +92,11 @@ template <class T>
 Timing time_one(Communicator& comm, const Options& options, HostBuffers<T>& buffers, bool in_place,
                 const std::function<void()>& run) {
   return time_runs(comm, options, run, [&] {
+    // Of the last timed call; in place it has been summed again and again.
+    const std::uint64_t before = in_place ? 0 : buffers.wrong(false);
     buffers.refill();
     run();
-    return buffers.wrong(in_place);
+    return before + buffers.wrong(in_place);
   });
 }
 
@@ -140,7 +152,7 @@ std::optional<Row> measure(Communicator& comm, const Options& options, const std
       } else {
         if (options.op == Collective::broadcast && !in_place && comm.rank() != 0) call.in = nullptr;
         if (!has_algorithm(comm, algo, call)) return std::nullopt;
-        call.options.algorithm = algorithm_named(algo);
+        if (algo != "auto") call.options.algorithm = algorithm_named(algo);
         row.used = name(comm.algorithm_for(call));
       }
       const Timing timing = time_one(comm, options, buffers, in_place, run);

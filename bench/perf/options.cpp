@@ -32,7 +32,7 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
          "--algo", options.algos,
          fmt::format("auto, ring, naive, one_shot, recursive_doubling{}{}; and copy, each rank's "
                      "own of the vector; several with commas",
-                     has_mpi ? ", mpi" : "", has_gloo ? ", gloo" : ""))
+                     has_mpi ? ", mpi" : "", has_gloo ? ", gloo (on one host)" : ""))
       ->delimiter(',')
       ->check(CLI::IsMember(
           {"auto", "ring", "naive", "one_shot", "recursive_doubling", "copy", "mpi", "gloo"}));

@@ -20,17 +20,23 @@ double gbps(const Row& row, const Timing& timing) {
   return timing.median_us <= 0 ? 0 : static_cast<double>(row.bytes) / timing.median_us * 1e-3;
 }
 
-std::string carriers(const Topology& topology) {
+std::string carriers(const Topology& topology, bool in_ring) {
   std::array<int, kCarrierCount> edges{};
   for (const Edge& edge : topology.edges) {
-    if (edge.in_ring) ++edges[static_cast<std::size_t>(edge.carrier)];
+    if (edge.in_ring == in_ring) ++edges[static_cast<std::size_t>(edge.carrier)];
   }
-  std::string text = "ring edges:";
+  std::string text;
   for (int i = 0; i < kCarrierCount; ++i) {
     const int count = edges[static_cast<std::size_t>(i)];
     if (count > 0) text += fmt::format(" {} {}", count, name(static_cast<Carrier>(i)));
   }
   return text;
+}
+
+// "ring edges: 3 shm 1 mpi; others: 2 mpi"
+std::string carriers(const Topology& topology) {
+  const std::string others = carriers(topology, false);
+  return "ring edges:" + carriers(topology, true) + (others.empty() ? "" : "; others:" + others);
 }
 
 // "; GPU 0 (...) for ranks 0 1"

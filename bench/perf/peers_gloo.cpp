@@ -6,6 +6,7 @@
 #include <gloo/types.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
@@ -44,6 +45,12 @@ class MeetingPlace {
   bool owner_;
   Path path_{};
 };
+
+// Gloo is told an address, and only that of one host is known.
+bool on_one_host(const Topology& topology) {
+  return std::all_of(topology.places.begin(), topology.places.end(),
+                     [&](const RankPlace& place) { return place.host == topology.places[0].host; });
+}
 
 std::shared_ptr<gloo::Context> join(Communicator& comm) {
   const MeetingPlace place(comm);
@@ -90,6 +97,7 @@ std::function<void()> all_reduce(const std::shared_ptr<gloo::Context>& context, 
 bool has_gloo_peer() { return true; }
 
 Peer gloo_peer(Communicator& comm) {
+  if (!on_one_host(comm.topology())) return [](const Call&) { return std::nullopt; };
   return [context = join(comm)](const Call& call) -> std::optional<std::function<void()>> {
     if (call.collective != Collective::all_reduce || call.op == ReduceOp::avg || call.count == 0) {
       return std::nullopt;

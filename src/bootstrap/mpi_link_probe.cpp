@@ -1,11 +1,15 @@
 #include "bootstrap/mpi_link_probe.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <limits>
 #include <memory>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include <rondo/errors.hpp>
 
@@ -44,7 +48,7 @@ class Probe {
       const auto start = Clock::now();
       send(next_, kPingTag, 1);
       const std::size_t answer = receive(memory_->answer, next_, kPongTag);
-      wait_for(receive(memory_->in, prev_, kPingTag));
+      wait_for(receive(memory_->in[0], prev_, kPingTag));
       send(prev_, kPongTag, 1);
       wait_for(answer);
       shortest = std::min(shortest, us_since(start));
@@ -60,10 +64,11 @@ class Probe {
     for (int burst = 0; burst < kBursts; ++burst) {
       const auto start = Clock::now();
       const std::size_t answer = receive(memory_->answer, next_, kBurstEndTag);
+      const std::size_t first = open_.size();
+      for (auto& in : memory_->in) receive(in, prev_, kBurstTag);
+      const std::size_t last = open_.size();
       for (int message = 0; message < kMessages; ++message) send(next_, kBurstTag, kMessageBytes);
-      for (int message = 0; message < kMessages; ++message) {
-        wait_for(receive(memory_->in, prev_, kBurstTag));
-      }
+      for (std::size_t index = first; index < last; ++index) wait_for(index);
       send(prev_, kBurstEndTag, 1);
       wait_for(answer);
       shortest = std::min(shortest, us_since(start));
@@ -80,7 +85,7 @@ class Probe {
   static constexpr std::size_t kNothing = static_cast<std::size_t>(-1);
   struct Memory {
     std::vector<std::byte> out = std::vector<std::byte>(kMessageBytes);
-    std::vector<std::byte> in = std::vector<std::byte>(kMessageBytes);
+    std::vector<std::vector<std::byte>> in{kMessages, std::vector<std::byte>(kMessageBytes)};
     std::vector<std::byte> answer = std::vector<std::byte>(1);
   };
 
@@ -114,11 +119,14 @@ class Probe {
     const auto give_up = Clock::now() + kPatience;
     for (int done = 0; done == 0;) {
       check_mpi(test(done), "measuring a link");
-      if (done == 0 && Clock::now() > give_up) {
-        throw TransportError(
-            "measuring the links to other hosts has not ended in a minute; look at "
-            "the other ranks' output, and whether MPI can reach them");
+      if (done != 0) return;
+      if (Clock::now() > give_up) {
+        throw TransportError(fmt::format(
+            "measuring the links from rank {} and to rank {} has not ended in a minute; look at "
+            "their output, and whether MPI can reach them",
+            prev_, next_));
       }
+      ::sched_yield();  // the other side may need this core
     }
   }
 

@@ -167,7 +167,10 @@ bool MpiPump::finish_oldest(Direction direction) {
 
 // Whether the test of oldest_ succeeded. Which operation has failed stands in the statuses, if MPI tells.
 void MpiPump::check_ended(int code, int done) const {
-  for (int i = 0; code == MPI_ERR_IN_STATUS && i < done; ++i) {
+  if (code == MPI_SUCCESS) return;
+  int error_class = MPI_SUCCESS;
+  MPI_Error_class(code, &error_class);
+  for (int i = 0; error_class == MPI_ERR_IN_STATUS && i < done; ++i) {
     const auto index = static_cast<std::size_t>(i);
     const auto [out, in] = finishers_[static_cast<std::size_t>(ended_[index])];
     const int peer = out != nullptr ? out->peer : in->peer;

@@ -100,8 +100,8 @@ class MpiPump final : public Pump {
   // Whether anything began.
   bool start_sends(Outgoing& edge);
   bool start_receives(Incoming& edge);
+  enum class Direction { out, both };  // sends alone, or receives too
   // Whether anything ended. Looks at the oldest operation of each edge.
-  enum class Direction { out, both };
   bool finish_oldest(Direction direction);
   void check_ended(int code, int done) const;
   void look_for_abort();

@@ -1,5 +1,6 @@
 #include "communicator/call_queue.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <rondo/work.hpp>
@@ -35,18 +36,21 @@ bool CallQueue::wait_for_turn() {
   std::unique_lock lock(mutex_);
   if (!queue_.empty()) return false;
   if (want_turn()) return true;
-  ++waiting_;
-  changed_.wait(lock, [this] { return handed_over_ || !queue_.empty(); });
-  --waiting_;
-  return std::exchange(handed_over_, false);
+  const std::uint64_t ticket = next_ticket_++;
+  waiting_.push_back(ticket);
+  changed_.wait(lock, [&] { return granted_ == ticket || !queue_.empty(); });
+  waiting_.erase(std::find(waiting_.begin(), waiting_.end(), ticket));
+  if (granted_ != ticket) return false;
+  granted_ = 0;
+  return true;
 }
 
 void CallQueue::pass_turn_on() {
   const std::lock_guard lock(mutex_);
   serving_ = !queue_.empty();
-  // Handed to one who waits, since whoever calls again at once would always be faster.
-  handed_over_ = !serving_ && waiting_ > 0;
-  if (!serving_ && !handed_over_) turn_.store(kFree, std::memory_order_release);
+  // Handed to who has waited longest, since whoever calls again at once would always be faster.
+  if (!serving_ && !waiting_.empty()) granted_ = waiting_.front();
+  if (!serving_ && granted_ == 0) turn_.store(kFree, std::memory_order_release);
   changed_.notify_all();
 }
 

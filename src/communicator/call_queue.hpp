@@ -97,9 +97,10 @@ class CallQueue {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Entry> queue_;
-  int waiting_ = 0;           // callers in wait_for_turn
-  bool handed_over_ = false;  // the turn is for one of them
-  bool serving_ = false;      // the progress thread has the turn
+  std::deque<std::uint64_t> waiting_;  // tickets of the callers in wait_for_turn, oldest first
+  std::uint64_t next_ticket_ = 1;
+  std::uint64_t granted_ = 0;  // to whom of them the turn was handed; 0: to nobody
+  bool serving_ = false;       // the progress thread has the turn
   bool stopping_ = false;
   std::thread thread_;  // started by the first call that needs it
 };

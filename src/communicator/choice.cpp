@@ -20,10 +20,11 @@ bool can(const Wiring& wiring, const Call& call, Algorithm algorithm) {
   return algorithm != Algorithm::recursive_doubling || doubles(wiring, call);
 }
 
-// The tuning is measured with all_reduces. Where each rank has a chunk of its own, `naive` sends n² messages.
+// The tuning is measured with all_reduces. Where each rank has a chunk of its own, `naive` sends n² messages, and
+// for a reduction to another rank than its centre it needs memory.
 bool pays(const Call& call, Algorithm algorithm) {
-  return algorithm != Algorithm::naive || (call.collective != Collective::reduce_scatter &&
-                                           call.collective != Collective::all_gather);
+  return algorithm != Algorithm::naive || call.collective == Collective::all_reduce ||
+         call.collective == Collective::barrier || call.collective == Collective::broadcast;
 }
 
 }  // namespace

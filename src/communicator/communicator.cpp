@@ -95,13 +95,13 @@ detail::CommunicatorState& detail::state_of(Communicator& communicator) {
 
 Communicator from_socket(const std::string& path, int rank, int size,
                          const CommunicatorOptions& options) {
+  detail::Joining joining = detail::prepare_to_join(options, rank);
   if (options.carrier == CarrierChoice::mpi) {
-    throw UsageError("from_socket: processes that meet at a socket are joined without MPI");
+    joining.refusal = "from_socket: processes that meet at a socket are joined without MPI";
   }
   // Without MPI there is nothing to fall back to.
   CommunicatorOptions memory_only = options;
   memory_only.carrier = CarrierChoice::shm;
-  detail::Joining joining = detail::prepare_to_join(memory_only, rank);
   detail::SocketBootstrap bootstrap(path, rank, size, joining.defaults.timeout);
   return Communicator(detail::join(bootstrap, memory_only, std::move(joining), {}, {}));
 }

@@ -60,7 +60,13 @@ Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
   detail::Duplicate duplicate(comm);
   detail::MpiBootstrap bootstrap(duplicate.get());
   const auto probe = [&](int next, int prev) {
-    return detail::probe_links(duplicate.get(), next, prev);
+    try {
+      return detail::probe_links(duplicate.get(), next, prev);
+    } catch (...) {
+      // Something may still be under way, which must not reach a communicator that gets its number.
+      static_cast<void>(duplicate.release());
+      throw;
+    }
   };
   const auto make_pump = [&](detail::PumpEdges edges) {
     auto pump = std::make_unique<detail::MpiPump>(duplicate.get(), std::move(edges));

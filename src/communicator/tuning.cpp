@@ -75,8 +75,8 @@ Tuning default_tuning() {
       {Carrier::mpi, Algorithm::recursive_doubling, 8, 2304},
       {Carrier::mpi, Algorithm::ring, 8, 32768},
       // From the cost model: rank 0 handles 2(n - 1) messages, others make log2 n exchanges.
-      {Carrier::mpi, Algorithm::recursive_doubling, 32, 0},
-      {Carrier::mpi, Algorithm::ring, 32, 65536},
+      {Carrier::mpi, Algorithm::recursive_doubling, 17, 0},
+      {Carrier::mpi, Algorithm::ring, 17, 65536},
   };
   Tuning tuning;
   for (const TuningRule& rule : kRules) tuning.rules[tuning.count++] = rule;

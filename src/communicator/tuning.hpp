@@ -31,7 +31,7 @@ struct Tuning {
   [[nodiscard]] Algorithm algorithm_for(Carrier carrier, int ranks, std::uint64_t bytes) const;
 };
 
-// What was measured on the machine that docs/performance.md names, for up to 16 ranks.
+// What was measured on the machine that docs/performance.md names, for 2 to 16 ranks; for more, the cost model.
 Tuning default_tuning();
 
 // Lines of "carrier ranks bytes algorithm", where `bytes` is the size from which on the algorithm is taken;

@@ -18,7 +18,7 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
   }
   const std::vector<RankFacts> all(static_cast<std::size_t>(size), my_facts(options));
   const EdgeGeometries geometries =
-      choose_geometries(options, cache_share_bytes(all[0], all.size()), std::nullopt).memory;
+      choose_geometries(options, cache_share_bytes(all), std::nullopt).memory;
   const std::vector<int> ring = ring_order(order_keys(all));
   const std::vector<ScheduleEdge> edges = schedule_edges(ring, {Algorithm::ring, Algorithm::naive});
   const std::vector<SegmentEdge> carried = with_geometry(edges, geometries);
@@ -41,7 +41,7 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
     wiring.one_shot_bytes = segment->one_shot_bytes();
     connect_segment(wiring, carried);
     wiring.streaming_bytes = streaming_bytes(all[0]);
-    wiring.crowded = crowded(all[0], all.size());
+    wiring.crowded = crowded(all);
     group.push_back(std::move(wiring));
   }
   return group;

@@ -74,8 +74,7 @@ class ProcessWirer {
   void choose_fifos(const LinkProbe& probe) {
     std::uint64_t cache_bytes = std::numeric_limits<std::uint64_t>::max();
     for (int rank = 0; rank < bootstrap_.size(); ++rank) {
-      cache_bytes = std::min(cache_bytes, cache_share_bytes(facts_[static_cast<std::size_t>(rank)],
-                                                            ranks_of_host(rank).size()));
+      cache_bytes = std::min(cache_bytes, cache_share_bytes(facts_of_host(rank)));
     }
     // Without a probe there is no carrier for such links either, which describe() says.
     if (has_doubling_ && probe) slowest_link_ = measure_slowest_link(probe);
@@ -122,6 +121,13 @@ class ProcessWirer {
       if (same_host(rank, of)) ranks.push_back(rank);
     }
     return ranks;
+  }
+
+  [[nodiscard]] std::vector<RankFacts> facts_of_host(int of) const {
+    std::vector<RankFacts> facts;
+    for (const int rank : ranks_of_host(of))
+      facts.push_back(facts_[static_cast<std::size_t>(rank)]);
+    return facts;
   }
 
   // One segment a host, made by its lowest rank; its name is gone as soon as all have mapped it or
@@ -221,7 +227,7 @@ class ProcessWirer {
     connect_pump(wiring, make_pump);
     watch_peers(wiring);
     wiring.streaming_bytes = streaming_bytes(facts_[static_cast<std::size_t>(rank_)]);
-    wiring.crowded = crowded(facts_[static_cast<std::size_t>(rank_)], ranks_of_host(rank_).size());
+    wiring.crowded = crowded(facts_of_host(rank_));
   }
 
   // FIFOs whose other side is the pump.

@@ -1,5 +1,6 @@
 #include "communicator/wiring_parts.hpp"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,12 +18,12 @@ namespace rondo::detail {
 namespace {
 
 constexpr std::uint32_t kShmSlots = 8;
+// Rank 0 answers all ranks of `naive` at once: of long windows all get the end of theirs last, and none sends the
+// next meanwhile.
 constexpr std::uint32_t kStarSlots = 8;
 constexpr std::uint32_t kLeastLinkSlots = 16;
 constexpr std::uint32_t kMostLinkSlots = 64;
-// Where slots are as large as links want them: a container's /dev/shm has 64 MiB. And rank 0 answers all ranks of
-// `naive` at once: of long windows all get the end of theirs last, and none sends the next meanwhile (8 hosts took
-// 705 ms for 8 MiB with 16 slots, 500 with 8).
+// Where slots are as large as links want them: a container's /dev/shm has 64 MiB.
 constexpr std::uint64_t kMostStarSlotBytes = std::uint64_t{32} << 10U;
 // A core's cache where hwloc knows of none.
 constexpr std::uint64_t kUsualL2Bytes = std::uint64_t{1} << 20U;
@@ -35,9 +36,31 @@ std::string boot_id() {
   return text;
 }
 
-std::uint32_t cores() {
-  const long online = ::sysconf(_SC_NPROCESSORS_ONLN);
-  return online > 0 ? static_cast<std::uint32_t>(online) : 1;
+// Those of this process, whose other threads may be bound more narrowly.
+decltype(RankFacts::cores) my_cores() {
+  decltype(RankFacts::cores) cores{};
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  // Fails on machines of more cores than the set holds; they are never crowded.
+  if (::sched_getaffinity(::getpid(), sizeof(set), &set) != 0) {
+    cores.fill(~std::uint64_t{0});
+    return cores;
+  }
+  for (std::size_t core = 0; core < cores.size() * 64; ++core) {
+    if (CPU_ISSET(core, &set)) cores[core / 64] |= std::uint64_t{1} << (core % 64);
+  }
+  return cores;
+}
+
+// mpirun gives each rank cores of its own, a container gives the same to all.
+std::size_t cores_of(const std::vector<RankFacts>& ranks) {
+  std::size_t count = 0;
+  for (std::size_t word = 0; word < ranks[0].cores.size(); ++word) {
+    std::uint64_t any = 0;
+    for (const RankFacts& rank : ranks) any |= rank.cores[word];
+    count += static_cast<std::size_t>(std::popcount(any));
+  }
+  return std::max<std::size_t>(count, 1);
 }
 
 // A machine's caches do not change, and asking for them takes milliseconds.
@@ -192,12 +215,15 @@ Wiring empty_wiring(int rank, int size, std::vector<int> ring) {
 
 std::uint64_t streaming_bytes(const RankFacts& rank) { return 2 * rank.l2_bytes; }
 
-std::uint64_t cache_share_bytes(const RankFacts& rank, std::size_t ranks_here) {
-  const std::size_t ranks_a_core = (ranks_here + rank.cores - 1) / rank.cores;
-  return rank.l2_bytes / ranks_a_core;
+std::uint64_t cache_share_bytes(const std::vector<RankFacts>& ranks_of_host) {
+  const std::size_t cores = cores_of(ranks_of_host);
+  const std::size_t ranks_a_core = (ranks_of_host.size() + cores - 1) / cores;
+  return ranks_of_host[0].l2_bytes / ranks_a_core;
 }
 
-bool crowded(const RankFacts& rank, std::size_t ranks_here) { return ranks_here > rank.cores; }
+bool crowded(const std::vector<RankFacts>& ranks_of_host) {
+  return ranks_of_host.size() > cores_of(ranks_of_host);
+}
 
 RankFacts my_facts(const CommunicatorOptions& options) {
   RankFacts facts;
@@ -207,7 +233,7 @@ RankFacts my_facts(const CommunicatorOptions& options) {
   facts.process_id = ::getpid();
   facts.numa_node = bound_numa_node();
   facts.l2_bytes = l2_bytes();
-  facts.cores = cores();
+  facts.cores = my_cores();
   facts.slots = options.slots;
   facts.slot_bytes = options.slot_bytes;
   facts.carrier = options.carrier;

@@ -26,8 +26,8 @@ struct RankFacts {
   std::int32_t numa_node = -1;
   std::uint32_t slots = 0;
   std::uint64_t slot_bytes = 0;
-  std::uint64_t l2_bytes = 0;  // a core's own cache
-  std::uint32_t cores = 1;
+  std::uint64_t l2_bytes = 0;             // a core's own cache
+  std::array<std::uint64_t, 16> cores{};  // that it may run on, a bit each
   CarrierChoice carrier = CarrierChoice::automatic;
   std::array<char, 512> refusal{};  // why this rank cannot go on; empty if it can
 };
@@ -74,11 +74,11 @@ Wiring empty_wiring(int rank, int size, std::vector<int> ring);
 // those who share it.
 void connect_segment(Wiring& wiring, const std::vector<SegmentEdge>& edges);
 // From which size on an output is streamed: it leaves room for nothing else in the rank's cache.
-// Measured: docs/ring.md.
+// Measured: docs/performance.md.
 std::uint64_t streaming_bytes(const RankFacts& rank);
-// Of a core's cache, when this many ranks share the rank's host.
-std::uint64_t cache_share_bytes(const RankFacts& rank, std::size_t ranks_here);
-// Whether this many ranks are more than the rank's host has cores.
-bool crowded(const RankFacts& rank, std::size_t ranks_here);
+// A rank's part of a core's cache, when these share a host.
+std::uint64_t cache_share_bytes(const std::vector<RankFacts>& ranks_of_host);
+// Whether these, which share a host, are more than the cores that they may run on.
+bool crowded(const std::vector<RankFacts>& ranks_of_host);
 
 }  // namespace rondo::detail

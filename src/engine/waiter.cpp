@@ -14,8 +14,8 @@ constexpr int kSpinsPerRound = 32;
 constexpr std::uint64_t kSpinRounds = 64;
 // Yielding is cheap where there is something else to run, and a sleep may take tens of µs to end.
 constexpr std::uint64_t kYieldRounds = 2000;
-// Long chunks on a network: what is under way lasts longer than a nap, and the core is the trainer's. So only a
-// few looks come before the first. With short ones each hop would wait for a nap to end.
+// Bytes for each rank of a call that is long on a network: what is under way lasts longer than a nap, and the core
+// is the trainer's, so only a few looks come before the first. In shorter calls each hop would wait for a nap to end.
 constexpr std::uint64_t kBulkAwakeRounds = 4;
 constexpr std::uint64_t kBulkChunkBytes = std::uint64_t{128} << 10U;
 constexpr std::uint64_t kRoundsPerYieldWithPump = 8;
@@ -93,7 +93,7 @@ std::optional<WaitResult> Waiter::look_around(std::uint64_t round, int peer) {
 }
 
 void Waiter::yield(std::uint64_t round) const {
-  // MPI yields by itself where it was told to.
+  // MPI yields by itself where it was told to, and who naps soon need not.
   if (company_.pump == nullptr || (round + 1) % kRoundsPerYieldWithPump == 0) ::sched_yield();
 }
 

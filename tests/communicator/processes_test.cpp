@@ -115,6 +115,48 @@ TEST(Processes, ATuningThatCannotBeReadIsAnErrorOfAll) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
+bool bind_to_core(std::size_t nth) {
+  cpu_set_t mine;
+  ::sched_getaffinity(0, sizeof(mine), &mine);
+  for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &mine) || nth-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(core, &one);
+    return ::sched_setaffinity(0, sizeof(one), &one) == 0;
+  }
+  return false;
+}
+
+// Ranks that share a core must not spin there, however many the machine has.
+TEST(Processes, KnowWhetherTheyHaveCoresEnough) {
+  for (const bool share : {true, false}) {
+    const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+      if (!bind_to_core(share ? 0 : static_cast<std::size_t>(me.rank))) return 77;
+      Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
+      return detail::state_of(comm).engine.wiring().crowded == share ? 0 : 1;
+    });
+    if (codes[1] == 77) GTEST_SKIP() << "needs two cores";
+    EXPECT_EQ(codes, (std::vector<int>{0, 0})) << share;
+  }
+}
+
+TEST(Processes, AWrongCarrierOfOneRankIsAnErrorOfAll) {
+  for (const CarrierChoice wrong : {CarrierChoice::mpi, static_cast<CarrierChoice>(9)}) {
+    const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+      CommunicatorOptions options{.timeout = std::chrono::minutes(5)};
+      if (me.rank == 1) options.carrier = wrong;
+      try {
+        join(me, options);
+      } catch (const UsageError& error) {
+        return says(error, "rank 1: ") ? 0 : 1;
+      }
+      return 2;
+    });
+    EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+  }
+}
+
 // As two containers do that share a socket.
 TEST(Processes, OfTwoHostNamesAreRefusedWithTheReason) {
   const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {

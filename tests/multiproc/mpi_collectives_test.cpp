@@ -105,6 +105,30 @@ TEST(Mpi, CallsByDifferentAlgorithmsAreAMismatch) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// Over other edges yet: what `auto` takes for few bytes and for many.
+TEST(Mpi, CountsThatChooseDifferentAlgorithmsAreAMismatch) {
+  for (const bool broadcasts : {false, true}) {
+    Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+    if (comm.size() == 1) return;  // one rank cannot disagree with itself
+    const bool odd = comm.rank() == comm.size() - 1;
+    std::vector<float> data(odd ? 100000 : 100);
+    try {
+      if (broadcasts) {
+        comm.broadcast(data, 0, {.algorithm = odd ? Algorithm::naive : Algorithm::ring});
+        comm.barrier();
+      } else {
+        comm.all_reduce(data);
+      }
+      ADD_FAILURE() << "rank " << comm.rank() << " noticed nothing";
+    } catch (const MismatchError& error) {
+      EXPECT_NE(std::string(error.what()).find("100000 x f32"), std::string::npos) << error.what();
+    } catch (const PeerError& error) {
+      EXPECT_NE(std::string(error.what()).find("100000 x f32"), std::string::npos) << error.what();
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
 // Only with two ranks, for the memory it takes.
 TEST(Mpi, CountsBeyondTwoToTheThirtyOne) {
   Communicator comm = from_mpi(MPI_COMM_WORLD, options());
