@@ -68,6 +68,8 @@ Tuning default_tuning() {
       {Carrier::shm, Algorithm::ring, 8, 65536},
       {Carrier::mpi, Algorithm::recursive_doubling, 2, 0},
       {Carrier::mpi, Algorithm::ring, 2, 65536},
+      {Carrier::mpi, Algorithm::recursive_doubling, 3, 0},
+      {Carrier::mpi, Algorithm::ring, 3, 8192},
       {Carrier::mpi, Algorithm::naive, 4, 0},
       {Carrier::mpi, Algorithm::recursive_doubling, 4, 2048},
       {Carrier::mpi, Algorithm::ring, 4, 8192},
