@@ -52,7 +52,7 @@ TEST_P(OneShot, EveryTypeReductionAndCollective) {
     const auto n = static_cast<std::size_t>(comm.size());
     for_each_type_and_op([&]<class T>(ReduceOp op) {
       for (const std::size_t count : {std::size_t{0}, std::size_t{1}, n - 1, n + 1, 24 / sizeof(T),
-                                      24 / sizeof(T) + 1, std::size_t{64 * 1024} / sizeof(T)}) {
+                                      24 / sizeof(T) + 1, (std::size_t{64} << 10U) / sizeof(T)}) {
         CollectiveCheck<T>(comm, count, op, Algorithm::one_shot).all();
       }
     });
