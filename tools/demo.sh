@@ -21,5 +21,5 @@ sys.exit(0 if accuracy > 0.70 else 1)
 CHECK
 
 echo
-echo "== all-reduce: ring, naive and MPI, 2 ranks =="
+echo "== all-reduce: Rondo's choice, naive and MPI, 2 ranks =="
 "${launch[@]}" build/bench/rondo-perf -b 1KiB -e 64MiB -f 16
