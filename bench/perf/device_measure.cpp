@@ -154,7 +154,7 @@ std::optional<Row> measure_on_device(cuda::Communicator& comm, const Options& op
     for (const bool in_place : {false, true}) {
       Call call = buffers.call(in_place);
       if (!has_algorithm(comm, algo, call)) return std::nullopt;
-      call.options.algorithm = algorithm_named(algo);
+      if (algo != "auto") call.options.algorithm = algorithm_named(algo);
       row.used = name(comm.algorithm_for(call));
       Timing timing = time_replays(comm, options, buffers.bytes(), call);
       buffers.refill();

@@ -44,9 +44,10 @@ class HostBuffers {
 };
 
 bool has_algorithm(Communicator& comm, const std::string& algo, Call call) {
+  if (algo == "auto") return true;
   try {
     call.options.algorithm = algorithm_named(algo);
-    return algo == "auto" || comm.algorithm_for(call) == call.options.algorithm;
+    return comm.algorithm_for(call) == call.options.algorithm;
   } catch (const UsageError&) {
     return false;
   }

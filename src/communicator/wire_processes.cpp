@@ -74,6 +74,7 @@ class ProcessWirer {
   void choose_fifos(const LinkProbe& probe) {
     std::uint64_t cache_bytes = std::numeric_limits<std::uint64_t>::max();
     for (int rank = 0; rank < bootstrap_.size(); ++rank) {
+      if (lowest_rank_of_host(rank) != rank) continue;
       cache_bytes = std::min(cache_bytes, cache_share_bytes(facts_of_host(rank)));
     }
     // Without a probe there is no carrier for such links either, which describe() says.
@@ -110,9 +111,9 @@ class ProcessWirer {
   [[nodiscard]] const char* host_of(int rank) const {
     return facts_[static_cast<std::size_t>(rank)].host.data();
   }
-  [[nodiscard]] int lowest_rank_of_this_host() const {
+  [[nodiscard]] int lowest_rank_of_host(int of) const {
     int lowest = 0;
-    while (!same_host(lowest, rank_)) ++lowest;
+    while (!same_host(lowest, of)) ++lowest;
     return lowest;
   }
   [[nodiscard]] std::vector<int> ranks_of_host(int of) const {
@@ -144,7 +145,7 @@ class ProcessWirer {
     segment_edges_ = with_geometry(local, geometries_.memory);
     SegmentPlan plan{bootstrap_.size(), one_host ? one_shot_limit_bytes(bootstrap_.size()) : 0,
                      segment_edges_};
-    shared_ = share_memory(bootstrap_, lowest_rank_of_this_host(), wanted, plan.bytes());
+    shared_ = share_memory(bootstrap_, lowest_rank_of_host(rank_), wanted, plan.bytes());
     if (shared_.mapping.data() == nullptr) {
       segment_edges_.clear();
       plan = {bootstrap_.size(), 0, {}};

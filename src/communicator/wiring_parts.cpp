@@ -130,7 +130,6 @@ FifoGeometry link_geometry(const LinkFacts& link) {
 std::chrono::microseconds nap_for(const LinkFacts& link, const FifoGeometry& ring) {
   constexpr double kShortestUs = 60;
   constexpr double kLongestUs = 150;
-  if (link.bytes_per_us <= 0) return {};
   const double slice_us = static_cast<double>(ring.slot_bytes) / link.bytes_per_us;
   if (slice_us < kShortestUs) return {};
   return std::chrono::microseconds(static_cast<int>(std::min(slice_us, kLongestUs)));

@@ -47,8 +47,7 @@ std::chrono::microseconds nap_for(const LinkFacts& link, const FifoGeometry& rin
 
 struct EdgeGeometries {
   FifoGeometry ring;
-  FifoGeometry
-      star;  // of the edges that only other algorithms than `ring` use; nowhere larger than the ring's
+  FifoGeometry star;  // of the edges that only other algorithms use; nowhere larger than the ring's
   [[nodiscard]] const FifoGeometry& of(bool in_ring) const { return in_ring ? ring : star; }
 };
 // All slots of the ring have one size, and all others too, since a slice goes by any of them.

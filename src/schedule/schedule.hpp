@@ -271,8 +271,8 @@ RONDO_HOST_DEVICE constexpr Step step(const Schedule& s, int index) {
 //    2      rrc  2         rrc  3         rrc  0         rrc  1
 //
 // When n is not a power of two, each of the first positions that are too many hands its vector to the one
-// after it, which takes part for both and hands the result back: two more hops. Both partners combine the lower position's
-// elements with the higher one's, in this order, so that all get the same bits.
+// after it, which takes part for both and hands the result back: two more hops. Both partners combine the
+// lower position's elements with the higher one's, in this order, so that all get the same bits.
 // Source: R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in
 // MPICH", Int. J. High Perform. Comput. Appl. 19 (2005).
 namespace doubling {
