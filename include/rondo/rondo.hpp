@@ -5,6 +5,7 @@
 #include <rondo/chunk.hpp>
 #include <rondo/communicator.hpp>
 #include <rondo/errors.hpp>
+#include <rondo/gradient_reducer.hpp>
 #include <rondo/log.hpp>
 #include <rondo/options.hpp>
 #include <rondo/topology.hpp>

@@ -11,12 +11,6 @@
 #include "engine/one_shot.hpp"
 
 namespace rondo::detail {
-namespace {
-
-// What chunk borders are rounded to where nobody can see them.
-constexpr std::uint64_t kCacheLineBytes = 64;
-
-}  // namespace
 
 Engine::Engine(Wiring wiring)
     : wiring_(std::move(wiring)),
@@ -37,7 +31,7 @@ void Engine::run(const Call& call, Algorithm algorithm, std::chrono::millisecond
   signature.sequence = sequence_++;
   throw_if_ended(signature);
   wiring_.segment->presence(wiring_.rank).enter(signature);
-  waiter_.begin_call(signature, timeout);
+  waiter_.begin_call(signature, timeout, call.options.background);
   try {
     run_checked(call, algorithm, signature);
   } catch (const TransportError& error) {
@@ -68,7 +62,7 @@ void Engine::run_by_one_shot(const Call& call, HostCall& host_call) {
 }
 
 void Engine::run_by_schedule(const Call& call, Algorithm algorithm, HostCall& host_call) {
-  const Plan plan = make_plan(call, algorithm, place_, kCacheLineBytes);
+  const Plan plan = make_plan(call, algorithm, place_, kChunkGranuleBytes);
   // `in` is only ever read.
   host_call.buffers = {{static_cast<std::byte*>(const_cast<void*>(call.in)), plan.in_origin},
                        {static_cast<std::byte*>(call.out), plan.out_origin}};

@@ -34,14 +34,21 @@ Waiter::Waiter(const Company& company)
     : company_(company),
       board_(company.segment->board()),
       eager_looks_(looks_at_once(company) ? kEagerLooks : 1),
-      spins_per_round_(looks_at_once(company) ? kSpinsPerRound : 1),
-      spin_rounds_(looks_at_once(company) ? kSpinRounds : 1) {}
+      spins_per_round_(looks_at_once(company) ? kSpinsPerRound : 1) {}
 
-void Waiter::begin_call(const Signature& signature, std::chrono::milliseconds timeout) {
+void Waiter::begin_call(const Signature& signature, std::chrono::milliseconds timeout,
+                        bool background) {
   signature_ = signature;
   const std::uint64_t bytes = signature.count * size_of(static_cast<DataType>(signature.type));
-  naps_early_ = company_.nap.count() > 0 && bytes / company_.ring->size() >= kBulkChunkBytes;
-  awake_rounds_ = spin_rounds_ + (naps_early_ ? kBulkAwakeRounds : kYieldRounds);
+  const bool bulk = bytes / company_.ring->size() >= kBulkChunkBytes;
+  naps_early_ = company_.nap.count() > 0 && (bulk || background);
+  spin_rounds_ = looks_at_once(company_) && !background ? kSpinRounds : 1;
+  awake_rounds_ = spin_rounds_;
+  if (naps_early_) {
+    awake_rounds_ += kBulkAwakeRounds;
+  } else if (!background) {
+    awake_rounds_ += kYieldRounds;
+  }
   timeout_ = std::min<std::chrono::milliseconds>(timeout, kLongestTimeout);
   clock_runs_ = false;
 }

@@ -35,8 +35,8 @@ class Waiter {
   explicit Waiter(const Company& company);
 
   // A call begins; from now on its waits end as timed_out once `timeout` has passed. The clock is
-  // first read when a wait turns out to be long.
-  void begin_call(const Signature& signature, std::chrono::milliseconds timeout);
+  // first read when a wait turns out to be long. In the background, a wait sleeps almost at once.
+  void begin_call(const Signature& signature, std::chrono::milliseconds timeout, bool background);
 
   // Until `ready()` is true, which is then the last thing called.
   template <class Ready>
@@ -86,7 +86,7 @@ class Waiter {
   AbortBoard& board_;
   int eager_looks_;
   int spins_per_round_;
-  std::uint64_t spin_rounds_;
+  std::uint64_t spin_rounds_ = 0;   // before it yields, in this call
   std::uint64_t awake_rounds_ = 0;  // before it sleeps, in this call
   bool naps_early_ = false;         // in this call
   Signature signature_;

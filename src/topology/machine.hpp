@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <rondo/topology.hpp>
 
@@ -14,6 +15,17 @@ namespace rondo::detail {
 int bound_numa_node();
 
 std::string host_name();
+
+// What the calling thread may run on: the hardware threads of each core, first to last. Of this machine's cores if
+// it is bound to none.
+struct UsableCores {
+  std::vector<std::vector<int>> cores;
+  bool bound = false;  // to less than the machine
+};
+UsableCores usable_cores();
+
+// False, with errno, where that cannot be.
+bool bind_this_thread(const std::vector<int>& hardware_threads);
 
 // What lies between two PCI devices of this machine, each named as "0000:65:00.0": same_device, or
 // pci_switch and beyond. Where that is not known, `unknown`.

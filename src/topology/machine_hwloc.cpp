@@ -1,5 +1,8 @@
 #include <hwloc.h>
 
+#include <cerrno>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "topology/machine.hpp"
@@ -81,6 +84,43 @@ int bound_numa_node() {
   hwloc_bitmap_free(nodes);
   hwloc_bitmap_free(cpus);
   return node;
+}
+
+UsableCores usable_cores() {
+  UsableCores usable;
+  const LoadedTopology loaded;
+  if (loaded.get() == nullptr) return usable;
+  const hwloc_cpuset_t mine = hwloc_bitmap_alloc();
+  if (hwloc_get_cpubind(loaded.get(), mine, HWLOC_CPUBIND_THREAD) == 0) {
+    usable.bound = hwloc_bitmap_weight(mine) < count(loaded.get(), HWLOC_OBJ_PU);
+    for (int number = 0; number < count(loaded.get(), HWLOC_OBJ_CORE); ++number) {
+      const hwloc_obj_t core =
+          hwloc_get_obj_by_type(loaded.get(), HWLOC_OBJ_CORE, static_cast<unsigned>(number));
+      std::vector<int> threads;
+      for (int thread = hwloc_bitmap_next(core->cpuset, -1); thread != -1;
+           thread = hwloc_bitmap_next(core->cpuset, thread)) {
+        if (hwloc_bitmap_isset(mine, static_cast<unsigned>(thread)) != 0) threads.push_back(thread);
+      }
+      if (!threads.empty()) usable.cores.push_back(std::move(threads));
+    }
+  }
+  hwloc_bitmap_free(mine);
+  return usable;
+}
+
+bool bind_this_thread(const std::vector<int>& hardware_threads) {
+  const LoadedTopology loaded;
+  if (loaded.get() == nullptr) return false;
+  const hwloc_cpuset_t wanted = hwloc_bitmap_alloc();
+  for (const int thread : hardware_threads) {
+    hwloc_bitmap_set(wanted, static_cast<unsigned>(thread));
+  }
+  const bool bound =
+      hwloc_bitmap_isincluded(wanted, hwloc_topology_get_allowed_cpuset(loaded.get())) != 0 &&
+      hwloc_set_cpubind(loaded.get(), wanted, HWLOC_CPUBIND_THREAD) == 0;
+  if (!bound && errno == 0) errno = EINVAL;
+  hwloc_bitmap_free(wanted);
+  return bound;
 }
 
 }  // namespace detail

@@ -1,0 +1,158 @@
+/// \file
+/// What a gradient reducer is made of and what it tells: parameters, options, statistics.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <ranges>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <rondo/call.hpp>
+#include <rondo/communicator.hpp>
+#include <rondo/types.hpp>
+
+namespace rondo {
+
+/// `64_KiB`: bytes.
+inline namespace literals {
+constexpr std::size_t operator""_KiB(unsigned long long kibibytes) {
+  return static_cast<std::size_t>(kibibytes) << 10U;
+}
+}  // namespace literals
+
+/// One parameter of a model, as a gradient reducer sees it: a name for messages, and where its gradient is.
+/// The memory is borrowed.
+struct Parameter {
+  Parameter() = default;
+
+  /// A gradient in the caller's memory.
+  template <OutputRange Gradient>
+  Parameter(std::string its_name, Gradient&& its_gradient)
+      : name(std::move(its_name)),
+        gradient(std::ranges::data(its_gradient)),
+        count(std::ranges::size(its_gradient)),
+        type(kDataTypeOf<detail::ElementOf<Gradient>>) {}
+
+  /// The same, and the parameter itself, which takes rank 0's values when the reducer is made.
+  template <OutputRange Gradient, OutputRange Value>
+  requires SameElements<Gradient, Value> Parameter(std::string its_name, Gradient&& its_gradient,
+                                                   Value&& its_value)
+      : Parameter(std::move(its_name), its_gradient) {
+    value = std::ranges::data(its_value);
+    value_count = std::ranges::size(its_value);
+  }
+
+  /// A gradient in memory of the reducer's own, where its bucket is, so that nothing is copied: see
+  /// GradientReducer::gradient.
+  template <Element T>
+  static Parameter owned(std::string its_name, std::size_t its_count) {
+    Parameter parameter;
+    parameter.name = std::move(its_name);
+    parameter.count = its_count;
+    parameter.type = kDataTypeOf<T>;
+    return parameter;
+  }
+
+  std::string name;
+  void* gradient = nullptr;  ///< null: the reducer's own memory
+  std::size_t count = 0;     ///< elements
+  DataType type = DataType::f32;
+  void* value = nullptr;  ///< null: values are not the reducer's business
+  std::size_t value_count = 0;
+};
+
+/// What becomes of a gradient over the ranks.
+/// - `sum`: the sum.
+/// - `ranks`: the sum divided by the number of ranks (that have not joined).
+/// - `samples`: the average over all samples of all ranks, each of which says how many it had
+///   (GradientReducer::set_samples): right for uneven shares and workers of different speeds.
+enum class Average : std::uint8_t { sum, ranks, samples };
+
+/// What a rank's own gradient is, where Average::samples has to know.
+enum class LocalGradient : std::uint8_t { mean_of_samples, sum_of_samples };
+
+/// As what f32 gradients travel. `exact`: as they are. `bf16`, `f16`: half the bytes; every sum of two is
+/// computed in f32 and rounded to the narrow type, once for each rank that a partial sum passes. Averages
+/// divide before, so that a sum does not leave f16's range where the average would not.
+enum class WireType : std::uint8_t { exact, bf16, f16 };
+
+/// What a hook is given: one bucket, packed and scaled, so that the sum over the ranks is the result.
+struct GradientBucket {
+  std::size_t index = 0;  ///< in the order in which buckets go
+  void* data = nullptr;
+  std::size_t count = 0;
+  DataType type = DataType::f32;
+
+  template <Element T>
+  [[nodiscard]] std::span<T> as() const {
+    return {static_cast<T*>(data), count};
+  }
+};
+
+/// Sums a bucket over the ranks in a way of the user's own, in place. Called in the same order on all ranks,
+/// on the reducer's thread (with `overlap`; else in finish()). Every rank must leave the same bits. An
+/// exception ends the communicator.
+using BucketHook = std::function<void(Communicator&, const GradientBucket&)>;
+
+/// For GradientOptions::progress_core.
+inline constexpr int kAnyCore = -1;
+
+/// The same on every rank, but for `progress_core`, `timeout`, `trace` and `hook`.
+struct GradientOptions {
+  /// No bucket holds more, unless a single parameter does. 0: from the communicator's latency times its
+  /// bandwidth, which are measured when the reducer is made, and the model's size; a power of two.
+  std::size_t bucket_bytes = 0;
+  /// Of the first bucket, which so starts earlier. 0: a quarter of bucket_bytes.
+  std::size_t first_bucket_bytes = 0;
+  Average average = Average::ranks;
+  LocalGradient local = LocalGradient::mean_of_samples;
+  WireType wire = WireType::exact;
+  /// In place of an all_reduce; with WireType::exact.
+  BucketHook hook = {};
+  /// finish() takes parameters that were not marked for zeros. Otherwise they are an error that names them.
+  bool allow_unused = false;
+  /// Buckets follow rank 0's first backward pass from the second iteration on; else reverse order.
+  bool order_by_arrival = true;
+  /// The same bits whatever the bucket sizes. Costs a copy each way, at most 64 bytes for each rank and
+  /// parameter on the wire, and the faster algorithms for small buckets.
+  bool layout_independent = false;
+  /// Buckets travel as soon as they are full. Otherwise in finish(), on its caller's thread: for comparisons,
+  /// and where MPI allows only one thread. The bits are the same.
+  bool overlap = true;
+  /// The hardware thread (as the operating system counts) that the reducer's thread is bound to; kAnyCore:
+  /// to none. Unset: the last core of this rank's share of the machine, where that has more than one.
+  std::optional<int> progress_core = std::nullopt;
+  /// Of each call; unset: the communicator's.
+  std::optional<std::chrono::milliseconds> timeout = std::nullopt;
+  /// Records a timeline: see GradientReducer::write_trace.
+  bool trace = false;
+};
+
+/// One bucket, of one iteration. Times in microseconds since the iteration's first mark.
+struct BucketStatistics {
+  std::size_t bytes = 0;  ///< on the wire, for one rank
+  double ready_us = 0;    ///< all its gradients were there
+  double start_us = 0;    ///< its turn had come
+  double end_us = 0;      ///< the result was in place
+};
+
+/// One iteration on this rank.
+struct GradientStatistics {
+  std::uint64_t iteration = 0;         ///< that communicated, from 1
+  std::size_t bytes = 0;               ///< of all buckets
+  std::vector<std::uint32_t> arrival;  ///< parameters in the order of their marks
+  std::vector<BucketStatistics> buckets;
+  double compute_us = 0;       ///< from the first mark to finish()
+  double transfer_us = 0;      ///< in which a bucket travelled
+  double exposed_us = 0;       ///< for which finish() blocked
+  double hidden_fraction = 0;  ///< 1 − exposed / transfer; 0 where nothing travelled
+  bool reordered = false;      ///< buckets were formed anew at the end of it
+};
+
+}  // namespace rondo

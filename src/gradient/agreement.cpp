@@ -1,0 +1,179 @@
+#include "gradient/agreement.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace rondo::detail {
+namespace {
+
+// FNV-1a (Fowler, Noll, Vo): the same on every machine.
+std::uint64_t hash_of(const std::string& text) {
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  for (const char letter : text) {
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001B3U;
+  }
+  return hash;
+}
+
+// Everyone's numbers, rank by rank; as many from each.
+std::vector<std::uint64_t> gather(Communicator& communicator,
+                                  const std::vector<std::uint64_t>& mine) {
+  std::vector<std::uint64_t> all(mine.size() * static_cast<std::size_t>(communicator.size()));
+  communicator.all_gather(mine, all);
+  return all;
+}
+
+struct Difference {
+  std::size_t line = 0;
+  int rank = 0;
+};
+
+std::optional<Difference> first_difference(const std::vector<std::uint64_t>& hashes,
+                                           std::size_t lines) {
+  for (std::size_t line = 0; line < lines; ++line) {
+    for (std::size_t at = line; at < hashes.size(); at += lines) {
+      if (hashes[at] != hashes[line]) return Difference{line, static_cast<int>(at / lines)};
+    }
+  }
+  return std::nullopt;
+}
+
+std::string_view name_of(Average average) {
+  constexpr std::array<std::string_view, 3> kNames = {"sum", "ranks", "samples"};
+  return kNames[static_cast<std::size_t>(average)];
+}
+
+std::string_view name_of(WireType wire) {
+  constexpr std::array<std::string_view, 3> kNames = {"exact", "bf16", "f16"};
+  return kNames[static_cast<std::size_t>(wire)];
+}
+
+std::string objection_to(const Parameter& parameter) {
+  if (!is_floating(parameter.type)) {
+    return fmt::format("is of type {}; gradients are f32, f64, f16 or bf16", name(parameter.type));
+  }
+  if (parameter.value != nullptr && parameter.value_count != parameter.count) {
+    return fmt::format("has {} values and a gradient of {}", parameter.value_count,
+                       parameter.count);
+  }
+  return {};
+}
+
+// Two whose gradients overlap; addresses are compared in order.
+std::string overlap_among(const std::vector<Parameter>& parameters) {
+  std::vector<std::size_t> by_address;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].gradient != nullptr && parameters[i].count > 0) by_address.push_back(i);
+  }
+  const auto address = [&](std::size_t i) {
+    return reinterpret_cast<std::uintptr_t>(parameters[i].gradient);
+  };
+  std::sort(by_address.begin(), by_address.end(),
+            [&](std::size_t a, std::size_t b) { return address(a) < address(b); });
+  for (std::size_t i = 1; i < by_address.size(); ++i) {
+    const Parameter& before = parameters[by_address[i - 1]];
+    if (address(by_address[i - 1]) + before.count * size_of(before.type) > address(by_address[i])) {
+      return fmt::format("the gradients of parameters {} ('{}') and {} ('{}') overlap",
+                         by_address[i - 1], before.name, by_address[i],
+                         parameters[by_address[i]].name);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string shared_text(Communicator& communicator, std::string text, int root) {
+  std::array<std::uint64_t, 1> length = {text.size()};
+  communicator.broadcast(length, root);
+  std::vector<std::uint8_t> letters(length[0]);
+  if (communicator.rank() == root) std::copy(text.begin(), text.end(), letters.begin());
+  communicator.broadcast(letters, root);
+  return {letters.begin(), letters.end()};
+}
+
+void require_equal_lines(Communicator& communicator, const std::string& objection,
+                         const std::vector<std::string>& lines) {
+  const std::vector<std::uint64_t> heads =
+      gather(communicator, {objection.empty() ? 0U : 1U, lines.size()});
+  std::size_t most = 0;
+  for (std::size_t rank = 0; rank < heads.size() / 2; ++rank) {
+    if (heads[2 * rank] != 0) {
+      throw UsageError(shared_text(communicator, objection, static_cast<int>(rank)));
+    }
+    most = std::max<std::size_t>(most, heads[2 * rank + 1]);
+  }
+  std::vector<std::uint64_t> hashes(most);
+  std::transform(lines.begin(), lines.end(), hashes.begin(), hash_of);
+  const auto different = first_difference(gather(communicator, hashes), most);
+  if (!different) return;
+  const std::string mine =
+      different->line < lines.size() ? lines[different->line] : std::string("no more parameters");
+  const std::string first = shared_text(communicator, mine, 0);
+  const std::string other = shared_text(communicator, mine, different->rank);
+  throw UsageError(
+      fmt::format("GradientReducer: rank 0 has {}; rank {} has {}", first, different->rank, other));
+}
+
+std::string objection_to(const std::vector<Parameter>& parameters, const GradientOptions& options) {
+  if (parameters.empty()) return "there are no parameters";
+  if (parameters.size() > 0xFFFFFFFFU) return "there are more parameters than 32 bits count";
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const std::string objection = objection_to(parameters[i]);
+    if (!objection.empty()) {
+      return fmt::format("parameter {} ('{}') {}", i, parameters[i].name, objection);
+    }
+  }
+  if (options.hook && options.wire != WireType::exact) {
+    return "a hook decides for itself what travels: it goes with WireType::exact";
+  }
+  if (static_cast<int>(options.average) > 2 || static_cast<int>(options.wire) > 2) {
+    return "an option is out of range";
+  }
+  return overlap_among(parameters);
+}
+
+std::vector<std::string> lines_of(const std::vector<Parameter>& parameters,
+                                  const GradientOptions& options) {
+  std::vector<std::string> lines = {
+      fmt::format("GradientOptions::bucket_bytes = {}", options.bucket_bytes),
+      fmt::format("GradientOptions::first_bucket_bytes = {}", options.first_bucket_bytes),
+      fmt::format("GradientOptions::average = {}", name_of(options.average)),
+      fmt::format("GradientOptions::local = {}", options.local == LocalGradient::mean_of_samples
+                                                     ? "mean_of_samples"
+                                                     : "sum_of_samples"),
+      fmt::format("GradientOptions::wire = {}", name_of(options.wire)),
+      fmt::format("GradientOptions::hook {}", options.hook ? "set" : "not set"),
+      fmt::format("GradientOptions::allow_unused = {}", options.allow_unused),
+      fmt::format("GradientOptions::order_by_arrival = {}", options.order_by_arrival),
+      fmt::format("GradientOptions::layout_independent = {}", options.layout_independent),
+      fmt::format("GradientOptions::overlap = {}", options.overlap)};
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const Parameter& parameter = parameters[i];
+    lines.push_back(fmt::format("parameter {} '{}' of {} {}{}", i, parameter.name, parameter.count,
+                                name(parameter.type),
+                                parameter.value != nullptr ? ", with values" : ""));
+  }
+  return lines;
+}
+
+void take_values(Communicator& communicator, const std::vector<Parameter>& parameters, int root) {
+  for (const Parameter& parameter : parameters) {
+    if (parameter.value == nullptr || parameter.count == 0) continue;
+    Call call;
+    call.collective = Collective::broadcast;
+    call.in = call.out = parameter.value;
+    call.count = parameter.count;
+    call.type = parameter.type;
+    call.root = root;
+    communicator.run(call);
+  }
+}
+
+}  // namespace rondo::detail

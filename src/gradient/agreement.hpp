@@ -1,0 +1,28 @@
+// Ranks compare what they were made with, and take rank 0's values.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <rondo/communicator.hpp>
+#include <rondo/gradients.hpp>
+
+namespace rondo::detail {
+
+// Collective. Throws UsageError on all ranks: where a rank has an `objection` of its own, that; else the first
+// line that differs from rank 0's.
+void require_equal_lines(Communicator& communicator, const std::string& objection,
+                         const std::vector<std::string>& lines);
+
+// `text` of rank `root`, on all ranks. Collective.
+std::string shared_text(Communicator& communicator, std::string text, int root);
+
+// What is wrong with the arguments on this rank alone; empty if nothing is.
+std::string objection_to(const std::vector<Parameter>& parameters, const GradientOptions& options);
+// A line for each option and parameter that must be equal.
+std::vector<std::string> lines_of(const std::vector<Parameter>& parameters,
+                                  const GradientOptions& options);
+
+void take_values(Communicator& communicator, const std::vector<Parameter>& parameters, int root);
+
+}  // namespace rondo::detail

@@ -1,0 +1,145 @@
+#include "gradient/gradient_store.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "reduce/convert.hpp"
+
+namespace rondo::detail {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+
+std::size_t bytes_of(const Parameter& parameter) {
+  return parameter.count * size_of(parameter.type);
+}
+
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+bool is_owned(const Parameter& parameter) {
+  return parameter.gradient == nullptr && parameter.count > 0;
+}
+
+}  // namespace
+
+BucketBytes::BucketBytes(std::size_t bytes) {
+  const std::size_t whole = std::max(aligned(bytes), kAlignment);
+  bytes_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, whole)));
+  if (!bytes_) throw std::bad_alloc();
+  std::memset(bytes_.get(), 0, whole);
+}
+
+GradientStore::GradientStore(const std::vector<Parameter>& parameters, WireType wire)
+    : parameters_(parameters), wire_(wire) {
+  for (const Parameter& parameter : parameters) {
+    gradients_.push_back(static_cast<std::byte*>(parameter.gradient));
+    if (is_owned(parameter)) owned_bytes_ += aligned(bytes_of(parameter));
+  }
+}
+
+DataType GradientStore::wire_type(DataType type) const {
+  if (type != DataType::f32 || wire_ == WireType::exact) return type;
+  return wire_ == WireType::bf16 ? DataType::bf16 : DataType::f16;
+}
+
+// Bucket by bucket, so that the members of one that owns them all are side by side.
+std::vector<std::byte*> GradientStore::place_owned(std::byte* memory) const {
+  std::vector<std::byte*> places = gradients_;
+  for (const Bucket& bucket : buckets_) {
+    std::size_t bytes = 0;
+    for (const Member& member : bucket.members) {
+      const Parameter& parameter = parameters_[member.parameter];
+      if (!is_owned(parameter)) continue;
+      places[member.parameter] = memory + bytes;
+      bytes += bytes_of(parameter);
+    }
+    memory += aligned(bytes);
+  }
+  return places;
+}
+
+std::byte* GradientStore::whole_bucket(const Bucket& bucket) const {
+  std::byte* first = nullptr;
+  std::byte* next = nullptr;
+  for (const Member& member : bucket.members) {
+    const Parameter& parameter = parameters_[member.parameter];
+    if (parameter.count == 0) continue;
+    std::byte* const gradient = gradients_[member.parameter];
+    if (first == nullptr) first = next = gradient;
+    if (gradient != next) return nullptr;
+    next += bytes_of(parameter);
+  }
+  return first;
+}
+
+void GradientStore::lay_out(std::vector<Bucket> buckets) {
+  buckets_ = std::move(buckets);
+  if (owns_any()) {
+    BucketBytes fresh(owned_bytes_);
+    const std::vector<std::byte*> places = place_owned(fresh.get());
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (owned_.get() != nullptr && is_owned(parameters_[i])) {
+        std::memcpy(places[i], gradients_[i], bytes_of(parameters_[i]));
+      }
+    }
+    gradients_ = places;
+    owned_ = std::move(fresh);
+  }
+  buffers_.clear();
+  loads_.clear();
+  for (const Bucket& bucket : buckets_) {
+    const DataType type = wire_type(bucket.type);
+    const bool padded = bucket.stride_elems != bucket.count;
+    std::byte* data = type == bucket.type && !padded ? whole_bucket(bucket) : nullptr;
+    const bool in_place = data != nullptr;
+    buffers_.emplace_back(in_place ? BucketBytes() : BucketBytes(bucket.count * size_of(type)));
+    if (!in_place) data = buffers_.back().get();
+    loads_.push_back({data, bucket.count, type, in_place});
+  }
+}
+
+template <class Visit>
+void GradientStore::for_each_piece(const Bucket& bucket, Visit&& visit) const {
+  for (const Member& member : bucket.members) {
+    const std::size_t count = parameters_[member.parameter].count;
+    std::size_t in_bucket = member.offset_elems;
+    for (std::size_t from = 0; from < count; from += member.piece_elems) {
+      const std::size_t elems = std::min(member.piece_elems, count - from);
+      visit(gradients_[member.parameter] + from * size_of(bucket.type), in_bucket, elems);
+      in_bucket += bucket.stride_elems;
+    }
+  }
+}
+
+void GradientStore::clear(std::size_t parameter) {
+  if (parameters_[parameter].count == 0) return;
+  std::memset(gradients_[parameter], 0, bytes_of(parameters_[parameter]));
+}
+
+void GradientStore::pack(std::size_t bucket, double factor) {
+  const Bucket& plan = buckets_[bucket];
+  const Load& load = loads_[bucket];
+  if (load.in_place) {
+    scale(load.data, load.type, load.data, load.type, load.count, factor);
+    return;
+  }
+  for_each_piece(plan, [&](const std::byte* gradient, std::size_t at, std::size_t elems) {
+    scale(static_cast<std::byte*>(load.data) + at * size_of(load.type), load.type, gradient,
+          plan.type, elems, factor);
+  });
+}
+
+void GradientStore::unpack(std::size_t bucket) {
+  const Bucket& plan = buckets_[bucket];
+  const Load& load = loads_[bucket];
+  if (load.in_place) return;
+  for_each_piece(plan, [&](std::byte* gradient, std::size_t at, std::size_t elems) {
+    scale(gradient, plan.type, static_cast<const std::byte*>(load.data) + at * size_of(load.type),
+          load.type, elems, 1);
+  });
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,74 @@
+// Where gradients lie, and where the buckets do that travel: the same place where it can be.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <rondo/gradients.hpp>
+
+#include "gradient/bucket_plan.hpp"
+
+namespace rondo::detail {
+
+// Zeroed memory on a cache line's border.
+class BucketBytes {
+ public:
+  BucketBytes() = default;
+  explicit BucketBytes(std::size_t bytes);
+  [[nodiscard]] std::byte* get() const { return bytes_.get(); }
+
+ private:
+  struct Free {
+    void operator()(std::byte* bytes) const { std::free(bytes); }
+  };
+  std::unique_ptr<std::byte[], Free> bytes_;
+};
+
+class GradientStore {
+ public:
+  // What travels of a bucket.
+  struct Load {
+    void* data = nullptr;
+    std::size_t count = 0;
+    DataType type = DataType::f32;
+    bool in_place = false;  // the gradients themselves
+  };
+
+  // Borrows the parameters, which must outlive it.
+  GradientStore(const std::vector<Parameter>& parameters, WireType wire);
+
+  // Forms the buckets' memory; gradients of the store's own move into it, with what is in them.
+  void lay_out(std::vector<Bucket> buckets);
+
+  [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
+  [[nodiscard]] std::byte* gradient(std::size_t parameter) const { return gradients_[parameter]; }
+  [[nodiscard]] bool owns_any() const { return owned_bytes_ > 0; }
+  [[nodiscard]] const Load& load(std::size_t bucket) const { return loads_[bucket]; }
+
+  void clear(std::size_t parameter);
+  // Gradients, times `factor`, into what travels; and back.
+  void pack(std::size_t bucket, double factor);
+  void unpack(std::size_t bucket);
+
+ private:
+  [[nodiscard]] DataType wire_type(DataType type) const;
+  [[nodiscard]] std::vector<std::byte*> place_owned(std::byte* memory) const;
+  // Where it lies if its gradients are side by side in memory; else null.
+  [[nodiscard]] std::byte* whole_bucket(const Bucket& bucket) const;
+  template <class Visit>
+  void for_each_piece(const Bucket& bucket, Visit&& visit) const;
+
+  const std::vector<Parameter>& parameters_;
+  WireType wire_;
+  std::vector<Bucket> buckets_;
+  std::vector<std::byte*> gradients_;  // by parameter
+  std::size_t owned_bytes_ = 0;
+  BucketBytes owned_;
+  std::vector<BucketBytes> buffers_;  // by bucket; empty for those in place
+  std::vector<Load> loads_;
+};
+
+}  // namespace rondo::detail

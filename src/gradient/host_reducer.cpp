@@ -1,0 +1,534 @@
+#include "gradient/host_reducer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rondo/topology.hpp>
+
+#include "gradient/agreement.hpp"
+#include "gradient/bucket_size.hpp"
+
+namespace rondo::detail {
+namespace {
+
+// The word of a rank in an opening.
+constexpr std::uint64_t kJoined = 1;
+constexpr std::uint64_t word_with(std::uint64_t samples) { return samples + 2; }
+constexpr std::uint64_t samples_in(std::uint64_t word) { return word == kJoined ? 0 : word - 2; }
+constexpr std::uint64_t kMostSamples = std::uint64_t{1} << 60U;
+
+}  // namespace
+
+HostReducer::HostReducer(Communicator& communicator, std::vector<Parameter> parameters,
+                         GradientOptions options)
+    : communicator_(communicator),
+      parameters_(std::move(parameters)),
+      options_(std::move(options)),
+      store_(parameters_, options_.wire),
+      ledger_(parameters_.size()),
+      words_(static_cast<std::size_t>(communicator.size())),
+      words_before_(words_.size()) {
+  std::string objection = objection_to(parameters_, options_);
+  if (!objection.empty()) {
+    objection = fmt::format("rank {}: GradientReducer: {}", communicator_.rank(), objection);
+  }
+  require_equal_lines(communicator_, objection, lines_of(parameters_, options_));
+  take_values(communicator_, parameters_, 0);
+  for (const Parameter& parameter : parameters_) {
+    shapes_.push_back({parameter.count, parameter.type});
+  }
+  building_.arrival.reserve(shapes_.size());
+  finished_.arrival.reserve(shapes_.size());
+  ordered_ = !options_.order_by_arrival;
+  choose_limits();
+  form_buckets(reverse_order(shapes_.size()));
+  progress_place_ = "the caller's thread";
+  if (options_.overlap) start_thread();
+}
+
+void HostReducer::choose_limits() {
+  limits_.bytes = options_.bucket_bytes;
+  if (limits_.bytes == 0) {
+    const std::size_t model_bytes = std::accumulate(
+        shapes_.begin(), shapes_.end(), std::size_t{0},
+        [](std::size_t sum, const ParameterShape& s) { return sum + s.count * size_of(s.type); });
+    limits_.bytes = bucket_bytes_for(measure_calls(communicator_), model_bytes);
+  }
+  limits_.first_bytes = options_.first_bucket_bytes != 0
+                            ? options_.first_bucket_bytes
+                            : std::max<std::size_t>(limits_.bytes / 4, 1);
+  limits_.aligned_to_ranks = options_.layout_independent ? communicator_.size() : 0;
+}
+
+void HostReducer::form_buckets(const std::vector<std::uint32_t>& order) {
+  store_.lay_out(plan_buckets(shapes_, order, limits_));
+  ledger_.follow(store_.buckets());
+  building_.buckets.resize(store_.buckets().size());
+  finished_.buckets.resize(store_.buckets().size());
+}
+
+// A rank whose thread cannot be had ends the communicator, since the others are past this point.
+void HostReducer::start_thread() {
+  std::exception_ptr error;
+  bool up = false;
+  thread_ = std::thread([&, this] {
+    try {
+      progress_place_ = bind_beside_compute(communicator_.topology(), communicator_.rank(),
+                                            options_.progress_core);
+      communicator_.barrier();  // throws where MPI does not allow this thread
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const bool serves = !error;
+    {
+      const std::lock_guard lock(mutex_);
+      up = true;  // `up` and `error` may be gone from here on
+      returned_.notify_all();
+    }
+    if (serves) serve();
+  });
+  Lock lock(mutex_);
+  returned_.wait(lock, [&] { return up; });
+  if (!error) return;
+  lock.unlock();
+  thread_.join();
+  communicator_.abort(
+      fmt::format("rank {}: GradientReducer: its thread could not start", communicator_.rank()));
+  std::rethrow_exception(error);
+}
+
+HostReducer::~HostReducer() {
+  std::string reason;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    if (open_ && !done_) {
+      reason =
+          own_ ? text_of_own()
+               : fmt::format(
+                     "rank {}: the gradient reducer was destroyed in the middle of an iteration",
+                     communicator_.rank());
+    }
+    wake_.notify_all();
+  }
+  if (!reason.empty()) communicator_.abort(reason);
+  if (thread_.joinable()) thread_.join();
+}
+
+// The caller's side.
+
+void HostReducer::throw_if_failed() const {
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+double HostReducer::us_since_first_mark(Clock::time_point now) const {
+  return std::chrono::duration<double, std::micro>(now - first_mark_).count();
+}
+
+void HostReducer::begin(Clock::time_point now) {
+  open_ = true;
+  finishing_ = done_ = false;
+  own_ = agreed_ = {};
+  next_ = 0;
+  first_mark_ = now;
+  ledger_.begin();
+  wake_.notify_one();
+  if (options_.average == Average::samples && !samples_ && !shadow_) complain(Wrong::samples, 0);
+}
+
+void HostReducer::note(const Complaint& complaint) {
+  if (!own_) own_ = complaint;
+}
+
+void HostReducer::complain(Wrong what, std::size_t parameter) {
+  note({what, communicator_.rank(), static_cast<std::uint32_t>(parameter)});
+  const Complaint complaint{what, communicator_.rank(), static_cast<std::uint32_t>(parameter)};
+  throw UsageError(text_of(complaint, what == Wrong::unknown ? "" : parameters_[parameter].name));
+}
+
+std::string HostReducer::text_of_own() const {
+  return text_of(own_, own_.what == Wrong::unknown ? "" : parameters_[own_.parameter].name);
+}
+
+void HostReducer::mark_ready(std::size_t parameter) {
+  const Lock lock(mutex_);
+  throw_if_failed();
+  if (paused_) return;
+  const Clock::time_point now = Clock::now();
+  if (open_ && finishing_) {
+    throw UsageError(fmt::format("rank {}: mark_ready({}) while finish() runs",
+                                 communicator_.rank(), parameter));
+  }
+  if (!open_) begin(now);
+  if (parameter >= parameters_.size()) complain(Wrong::unknown, parameter);
+  if (!ledger_.mark(parameter)) complain(Wrong::twice, parameter);
+  if (options_.trace) {
+    computed_.push_back({Row::compute, parameters_[parameter].name,
+                         last_mark_ == Clock::time_point() ? now : last_mark_, now, iterations_ + 1,
+                         0});
+    last_mark_ = now;
+  }
+  const std::size_t bucket = ledger_.bucket_of(parameter);
+  if (!ledger_.complete(bucket)) return;
+  building_.buckets[bucket].ready_us = us_since_first_mark(now);
+  if (bucket == next_) wake_.notify_one();
+}
+
+void HostReducer::mark_ready(std::size_t parameter, const void* gradient, std::size_t count,
+                             DataType type) {
+  if (parameter < parameters_.size()) {
+    const Lock lock(mutex_);
+    throw_if_failed();
+    Wrong wrong = Wrong::nothing;
+    if (count != parameters_[parameter].count) wrong = Wrong::count;
+    if (gradient != store_.gradient(parameter) || type != parameters_[parameter].type) {
+      wrong = Wrong::pointer;
+    }
+    if (wrong != Wrong::nothing) {
+      if (!open_ && !paused_) begin(Clock::now());
+      complain(wrong, parameter);
+    }
+  }
+  mark_ready(parameter);
+}
+
+void HostReducer::set_samples(std::uint64_t samples) {
+  const Lock lock(mutex_);
+  if (open_) {
+    throw UsageError(
+        fmt::format("rank {}: set_samples in the middle of an iteration; call it before "
+                    "the first mark",
+                    communicator_.rank()));
+  }
+  if (samples > kMostSamples) {
+    throw UsageError(fmt::format("rank {}: set_samples: {} samples are more than 2^60",
+                                 communicator_.rank(), samples));
+  }
+  samples_ = samples;
+}
+
+void HostReducer::run_and_wait(Lock& lock) {
+  finishing_ = true;
+  if (options_.overlap) {
+    wake_.notify_one();
+    returned_.wait(lock, [this] { return done_; });
+  } else {
+    lock.unlock();
+    run_iteration();
+    lock.lock();
+  }
+}
+
+void HostReducer::end_iteration(Clock::time_point blocked_since) {
+  const Clock::time_point now = Clock::now();
+  open_ = false;
+  samples_.reset();
+  last_mark_ = now;
+  throw_if_failed();
+  if (all_joined_) return;
+  building_.iteration = ++iterations_;
+  building_.arrival.assign(ledger_.arrival().begin(), ledger_.arrival().end());
+  building_.compute_us = us_since_first_mark(blocked_since);
+  building_.exposed_us = std::chrono::duration<double, std::micro>(now - blocked_since).count();
+  building_.bytes = 0;
+  building_.transfer_us = 0;
+  for (const BucketStatistics& bucket : building_.buckets) {
+    building_.bytes += bucket.bytes;
+    building_.transfer_us += bucket.end_us - bucket.start_us;
+  }
+  building_.hidden_fraction =
+      building_.transfer_us > 0 ? 1 - building_.exposed_us / building_.transfer_us : 0;
+  std::swap(building_, finished_);
+  building_.reordered = false;
+  building_.buckets.resize(finished_.buckets.size());
+  if (agreed_) {
+    const bool named = agreed_.what != Wrong::unknown;
+    throw UsageError(text_of(agreed_, named ? parameters_[agreed_.parameter].name : ""));
+  }
+}
+
+void HostReducer::finish() {
+  Lock lock(mutex_);
+  throw_if_failed();
+  if (paused_) return;
+  const Clock::time_point now = Clock::now();
+  if (!open_) {
+    try {
+      begin(now);
+    } catch (const UsageError&) {
+      // Noted; all ranks are told at the end.
+    }
+  }
+  run_and_wait(lock);
+  end_iteration(now);
+}
+
+void HostReducer::pause(bool paused) {
+  const Lock lock(mutex_);
+  if (open_ && paused) {
+    throw UsageError(fmt::format(
+        "rank {}: no_sync in the middle of an iteration; finish() it first", communicator_.rank()));
+  }
+  paused_ = paused;
+}
+
+void HostReducer::join(const std::function<void()>& after_iteration) {
+  for (;;) {
+    Lock lock(mutex_);
+    throw_if_failed();
+    if (open_) {
+      throw UsageError(fmt::format("rank {}: join in the middle of an iteration; finish() it first",
+                                   communicator_.rank()));
+    }
+    shadow_ = true;
+    const Clock::time_point now = Clock::now();
+    begin(now);
+    run_and_wait(lock);
+    shadow_ = false;
+    end_iteration(now);
+    if (all_joined_) return;
+    lock.unlock();
+    if (after_iteration) after_iteration();
+  }
+}
+
+void HostReducer::record_compute(std::string_view what, Clock::time_point begin,
+                                 Clock::time_point end) {
+  if (!options_.trace) return;
+  const Lock lock(mutex_);
+  computed_.push_back({Row::compute, std::string(what), begin, end, iterations_ + 1, 0});
+  last_mark_ = std::max(last_mark_, end);
+}
+
+void HostReducer::write_trace(const std::string& file) {
+  {
+    const Lock lock(mutex_);
+    throw_if_failed();
+    if (open_) {
+      throw UsageError(
+          fmt::format("rank {}: write_trace in the middle of an iteration", communicator_.rank()));
+    }
+  }
+  require_equal_lines(communicator_,
+                      options_.trace
+                          ? std::string()
+                          : fmt::format("rank {}: write_trace: GradientOptions::trace is "
+                                        "not set, so there is no timeline",
+                                        communicator_.rank()),
+                      {});
+  std::vector<Stretch> all = computed_;
+  all.insert(all.end(), travelled_.begin(), travelled_.end());
+  write_timelines(communicator_, all, file);
+}
+
+// The side of whoever takes buckets round.
+
+void HostReducer::serve() {
+  Lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return stop_ || (open_ && !done_); });
+    if (stop_) return;
+    lock.unlock();
+    run_iteration();
+    lock.lock();
+  }
+}
+
+void HostReducer::run_iteration() {
+  std::exception_ptr error;
+  try {
+    communicate();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  const Lock lock(mutex_);
+  failure_ = error;
+  done_ = true;
+  returned_.notify_all();
+}
+
+void HostReducer::communicate() {
+  if (all_have_joined()) {
+    end_of_join();
+    return;
+  }
+  for (std::size_t bucket = 0; bucket < store_.buckets().size(); ++bucket) {
+    await(bucket);
+    take_round(bucket);
+  }
+  close();
+  if (!ordered_ && !agreed_) follow_arrival();
+}
+
+void HostReducer::reduce(void* data, std::size_t count, DataType type, ReduceOp op,
+                         bool background) {
+  Call call;
+  call.collective = Collective::all_reduce;
+  call.in = call.out = data;
+  call.count = count;
+  call.type = type;
+  call.op = op;
+  call.options.timeout = options_.timeout;
+  call.options.background = background;
+  if (options_.layout_independent && is_floating(type)) call.options.algorithm = Algorithm::ring;
+  communicator_.run(call);
+}
+
+bool HostReducer::all_have_joined() {
+  std::swap(words_, words_before_);
+  std::fill(words_.begin(), words_.end(), 0);
+  bool background = false;
+  {
+    const Lock lock(mutex_);
+    const std::uint64_t samples = options_.average == Average::samples ? samples_.value_or(0) : 1;
+    words_[static_cast<std::size_t>(communicator_.rank())] = shadow_ ? kJoined : word_with(samples);
+    background = shadow_ || (options_.overlap && !finishing_);
+  }
+  reduce(words_.data(), words_.size(), DataType::u64, ReduceOp::max, background);
+  std::uint64_t live = 0;
+  std::uint64_t samples = 0;
+  for (const std::uint64_t word : words_) {
+    live += word == kJoined ? 0 : 1;
+    samples += samples_in(word);
+  }
+  all_joined_ = live == 0;
+  // An average over all ranks is the call's own; everything else is a sum of what was scaled before.
+  const bool plain = options_.average == Average::ranks && live == words_.size() &&
+                     options_.wire == WireType::exact && !options_.hook;
+  op_ = plain ? ReduceOp::avg : ReduceOp::sum;
+  factor_ = 1;
+  if (options_.average == Average::ranks && !plain && live > 0) {
+    factor_ = 1 / static_cast<double>(live);
+  }
+  if (options_.average == Average::samples && samples > 0) {
+    const std::uint64_t mine =
+        options_.local == LocalGradient::sum_of_samples
+            ? 1
+            : samples_in(words_[static_cast<std::size_t>(communicator_.rank())]);
+    factor_ = static_cast<double>(mine) / static_cast<double>(samples);
+  }
+  return all_joined_;
+}
+
+void HostReducer::await(std::size_t bucket) {
+  Lock lock(mutex_);
+  next_ = bucket;
+  wake_.wait(lock, [&] { return stop_ || finishing_ || ledger_.complete(bucket); });
+  if (!finishing_ && !ledger_.complete(bucket)) {
+    throw Error("the gradient reducer was destroyed in the middle of an iteration");
+  }
+  if (ledger_.complete(bucket)) return;
+  for (const Member& member : store_.buckets()[bucket].members) {
+    if (ledger_.marked(member.parameter)) continue;
+    store_.clear(member.parameter);
+    if (shadow_ || options_.allow_unused) continue;
+    note({Wrong::unmarked, communicator_.rank(), static_cast<std::uint32_t>(member.parameter)});
+  }
+  building_.buckets[bucket].ready_us = us_since_first_mark(Clock::now());
+}
+
+void HostReducer::take_round(std::size_t bucket) {
+  const GradientStore::Load& load = store_.load(bucket);
+  const Clock::time_point start = Clock::now();
+  store_.pack(bucket, factor_);
+  const Clock::time_point packed = Clock::now();
+  send(bucket);
+  const Clock::time_point arrived = Clock::now();
+  store_.unpack(bucket);
+  const Clock::time_point end = Clock::now();
+  BucketStatistics& statistics = building_.buckets[bucket];
+  statistics.bytes = load.count * size_of(load.type);
+  statistics.start_us = us_since_first_mark(start);
+  statistics.end_us = us_since_first_mark(end);
+  if (!options_.trace) return;
+  const auto ready =
+      first_mark_ + std::chrono::duration_cast<Clock::duration>(
+                        std::chrono::duration<double, std::micro>(statistics.ready_us));
+  trace(Row::queue, bucket, std::min(ready, start), start);
+  if (packed - start > std::chrono::microseconds(1)) trace(Row::reduce, bucket, start, packed);
+  trace(Row::transfer, bucket, packed, arrived);
+  if (end - arrived > std::chrono::microseconds(1)) trace(Row::reduce, bucket, arrived, end);
+}
+
+void HostReducer::send(std::size_t bucket) {
+  const GradientStore::Load& load = store_.load(bucket);
+  if (load.count == 0) return;
+  if (!options_.hook) {
+    bool background = false;
+    {
+      const Lock lock(mutex_);
+      background = options_.overlap && !finishing_;
+    }
+    reduce(load.data, load.count, load.type, op_, background);
+    return;
+  }
+  try {
+    options_.hook(communicator_, {bucket, load.data, load.count, load.type});
+  } catch (const std::exception& error) {
+    // The other ranks may be in a call of their hook.
+    communicator_.abort(fmt::format("rank {}: the hook of the gradient reducer threw: {}",
+                                    communicator_.rank(), error.what()));
+    throw;
+  }
+}
+
+void HostReducer::close() {
+  std::uint64_t word = 0;
+  {
+    Lock lock(mutex_);
+    wake_.wait(lock, [this] { return stop_ || finishing_; });
+    if (!finishing_)
+      throw Error("the gradient reducer was destroyed in the middle of an iteration");
+    word = word_of(own_);
+  }
+  reduce(&word, 1, DataType::u64, ReduceOp::max, false);
+  const Lock lock(mutex_);
+  agreed_ = complaint_in(word);
+}
+
+void HostReducer::follow_arrival() {
+  std::vector<std::uint32_t> order = complete_order(ledger_.arrival(), parameters_.size());
+  communicator_.broadcast(order, 0);
+  ordered_ = true;
+  std::vector<Bucket> fresh = plan_buckets(shapes_, order, limits_);
+  const auto same = [](const Bucket& a, const Bucket& b) {
+    return std::equal(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
+                      [](const Member& x, const Member& y) { return x.parameter == y.parameter; });
+  };
+  const Lock lock(mutex_);
+  if (std::equal(fresh.begin(), fresh.end(), store_.buckets().begin(), store_.buckets().end(),
+                 same)) {
+    return;
+  }
+  const GradientStatistics of_old = building_;
+  form_buckets(order);
+  building_.buckets = of_old.buckets;
+  building_.reordered = true;
+  if (store_.owns_any()) ++layout_;
+}
+
+// Those who joined last have taken every step.
+void HostReducer::end_of_join() {
+  int root = 0;
+  for (std::size_t rank = words_before_.size(); rank-- > 0;) {
+    if (words_before_[rank] > kJoined) root = static_cast<int>(rank);
+  }
+  std::fill(words_.begin(), words_.end(), 0);
+  take_values(communicator_, parameters_, root);
+}
+
+void HostReducer::trace(Row row, std::size_t bucket, Clock::time_point begin,
+                        Clock::time_point end) {
+  std::string what = fmt::format("bucket {}:", bucket);
+  for (const Member& member : store_.buckets()[bucket].members) {
+    what += " " + parameters_[member.parameter].name;
+  }
+  travelled_.push_back(
+      {row, std::move(what), begin, end, iterations_ + 1, building_.buckets[bucket].bytes});
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,40 @@
+// What has come of an iteration's gradients, and which buckets that completes. Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gradient/bucket_plan.hpp"
+
+namespace rondo::detail {
+
+class Ledger {
+ public:
+  explicit Ledger(std::size_t parameters) : marked_(parameters), bucket_of_(parameters) {
+    arrival_.reserve(parameters);
+  }
+
+  // From the next iteration on.
+  void follow(std::span<const Bucket> buckets);
+  void begin();
+
+  // False when it has been marked before in this iteration.
+  bool mark(std::size_t parameter);
+
+  [[nodiscard]] bool marked(std::size_t parameter) const { return marked_[parameter] != 0; }
+  [[nodiscard]] bool complete(std::size_t bucket) const { return missing_[bucket] == 0; }
+  [[nodiscard]] std::size_t bucket_of(std::size_t parameter) const { return bucket_of_[parameter]; }
+  // In the order of their marks.
+  [[nodiscard]] std::span<const std::uint32_t> arrival() const { return arrival_; }
+
+ private:
+  std::vector<char> marked_;
+  std::vector<std::size_t> bucket_of_;
+  std::vector<std::size_t> members_;  // of each bucket
+  std::vector<std::size_t> missing_;  // likewise
+  std::vector<std::uint32_t> arrival_;
+};
+
+}  // namespace rondo::detail

@@ -1,0 +1,55 @@
+// Where a thread that serves communication runs.
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include <rondo/errors.hpp>
+#include <rondo/topology.hpp>
+
+#include "topology/machine.hpp"
+
+namespace rondo {
+namespace {
+
+// A rank's part of the cores of its host, where its ranks are not bound.
+struct Share {
+  std::size_t index = 0;
+  std::size_t parts = 1;
+};
+
+Share share_of(const Topology& topology, int rank) {
+  const std::string& host = topology.places[static_cast<std::size_t>(rank)].host;
+  Share share{0, 0};
+  for (std::size_t other = 0; other < topology.places.size(); ++other) {
+    if (topology.places[other].host != host) continue;
+    ++share.parts;
+    if (other < static_cast<std::size_t>(rank)) ++share.index;
+  }
+  return share;
+}
+
+}  // namespace
+
+std::string bind_beside_compute(const Topology& topology, int rank, std::optional<int> core) {
+  if (core && *core < 0) return "any core, as asked";
+  if (core) {
+    if (!detail::bind_this_thread({*core})) {
+      throw UsageError(fmt::format(
+          "rank {}: its thread for communication cannot be bound to hardware thread {}: {}", rank,
+          *core, std::strerror(errno)));
+    }
+    return fmt::format("hardware thread {}, as asked", *core);
+  }
+  const detail::UsableCores usable = detail::usable_cores();
+  const Share share = usable.bound ? Share{} : share_of(topology, rank);
+  const std::size_t mine = usable.cores.size() / share.parts;
+  if (mine < 2) return "no core of its own: this rank has one core or less";
+  const std::vector<int>& last = usable.cores[(share.index + 1) * mine - 1];
+  if (!detail::bind_this_thread(last)) return fmt::format("any core: {}", std::strerror(errno));
+  return fmt::format("the core of hardware thread {}, the last of this rank's {} cores",
+                     last.front(), mine);
+}
+
+}  // namespace rondo
