@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Runs a command under mpirun across several hosts that are network namespaces of this machine.
 #
-#   tools/test_hosts.sh [--hosts N] [--ranks-per-host K] [--rate 1gbit] [--map-by slot|node] -- PROGRAM ARGUMENTS...
+#   tools/test_hosts.sh [--hosts N] [--ranks-per-host K] [--rate 1gbit] [--map-by slot|node] [--pin] -- PROGRAM ARGUMENTS...
 #
+# --pin: a host has cores of its own, as far as the machine has them: host i of N the i-th of N parts of its cores, or
+# core i modulo their number. Without it, hosts share all of them.
 # Each host has its own network, host name and address (10.77.0.1, .2, ...); each link is shaped at
 # both ends by a token bucket. Needs root and iproute2. All that it makes has this process's id in
 # its name, and is removed on exit, whatever happens; nothing else is touched.
@@ -12,13 +14,15 @@ hosts=2
 ranks_per_host=1
 rate=1gbit
 map_by=slot
-usage() { sed -n '2,9s/^# \{0,1\}//p' "$0"; }
+pin=
+usage() { sed -n '2,11s/^# \{0,1\}//p' "$0"; }
 while [ $# -gt 0 ]; do
   case "$1" in
     --hosts) hosts=$2; shift 2 ;;
     --ranks-per-host) ranks_per_host=$2; shift 2 ;;
     --rate) rate=$2; shift 2 ;;
     --map-by) map_by=$2; shift 2 ;;
+    --pin) pin=yes; shift ;;
     --help) usage; exit 0 ;;
     --) shift; break ;;
     *) usage >&2; exit 2 ;;
@@ -68,18 +72,30 @@ for ((i = 0; i < hosts; ++i)); do
   names="$names,h$i:$ranks_per_host"
 done
 
+cores=$(nproc)
+cores_of() {
+  if [ -z "$pin" ]; then
+    echo "0-$((cores - 1))"
+  elif [ "$hosts" -ge "$cores" ]; then
+    echo $(($1 % cores))
+  else
+    echo "$(($1 * cores / hosts))-$((($1 + 1) * cores / hosts - 1))"
+  fi
+}
+for ((i = 0; i < hosts; ++i)); do cores_of "$i" > "$work/cores-h$i"; done
+
 cat > "$work/agent" <<AGENT
 #!/bin/sh
 host=\$1
 shift
-exec ip netns exec "$prefix-\$host" unshare -u sh -c 'hostname "\$0"; exec sh -c "\$1"' "\$host" "\$*"
+exec taskset -c "\$(cat "$work/cores-\$host")" ip netns exec "$prefix-\$host" unshare -u sh -c 'hostname "\$0"; exec sh -c "\$1"' "\$host" "\$*"
 AGENT
 chmod +x "$work/agent"
 
 export RONDO_TEST_HOSTS=$work  # a folder that all hosts see
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # In the background, since bash acts on a signal only between commands.
-ip netns exec "$prefix-h0" unshare -u sh -c 'hostname h0; exec "$@"' sh \
+taskset -c "$(cores_of 0)" ip netns exec "$prefix-h0" unshare -u sh -c 'hostname h0; exec "$@"' sh \
   mpirun -n $((hosts * ranks_per_host)) --host "${names#,}" --map-by "$map_by" \
   --mca plm_rsh_agent "$work/agent" --mca btl tcp,vader,self --mca pml ob1 \
   --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 \

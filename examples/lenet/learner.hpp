@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <rondo/cuda.hpp>
 #include <span>
 
+#include "exchange.hpp"
 #include "idx.hpp"
 #include "parameters.hpp"
 
@@ -28,6 +28,7 @@ struct TrainingOptions {
   std::size_t batch_size = 256;
   float rate = 0.2F;
   std::uint64_t seed = 5;
+  int passes = 1;  // forward and back, over parts of a rank's share, whose gradients are added up
 };
 
 class Learner {
@@ -52,9 +53,6 @@ class Learner {
   [[nodiscard]] virtual std::int64_t correct(std::span<const std::uint32_t> samples) = 0;
 };
 
-// Sums the gradients of all ranks, in place, in host memory.
-using SumGradients = std::function<void(std::span<float>)>;
-
 // Which share of a minibatch a learner takes.
 struct RankOf {
   int rank = 0;
@@ -64,7 +62,7 @@ struct RankOf {
 // Both borrow what they are given. Each throws std::runtime_error where the program was built without
 // its libraries.
 std::unique_ptr<Learner> make_cpu_learner(const Dataset& data, const TrainingOptions& options,
-                                          RankOf place, SumGradients sum_gradients);
+                                          RankOf place, const MakeExchange& make_exchange);
 // Sums gradients by `algorithm`, or, for comparison, not at all; data, parameters and gradients stay on
 // the rank's device.
 std::unique_ptr<Learner> make_cuda_learner(const Dataset& data, const TrainingOptions& options,

@@ -14,6 +14,7 @@
 
 #include "compute_threads.hpp"
 #include "mpi_sum.hpp"
+#include "overlap.hpp"
 #include "report.hpp"
 #include "tools/launch/launch.hpp"
 #include "trainer.hpp"
@@ -27,46 +28,70 @@ struct Options {
   std::string device = "cpu";
   std::string data = "/usr/share/datasets/fashion-mnist";
   std::string history;
+  std::size_t bucket_kib = 0;
+  bool no_overlap = false;
+  std::string wire = "exact";
+  std::string trace;
+  int measured_steps = 0;
   int threads = 1;
   int ranks = 0;      // threads
   int processes = 0;  // forked; neither: those of mpirun
 };
 
-std::unique_ptr<lenet::Learner> make_learner(const Options& options, const lenet::Dataset& data,
-                                             rondo::Communicator& comm,
-                                             rondo::cuda::Communicator* devices) {
+rondo::GradientOptions gradient_options(const Options& options) {
+  rondo::GradientOptions gradients;
+  gradients.average = rondo::Average::sum;  // the learner divides by the samples of the minibatch
+  gradients.bucket_bytes = options.bucket_kib << 10U;
+  gradients.overlap = !options.no_overlap;
+  gradients.algorithm = rondo::algorithm_named(options.algo);
+  gradients.trace = !options.trace.empty();
+  if (options.wire == "bf16") gradients.wire = rondo::WireType::bf16;
+  if (options.wire == "f16") gradients.wire = rondo::WireType::f16;
+  return gradients;
+}
+
+// What a rank trains with. `reducer` is null where gradients are not Rondo's to sum, or are on a device.
+struct Rank {
+  std::shared_ptr<rondo::GradientReducer> reducer;
+  std::unique_ptr<lenet::Learner> learner;
+};
+
+Rank make_rank(const Options& options, const lenet::Dataset& data, rondo::Communicator& comm,
+               rondo::cuda::Communicator* devices) {
   const std::optional<rondo::Algorithm> algorithm = rondo::algorithm_named(options.algo);
   if (options.algo == "none" && comm.size() > 1) {
     throw std::runtime_error("--algo none is for one rank: others would go their own ways");
   }
+  Rank rank;
   if (devices != nullptr) {
-    return lenet::make_cuda_learner(data, options.training, *devices, algorithm);
+    rank.learner = lenet::make_cuda_learner(data, options.training, *devices, algorithm);
+    return rank;
   }
-  lenet::SumGradients sum = [](std::span<float>) {};
-  if (options.algo == "mpi") sum = lenet::sum_with_mpi();
-  if (algorithm) {
-    rondo::CallOptions call;
-    call.algorithm = algorithm;
-    sum = [&comm, call](std::span<float> gradients) {
-      comm.all_reduce(gradients, rondo::ReduceOp::sum, call);
-    };
-  }
-  return lenet::make_cpu_learner(data, options.training, {comm.rank(), comm.size()},
-                                 std::move(sum));
+  const auto make_exchange = [&](lenet::ParameterBlock& gradients) {
+    if (options.algo == "mpi") return lenet::exchange_by(lenet::sum_with_mpi(), gradients);
+    if (!algorithm) return lenet::Exchange();
+    rank.reducer = std::make_shared<rondo::GradientReducer>(comm, lenet::reducible(gradients),
+                                                            gradient_options(options));
+    return lenet::exchange_by(rank.reducer);
+  };
+  rank.learner =
+      lenet::make_cpu_learner(data, options.training, {comm.rank(), comm.size()}, make_exchange);
+  return rank;
 }
 
 // `devices`: null on the CPU.
 void train_on(const Options& options, rondo::Communicator& comm,
               rondo::cuda::Communicator* devices) {
   const lenet::Dataset data = lenet::read_dataset(options.data);
-  const auto learner = make_learner(options, data, comm, devices);
+  const Rank rank = make_rank(options, data, comm, devices);
   lenet::Report report(comm.rank() == 0, options.epochs);
-  lenet::Trainer trainer(comm, data, options.training, *learner);
+  lenet::Trainer trainer(comm, data, options.training, *rank.learner);
   for (int epoch = 1; epoch <= options.epochs; ++epoch) {
     const lenet::EpochResult result = trainer.run_epoch(
         epoch, [&](std::size_t done, std::size_t all) { report.step(epoch, done, all); });
     report.epoch_done(epoch, result);
   }
+  if (rank.reducer && !options.trace.empty()) rank.reducer->write_trace(options.trace);
   const std::uint64_t hash = trainer.agreed_hash();
   report.finished(hash, data.train.count());
   if (comm.rank() == 0 && !options.history.empty()) {
@@ -78,13 +103,37 @@ void train_on(const Options& options, rondo::Communicator& comm,
                           {"lr", options.training.rate},
                           {"seed", options.training.seed},
                           {"algo", options.algo},
+                          {"bucket_bytes", rank.reducer ? rank.reducer->bucket_bytes() : 0},
+                          {"overlap", rank.reducer && !options.no_overlap},
+                          {"wire", options.wire},
+                          {"accumulate", options.training.passes},
                           {"threads", options.threads},
                           {"version", RONDO_VERSION}},
                          hash);
   }
 }
 
+void measure_on(const Options& options, rondo::Communicator& comm) {
+  const lenet::Dataset data = lenet::read_dataset(options.data);
+  lenet::TrainingOptions training = options.training;
+  training.rate = 0;  // steps alone would lead each rank elsewhere
+  std::unique_ptr<lenet::ThreeModes> modes;
+  const auto learner = lenet::make_cpu_learner(
+      data, training, {comm.rank(), comm.size()}, [&](lenet::ParameterBlock& gradients) {
+        modes = std::make_unique<lenet::ThreeModes>(comm, gradients, gradient_options(options));
+        return modes->exchange();
+      });
+  const lenet::Trainer trainer(comm, data, training, *learner);
+  learner->begin_epoch(lenet::shuffled(data.train.count(), training.seed, 1));
+  lenet::measure_overlap(comm, *learner, *modes, options.measured_steps,
+                         data.train.count() / training.batch_size);
+}
+
 void train(const Options& options, rondo::Communicator ranks) {
+  if (options.measured_steps > 0) {
+    measure_on(options, ranks);
+    return;
+  }
   if (options.device == "cpu") {
     train_on(options, ranks, nullptr);
     return;
@@ -119,6 +168,25 @@ int main(int argc, char** argv) {
   app.add_option("--device", options.device, "cpu, or cuda: GPUs, one for each rank in turn")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
+  app.add_option("--bucket-kib", options.bucket_kib,
+                 "cap of a bucket of gradients; 0: from the ranks' links and the model's size")
+      ->capture_default_str();
+  app.add_flag("--no-overlap", options.no_overlap, "sums gradients after backprop, not during it");
+  app.add_option("--wire", options.wire, "as what gradients travel")
+      ->check(CLI::IsMember({"exact", "bf16", "f16"}))
+      ->capture_default_str();
+  app.add_option(
+         "--accumulate", options.training.passes,
+         "passes over parts of a minibatch, whose gradients are added up before they travel")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--trace", options.trace,
+                 "file for a timeline of all ranks, which ui.perfetto.dev opens; some MB an epoch");
+  app.add_option("--measure-overlap", options.measured_steps,
+                 "instead of training, takes so many steps three times each: without "
+                 "communication, with it "
+                 "after backprop, and during it")
+      ->check(CLI::PositiveNumber);
   app.add_option("--data", options.data, "folder of the four IDX files")->capture_default_str();
   app.add_option("--history", options.history, "file to write the run's history to (JSON)");
   app.add_option("--threads", options.threads, "compute threads of a rank, on the CPU")
@@ -137,14 +205,21 @@ int main(int argc, char** argv) {
     if (options.algo == "mpi" && (without_mpi || options.device == "cuda")) {
       throw CLI::ValidationError("--algo", "mpi sums host memory, under mpirun");
     }
+    if (options.measured_steps > 0 &&
+        (options.device == "cuda" || !rondo::algorithm_named(options.algo))) {
+      throw CLI::ValidationError("--measure-overlap", "is for Rondo's algorithms on the CPU");
+    }
   } catch (const CLI::ParseError& error) {
     return app.exit(error);
   }
-  return rondo::launch::launch(
-      {"rondo-lenet", options.ranks, options.processes, options.device == "cuda", {}}, &argc, &argv,
-      [&](rondo::Communicator comm) {
-        lenet::use_compute_threads(options.threads);
-        train(options, std::move(comm));
-        return 0;
-      });
+  return rondo::launch::launch({"rondo-lenet",
+                                options.ranks,
+                                options.processes,
+                                options.device == "cuda" || !options.no_overlap,
+                                {}},
+                               &argc, &argv, [&](rondo::Communicator comm) {
+                                 lenet::use_compute_threads(options.threads);
+                                 train(options, std::move(comm));
+                                 return 0;
+                               });
 }

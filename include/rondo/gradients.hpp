@@ -128,6 +128,8 @@ struct GradientOptions {
   /// The hardware thread (as the operating system counts) that the reducer's thread is bound to; kAnyCore:
   /// to none. Unset: the last core of this rank's share of the machine, where that has more than one.
   std::optional<int> progress_core = std::nullopt;
+  /// Of the buckets' all_reduces; unset: the communicator's.
+  std::optional<Algorithm> algorithm = std::nullopt;
   /// Of each call; unset: the communicator's.
   std::optional<std::chrono::milliseconds> timeout = std::nullopt;
   /// Records a timeline: see GradientReducer::write_trace.

@@ -130,6 +130,10 @@ std::string objection_to(const std::vector<Parameter>& parameters, const Gradien
       return fmt::format("parameter {} ('{}') {}", i, parameters[i].name, objection);
     }
   }
+  if (options.layout_independent && options.algorithm && *options.algorithm != Algorithm::ring &&
+      *options.algorithm != Algorithm::automatic) {
+    return "layout_independent goes by the ring, not by another algorithm";
+  }
   if (options.hook && options.wire != WireType::exact) {
     return "a hook decides for itself what travels: it goes with WireType::exact";
   }
@@ -150,6 +154,8 @@ std::vector<std::string> lines_of(const std::vector<Parameter>& parameters,
                                                      : "sum_of_samples"),
       fmt::format("GradientOptions::wire = {}", name_of(options.wire)),
       fmt::format("GradientOptions::hook {}", options.hook ? "set" : "not set"),
+      fmt::format("GradientOptions::algorithm = {}",
+                  options.algorithm ? name(*options.algorithm) : "the communicator's"),
       fmt::format("GradientOptions::allow_unused = {}", options.allow_unused),
       fmt::format("GradientOptions::order_by_arrival = {}", options.order_by_arrival),
       fmt::format("GradientOptions::layout_independent = {}", options.layout_independent),

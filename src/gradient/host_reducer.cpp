@@ -9,6 +9,7 @@
 
 #include <rondo/topology.hpp>
 
+#include "base/log.hpp"
 #include "gradient/agreement.hpp"
 #include "gradient/bucket_size.hpp"
 
@@ -56,7 +57,13 @@ void HostReducer::choose_limits() {
     const std::size_t model_bytes = std::accumulate(
         shapes_.begin(), shapes_.end(), std::size_t{0},
         [](std::size_t sum, const ParameterShape& s) { return sum + s.count * size_of(s.type); });
-    limits_.bytes = bucket_bytes_for(measure_calls(communicator_), model_bytes);
+    const CallCost cost = measure_calls(communicator_);
+    limits_.bytes = bucket_bytes_for(cost, model_bytes);
+    log(LogLevel::info,
+        "rank {}: buckets of up to {} KiB: an all_reduce costs {:.1f} us and moves {:.0f} bytes a "
+        "us, and "
+        "gradients have {} bytes",
+        communicator_.rank(), limits_.bytes >> 10U, cost.fixed_us, cost.bytes_per_us, model_bytes);
   }
   limits_.first_bytes = options_.first_bucket_bytes != 0
                             ? options_.first_bucket_bytes
@@ -364,8 +371,7 @@ void HostReducer::communicate() {
   if (!ordered_ && !agreed_) follow_arrival();
 }
 
-void HostReducer::reduce(void* data, std::size_t count, DataType type, ReduceOp op,
-                         bool background) {
+Call HostReducer::all_reduce(void* data, std::size_t count, DataType type, ReduceOp op) const {
   Call call;
   call.collective = Collective::all_reduce;
   call.in = call.out = data;
@@ -373,22 +379,20 @@ void HostReducer::reduce(void* data, std::size_t count, DataType type, ReduceOp 
   call.type = type;
   call.op = op;
   call.options.timeout = options_.timeout;
-  call.options.background = background;
-  if (options_.layout_independent && is_floating(type)) call.options.algorithm = Algorithm::ring;
-  communicator_.run(call);
+  return call;
 }
 
 bool HostReducer::all_have_joined() {
   std::swap(words_, words_before_);
   std::fill(words_.begin(), words_.end(), 0);
-  bool background = false;
+  Call call = all_reduce(words_.data(), words_.size(), DataType::u64, ReduceOp::max);
   {
     const Lock lock(mutex_);
     const std::uint64_t samples = options_.average == Average::samples ? samples_.value_or(0) : 1;
     words_[static_cast<std::size_t>(communicator_.rank())] = shadow_ ? kJoined : word_with(samples);
-    background = shadow_ || (options_.overlap && !finishing_);
+    call.options.background = shadow_ || (options_.overlap && !finishing_);
   }
-  reduce(words_.data(), words_.size(), DataType::u64, ReduceOp::max, background);
+  communicator_.run(call);
   std::uint64_t live = 0;
   std::uint64_t samples = 0;
   for (const std::uint64_t word : words_) {
@@ -458,12 +462,13 @@ void HostReducer::send(std::size_t bucket) {
   const GradientStore::Load& load = store_.load(bucket);
   if (load.count == 0) return;
   if (!options_.hook) {
-    bool background = false;
+    Call call = all_reduce(load.data, load.count, load.type, op_);
+    call.options.algorithm = options_.layout_independent ? Algorithm::ring : options_.algorithm;
     {
       const Lock lock(mutex_);
-      background = options_.overlap && !finishing_;
+      call.options.background = options_.overlap && !finishing_;
     }
-    reduce(load.data, load.count, load.type, op_, background);
+    communicator_.run(call);
     return;
   }
   try {
@@ -485,7 +490,7 @@ void HostReducer::close() {
       throw Error("the gradient reducer was destroyed in the middle of an iteration");
     word = word_of(own_);
   }
-  reduce(&word, 1, DataType::u64, ReduceOp::max, false);
+  communicator_.run(all_reduce(&word, 1, DataType::u64, ReduceOp::max));
   const Lock lock(mutex_);
   agreed_ = complaint_in(word);
 }

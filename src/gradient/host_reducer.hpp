@@ -76,7 +76,7 @@ class HostReducer {
   void close();
   void follow_arrival();
   void end_of_join();
-  void reduce(void* data, std::size_t count, DataType type, ReduceOp op, bool background);
+  [[nodiscard]] Call all_reduce(void* data, std::size_t count, DataType type, ReduceOp op) const;
   void trace(Row row, std::size_t bucket, Clock::time_point begin, Clock::time_point end);
 
   void choose_limits();

@@ -26,18 +26,38 @@ struct Outcome {
   std::uint64_t hash = 0;
 };
 
-Outcome train(int ranks, std::size_t batch_size, rondo::Algorithm algorithm, int epochs = 2) {
+struct How {
+  std::size_t batch_size = 64;
+  rondo::Algorithm algorithm = rondo::Algorithm::ring;
+  int epochs = 2;
+  int passes = 1;
+  bool reducer = true;  // else one all_reduce after backprop
+  rondo::GradientOptions gradients = {};
+};
+
+Exchange make_exchange(rondo::Communicator& comm, ParameterBlock& gradients, const How& how) {
+  if (!how.reducer) {
+    return exchange_by([&comm](std::span<float> all) { comm.all_reduce(all); }, gradients);
+  }
+  rondo::GradientOptions options = how.gradients;
+  options.average = rondo::Average::sum;
+  if (options.bucket_bytes == 0) options.bucket_bytes = std::size_t{32} << 10U;
+  return exchange_by(std::make_shared<rondo::GradientReducer>(comm, reducible(gradients), options));
+}
+
+Outcome train(int ranks, const How& how) {
   std::mutex mutex;
   std::set<std::uint64_t> hashes;
   Outcome outcome;
-  rondo::test::run_ranks(ranks, {.algorithm = algorithm}, [&](rondo::Communicator& comm) {
-    const TrainingOptions options{.batch_size = batch_size, .rate = 0.05F, .seed = 3};
-    const auto learner =
-        make_cpu_learner(dataset(), options, {comm.rank(), comm.size()},
-                         [&](std::span<float> gradients) { comm.all_reduce(gradients); });
+  rondo::test::run_ranks(ranks, {.algorithm = how.algorithm}, [&](rondo::Communicator& comm) {
+    const TrainingOptions options{
+        .batch_size = how.batch_size, .rate = 0.05F, .seed = 3, .passes = how.passes};
+    const auto learner = make_cpu_learner(
+        dataset(), options, {comm.rank(), comm.size()},
+        [&](ParameterBlock& gradients) { return make_exchange(comm, gradients, how); });
     Trainer trainer(comm, dataset(), options, *learner);
     EpochResult result;
-    for (int epoch = 1; epoch <= epochs; ++epoch) {
+    for (int epoch = 1; epoch <= how.epochs; ++epoch) {
       result = trainer.run_epoch(epoch, [](std::size_t, std::size_t) {});
     }
     const std::uint64_t hash = trainer.agreed_hash();
@@ -55,10 +75,10 @@ Outcome train(int ranks, std::size_t batch_size, rondo::Algorithm algorithm, int
 
 // Minibatches of 64 leave one of 38, and neither 64 nor 38 divides by 3.
 TEST(Trainer, TwoAndThreeRanksDoTheArithmeticOfOne) {
-  const Outcome one = train(1, 64, rondo::Algorithm::ring);
+  const Outcome one = train(1, {});
   for (const rondo::Algorithm algorithm : {rondo::Algorithm::ring, rondo::Algorithm::naive}) {
     for (const int ranks : {2, 3}) {
-      const Outcome many = train(ranks, 64, algorithm);
+      const Outcome many = train(ranks, {.algorithm = algorithm});
       EXPECT_NEAR(many.loss, one.loss, 1e-5);
       EXPECT_NEAR(many.test_accuracy, one.test_accuracy, 1e-9);
       for (std::size_t i = 0; i < one.parameters.size(); ++i) {
@@ -69,19 +89,54 @@ TEST(Trainer, TwoAndThreeRanksDoTheArithmeticOfOne) {
 }
 
 TEST(Trainer, TheSameRunGivesTheSameBits) {
-  EXPECT_EQ(train(2, 50, rondo::Algorithm::ring).hash, train(2, 50, rondo::Algorithm::ring).hash);
+  EXPECT_EQ(train(2, {.batch_size = 50}).hash, train(2, {.batch_size = 50}).hash);
+}
+
+// With overlap, without, all at once, and in buckets of any size: two gradients have one sum.
+TEST(Trainer, OverlapLeavesTheBitsAsTheyAre) {
+  const std::uint64_t hash = train(2, {.reducer = false}).hash;
+  for (const bool overlap : {true, false}) {
+    for (const std::size_t bucket_bytes : {1U, 8192U, 1U << 20U}) {
+      rondo::GradientOptions gradients;
+      gradients.overlap = overlap;
+      gradients.bucket_bytes = bucket_bytes;
+      EXPECT_EQ(train(2, {.gradients = gradients}).hash, hash) << bucket_bytes;
+    }
+  }
+}
+
+TEST(Trainer, SeveralPassesAddUpToOne) {
+  const Outcome one = train(2, {});
+  for (const int passes : {2, 3, 40}) {  // the last leaves some passes without samples
+    const Outcome many = train(2, {.passes = passes});
+    EXPECT_NEAR(many.loss, one.loss, 1e-5) << passes;
+    for (std::size_t i = 0; i < one.parameters.size(); ++i) {
+      ASSERT_NEAR(many.parameters[i], one.parameters[i], 1e-5) << passes << " passes, value " << i;
+    }
+  }
+}
+
+TEST(Trainer, LearnsWithGradientsOf16BitsOnTheWire) {
+  const Outcome exact = train(2, {});
+  for (const rondo::WireType wire : {rondo::WireType::bf16, rondo::WireType::f16}) {
+    rondo::GradientOptions gradients;
+    gradients.wire = wire;
+    const Outcome narrow = train(2, {.gradients = gradients});
+    EXPECT_NE(narrow.hash, exact.hash);
+    EXPECT_NEAR(narrow.loss, exact.loss, 1e-2);
+  }
 }
 
 TEST(Trainer, AMinibatchMayBeSmallerThanTheRanks) {
-  const Outcome one = train(1, 2, rondo::Algorithm::ring, 1);
-  const Outcome three = train(3, 2, rondo::Algorithm::ring, 1);
+  const Outcome one = train(1, {.batch_size = 2, .epochs = 1});
+  const Outcome three = train(3, {.batch_size = 2, .epochs = 1});
   EXPECT_NEAR(three.loss, one.loss, 1e-4);
 }
 
 TEST(Trainer, ParametersThatDivergeAreNoticed) {
   rondo::test::run_ranks(2, {}, [](rondo::Communicator& comm) {
-    const auto learner =
-        make_cpu_learner(dataset(), {}, {comm.rank(), comm.size()}, [](std::span<float>) {});
+    const auto learner = make_cpu_learner(dataset(), {}, {comm.rank(), comm.size()},
+                                          [](ParameterBlock&) { return Exchange(); });
     Trainer trainer(comm, dataset(), {}, *learner);
     ParameterBlock parameters = learner->parameters();
     EXPECT_EQ(trainer.agreed_hash(), hash_of(parameters));

@@ -6,7 +6,7 @@ namespace lenet {
 
 std::unique_ptr<Learner> make_cpu_learner(const Dataset& /*data*/,
                                           const TrainingOptions& /*options*/, RankOf /*place*/,
-                                          SumGradients /*sum_gradients*/) {
+                                          const MakeExchange& /*make_exchange*/) {
   throw std::runtime_error(
       "this rondo-lenet was built without oneDNN: only --device cuda is there");
 }

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "batches.hpp"
@@ -12,11 +11,11 @@ namespace {
 class CpuLearner final : public Learner {
  public:
   CpuLearner(const Dataset& data, const TrainingOptions& options, RankOf place,
-             SumGradients sum_gradients)
+             const MakeExchange& make_exchange)
       : data_(data),
         options_(options),
         place_(place),
-        sum_gradients_(std::move(sum_gradients)),
+        exchange_(make_exchange(gradients_)),
         model_(parameters_, gradients_) {}
 
   void set_parameters(const ParameterBlock& parameters) override {
@@ -31,11 +30,17 @@ class CpuLearner final : public Learner {
 
   void step(std::size_t index) override {
     const auto whole = minibatch(order_, index, options_.batch_size);
-    batch_.load(data_.train, share(whole, place_.rank, place_.size));
-    const BatchResult mine = model_.forward_backward(batch_.images, batch_.labels);
-    totals_.loss += mine.loss;
-    totals_.correct += mine.correct;
-    sum_gradients_(gradients_.all());
+    const auto mine = share(whole, place_.rank, place_.size);
+    if (options_.passes > 1) std::fill(added_.all().begin(), added_.all().end(), 0.0F);
+    for (int pass = 0; pass + 1 < options_.passes; ++pass) {
+      run_pass(mine, pass, [](std::size_t) {});
+      for (std::size_t i = 0; i < kParameterCount; ++i) add(gradients_[i], added_[i]);
+    }
+    run_pass(mine, options_.passes - 1, [this](std::size_t parameter) {
+      if (options_.passes > 1) add(added_[parameter], gradients_[parameter]);
+      exchange_.ready(parameter);
+    });
+    exchange_.finish();
     // The average is over the samples of the whole minibatch, however they are shared.
     descend(parameters_, gradients_, options_.rate / static_cast<float>(whole.size()));
   }
@@ -53,12 +58,30 @@ class CpuLearner final : public Learner {
   }
 
  private:
+  static void add(std::span<const float> terms, std::span<float> sums) {
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += terms[i];
+  }
+
+  void run_pass(std::span<const std::uint32_t> mine, int pass, const GradientReady& ready) {
+    batch_.load(data_.train, share(mine, pass, options_.passes));
+    const bool last = pass + 1 == options_.passes;
+    const BatchResult result = model_.forward_backward(
+        batch_.images, batch_.labels,
+        [&] {
+          if (last) exchange_.begin();
+        },
+        ready);
+    totals_.loss += result.loss;
+    totals_.correct += result.correct;
+  }
+
   const Dataset& data_;
   TrainingOptions options_;
   RankOf place_;
-  SumGradients sum_gradients_;
   ParameterBlock parameters_;
   ParameterBlock gradients_;
+  ParameterBlock added_;  // of the passes before the last
+  Exchange exchange_;
   Model model_;
   Batch batch_;
   std::vector<std::uint32_t> order_;
@@ -68,8 +91,8 @@ class CpuLearner final : public Learner {
 }  // namespace
 
 std::unique_ptr<Learner> make_cpu_learner(const Dataset& data, const TrainingOptions& options,
-                                          RankOf place, SumGradients sum_gradients) {
-  return std::make_unique<CpuLearner>(data, options, place, std::move(sum_gradients));
+                                          RankOf place, const MakeExchange& make_exchange) {
+  return std::make_unique<CpuLearner>(data, options, place, make_exchange);
 }
 
 }  // namespace lenet

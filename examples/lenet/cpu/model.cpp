@@ -19,6 +19,7 @@ memory::desc describe(const Dims& dims, Tag tag) { return {dims, memory::data_ty
 struct Operation {
   dnnl::primitive primitive;
   std::unordered_map<int, memory> arguments;
+  std::vector<std::size_t> completes;  // parameters whose gradients are there after it
 };
 
 // Operations in the order in which they run.
@@ -27,7 +28,11 @@ class Sequence {
   explicit Sequence(dnnl::engine engine) : engine_(std::move(engine)) {}
 
   void add(const dnnl::primitive& primitive, std::unordered_map<int, memory> arguments) {
-    operations_.push_back({primitive, std::move(arguments)});
+    operations_.push_back({primitive, std::move(arguments), {}});
+  }
+  // The gradients of these are complete with what was added last.
+  void complete(std::initializer_list<std::size_t> parameters) {
+    operations_.back().completes = parameters;
   }
   [[nodiscard]] memory buffer(const memory::desc& desc) const { return {desc, engine_}; }
   // `from` in the layout `wanted`: itself, or a copy that a reordering step keeps up to date.
@@ -40,10 +45,14 @@ class Sequence {
   void copy(const memory& from, const memory& to) {
     add(dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
   }
-  void run(dnnl::stream& stream) const {
+  void run(dnnl::stream& stream, const GradientReady& ready) const {
     for (const Operation& operation : operations_) {
       operation.primitive.execute(stream, operation.arguments);
+      if (operation.completes.empty()) continue;
+      stream.wait();
+      for (const std::size_t parameter : operation.completes) ready(parameter);
     }
+    stream.wait();
   }
 
  private:
@@ -60,7 +69,7 @@ class Model::Graph {
       : batch_(static_cast<memory::dim>(batch)) {
     images_ = forward_.buffer(describe({batch_, 1, 28, 28}, Tag::nchw));
     const auto parameter = [&](std::size_t which, const Dims& dims, Tag tag) {
-      return Pair{memory(describe(dims, tag), engine_, parameters[which].data()),
+      return Pair{which, memory(describe(dims, tag), engine_, parameters[which].data()),
                   memory(describe(dims, tag), engine_, gradients[which].data())};
     };
     // W3 and W4 are stored input by output; W3's 800 inputs are 50 channels of 4×4 pixels.
@@ -94,8 +103,7 @@ class Model::Graph {
 
   BatchResult forward(std::span<const float> images, std::span<const std::uint8_t> labels) {
     std::copy(images.begin(), images.end(), static_cast<float*>(images_.get_data_handle()));
-    forward_.run(stream_);
-    stream_.wait();
+    forward_.run(stream_, {});
     BatchResult result;
     const auto* log_probabilities = static_cast<float*>(log_probabilities_.get_data_handle());
     for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -108,7 +116,7 @@ class Model::Graph {
   }
 
   // After forward() on the same batch.
-  void backward(std::span<const std::uint8_t> labels) {
+  void backward(std::span<const std::uint8_t> labels, const GradientReady& ready) {
     const auto* log_probabilities = static_cast<float*>(log_probabilities_.get_data_handle());
     auto* slopes = static_cast<float*>(logit_slopes_.get_data_handle());
     for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -117,12 +125,12 @@ class Model::Graph {
         slopes[at] = std::exp(log_probabilities[at]) - (labels[i] == c ? 1.0F : 0.0F);
       }
     }
-    backward_.run(stream_);
-    stream_.wait();
+    backward_.run(stream_, ready);
   }
 
  private:
   struct Pair {  // a parameter and its gradient, both in the layout that the trainer keeps
+    std::size_t parameter;
     memory value;
     memory slope;
   };
@@ -173,6 +181,7 @@ class Model::Graph {
                                                                  {DNNL_ARG_DIFF_WEIGHTS, gradient},
                                                                  {DNNL_ARG_DIFF_BIAS, bias.slope}});
     store_gradient(weights, gradient);
+    backward_.complete({bias.parameter, weights.parameter});
   }
 
   memory convolution_backward_data(const Convolution& layer, const Pair& weights,
@@ -237,6 +246,7 @@ class Model::Graph {
                    {DNNL_ARG_DIFF_WEIGHTS, gradient},
                    {DNNL_ARG_DIFF_BIAS, bias.slope}});
     store_gradient(weights, gradient);
+    backward_.complete({bias.parameter, weights.parameter});
     const auto of_data =
         onednn::dense_backward_data(engine_, layer.forward.src_desc(), any_layout(weights),
                                     layer.forward.dst_desc(), layer.forward);
@@ -302,14 +312,19 @@ Model::Graph& Model::graph_for(std::size_t batch) {
 }
 
 BatchResult Model::forward_backward(std::span<const float> images,
-                                    std::span<const std::uint8_t> labels) {
+                                    std::span<const std::uint8_t> labels,
+                                    const std::function<void()>& begin,
+                                    const GradientReady& ready) {
   if (labels.empty()) {
+    begin();
     std::fill(gradients_.all().begin(), gradients_.all().end(), 0.0F);
+    for (std::size_t i = kParameterCount; i-- > 0;) ready(i);
     return {};
   }
   Graph& graph = graph_for(labels.size());
   const BatchResult result = graph.forward(images, labels);
-  graph.backward(labels);
+  begin();
+  graph.backward(labels, ready);
   return result;
 }
 

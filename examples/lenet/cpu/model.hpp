@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -12,6 +13,8 @@
 #include "parameters.hpp"
 
 namespace lenet {
+
+using GradientReady = std::function<void(std::size_t parameter)>;
 
 // A model for any batch size; buffers and primitives are made once for each size seen. Borrows the
 // parameters and gradients, which must outlive it. Not thread-safe.
@@ -24,7 +27,10 @@ class Model {
 
   // `images`: batch × 784 values in [0, 1]; `labels`: one class for each. Leaves in the gradients
   // the sum over the samples of the loss's derivative; zeros for an empty batch.
-  BatchResult forward_backward(std::span<const float> images, std::span<const std::uint8_t> labels);
+  // Backprop has begun when `begin` is called; `ready` is told of each gradient when it is complete.
+  BatchResult forward_backward(
+      std::span<const float> images, std::span<const std::uint8_t> labels,
+      const std::function<void()>& begin = [] {}, const GradientReady& ready = [](std::size_t) {});
   // The loss and the number of correct answers alone.
   BatchResult forward(std::span<const float> images, std::span<const std::uint8_t> labels);
 
