@@ -162,7 +162,7 @@ std::string HostReducer::text_of_own() const {
 }
 
 void HostReducer::mark_ready(std::size_t parameter) {
-  const Lock lock(mutex_);
+  Lock lock(mutex_);
   throw_if_failed();
   if (paused_) return;
   const Clock::time_point now = Clock::now();
@@ -182,7 +182,9 @@ void HostReducer::mark_ready(std::size_t parameter) {
   const std::size_t bucket = ledger_.bucket_of(parameter);
   if (!ledger_.complete(bucket)) return;
   building_.buckets[bucket].ready_us = us_since_first_mark(now);
-  if (bucket == next_) wake_.notify_one();
+  if (bucket != next_) return;
+  lock.unlock();  // so that who wakes need not wait for it
+  wake_.notify_one();
 }
 
 void HostReducer::mark_ready(std::size_t parameter, const void* gradient, std::size_t count,
