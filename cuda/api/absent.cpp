@@ -30,6 +30,11 @@ void copy(void* /*to*/, const void* /*from*/, std::size_t /*bytes*/) { refuse();
 void copy_async(void* /*to*/, const void* /*from*/, std::size_t /*bytes*/, Stream /*stream*/) {
   refuse();
 }
+void clear_async(void* /*memory*/, std::size_t /*bytes*/, Stream /*stream*/) { refuse(); }
+void scale_async(void* /*to*/, DataType /*to_type*/, const void* /*from*/, DataType /*from_type*/,
+                 std::size_t /*count*/, double /*factor*/, Stream /*stream*/) {
+  refuse();
+}
 Pool make_pool(int /*device*/) { refuse(); }
 void destroy(Pool /*pool*/) { refuse(); }
 void* allocate_async(Pool /*pool*/, std::size_t /*bytes*/, Stream /*stream*/) { refuse(); }

@@ -58,6 +58,10 @@ void* allocate(std::size_t bytes);  // zeroed
 void release(void* memory);
 void copy(void* to, const void* from, std::size_t bytes);  // any direction; returns when done
 void copy_async(void* to, const void* from, std::size_t bytes, Stream stream);
+void clear_async(void* memory, std::size_t bytes, Stream stream);
+// As reduce/convert.hpp says.
+void scale_async(void* to, DataType to_type, const void* from, DataType from_type,
+                 std::size_t count, double factor, Stream stream);
 // A pool that never makes one stream wait for another, so that its memory ties no ranks together.
 Pool make_pool(int device);
 void destroy(Pool pool);

@@ -183,6 +183,28 @@ void copy_async(void* to, const void* from, std::size_t bytes, Stream stream) {
   require(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, of(stream)), "cudaMemcpyAsync");
 }
 
+void clear_async(void* memory, std::size_t bytes, Stream stream) {
+  require(cudaMemsetAsync(memory, 0, bytes, of(stream)), "cudaMemsetAsync");
+}
+
+void scale_async(void* to, DataType to_type, const void* from, DataType from_type,
+                 std::size_t count, double factor, Stream stream) {
+  if (count == 0 || (to == from && factor == 1)) return;
+  if (to_type == from_type && factor == 1) {
+    copy_async(to, from, count * size_of(to_type), stream);
+    return;
+  }
+  constexpr std::uint64_t kThreads = 256;
+  constexpr std::uint64_t kMostBlocks = 1024;
+  std::uint64_t elements = count;
+  void* arguments[] = {&to, &from, &elements, &factor};
+  const auto blocks =
+      static_cast<unsigned>(std::min(kMostBlocks, (elements + kThreads - 1) / kThreads));
+  require(cudaLaunchKernel(scale_kernel(to_type, from_type), dim3(blocks), dim3(kThreads),
+                           arguments, 0, of(stream)),
+          "cudaLaunchKernel");
+}
+
 Pool make_pool(int device) {
   cudaMemPoolProps properties{};
   properties.allocType = cudaMemAllocationTypePinned;
@@ -317,6 +339,12 @@ void load_kernels() {
   for_each_kernel(load);
   load(write_pattern_kernel());
   load(count_wrong_kernel());
+  for (const DataType type : {DataType::f32, DataType::f64, DataType::f16, DataType::bf16}) {
+    load(scale_kernel(type, type));
+    if (size_of(type) != 2) continue;
+    load(scale_kernel(type, DataType::f32));
+    load(scale_kernel(DataType::f32, type));
+  }
 }
 
 int resident_blocks(int threads, int ranks) {

@@ -73,6 +73,19 @@ std::vector<Bucket> plan_buckets(std::span<const ParameterShape> shapes,
   return buckets;
 }
 
+std::vector<std::vector<std::size_t>> members_of(std::span<const Bucket> buckets) {
+  std::vector<std::vector<std::size_t>> result;
+  for (const Bucket& bucket : buckets) {
+    std::vector<std::size_t>& members = result.emplace_back();
+    for (const Member& member : bucket.members) members.push_back(member.parameter);
+  }
+  return result;
+}
+
+bool same_buckets(std::span<const Bucket> a, std::span<const Bucket> b) {
+  return members_of(a) == members_of(b);
+}
+
 std::vector<std::uint32_t> reverse_order(std::size_t parameters) {
   std::vector<std::uint32_t> order(parameters);
   std::iota(order.rbegin(), order.rend(), 0U);

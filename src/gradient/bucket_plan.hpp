@@ -49,6 +49,11 @@ struct BucketLimits {
 std::vector<Bucket> plan_buckets(std::span<const ParameterShape> shapes,
                                  std::span<const std::uint32_t> order, const BucketLimits& limits);
 
+bool same_buckets(std::span<const Bucket> a, std::span<const Bucket> b);
+
+// The parameters of each.
+std::vector<std::vector<std::size_t>> members_of(std::span<const Bucket> buckets);
+
 // Last to first, as backprop goes.
 std::vector<std::uint32_t> reverse_order(std::size_t parameters);
 

@@ -1,7 +1,5 @@
 #include <rondo/gradient_reducer.hpp>
 
-#include <fmt/format.h>
-
 #include "gradient/host_reducer.hpp"
 
 namespace rondo {
@@ -31,17 +29,7 @@ GradientReducer::NoSync::NoSync(GradientReducer& reducer) : reducer_(reducer) {
 GradientReducer::NoSync::~NoSync() { reducer_.reducer_->pause(false); }
 
 void* GradientReducer::gradient(std::size_t parameter, DataType type) const {
-  const std::vector<Parameter>& parameters = reducer_->parameters();
-  if (parameter >= parameters.size()) {
-    throw UsageError(fmt::format("gradient: there is no parameter {}; there are {}", parameter,
-                                 parameters.size()));
-  }
-  if (type != parameters[parameter].type) {
-    throw UsageError(fmt::format("gradient: parameter {} ('{}') is of type {}, not {}", parameter,
-                                 parameters[parameter].name, name(parameters[parameter].type),
-                                 name(type)));
-  }
-  return reducer_->store().gradient(parameter);
+  return reducer_->store().gradient_of_type(parameter, type);
 }
 std::size_t GradientReducer::count(std::size_t parameter) const {
   return reducer_->parameters().at(parameter).count;
@@ -50,14 +38,8 @@ int GradientReducer::layout() const { return reducer_->layout(); }
 std::size_t GradientReducer::bucket_bytes() const { return reducer_->bucket_bytes(); }
 
 std::vector<std::vector<std::size_t>> GradientReducer::buckets() const {
-  std::vector<std::vector<std::size_t>> result;
-  for (const detail::Bucket& bucket : reducer_->store().buckets()) {
-    std::vector<std::size_t>& members = result.emplace_back();
-    for (const detail::Member& member : bucket.members) members.push_back(member.parameter);
-  }
-  return result;
+  return detail::members_of(reducer_->store().buckets());
 }
-
 std::string GradientReducer::progress_place() const { return reducer_->progress_place(); }
 const GradientStatistics& GradientReducer::statistics() const { return reducer_->statistics(); }
 

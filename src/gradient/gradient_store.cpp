@@ -1,10 +1,11 @@
 #include "gradient/gradient_store.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <new>
+#include <utility>
 
-#include "reduce/convert.hpp"
+#include <fmt/format.h>
+
+#include <rondo/errors.hpp>
 
 namespace rondo::detail {
 namespace {
@@ -25,19 +26,26 @@ bool is_owned(const Parameter& parameter) {
 
 }  // namespace
 
-BucketBytes::BucketBytes(std::size_t bytes) {
-  const std::size_t whole = std::max(aligned(bytes), kAlignment);
-  bytes_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, whole)));
-  if (!bytes_) throw std::bad_alloc();
-  std::memset(bytes_.get(), 0, whole);
-}
-
-GradientStore::GradientStore(const std::vector<Parameter>& parameters, WireType wire)
-    : parameters_(parameters), wire_(wire) {
+GradientStore::GradientStore(const std::vector<Parameter>& parameters, WireType wire,
+                             std::unique_ptr<BucketMemory> memory)
+    : parameters_(parameters), wire_(wire), memory_(std::move(memory)) {
   for (const Parameter& parameter : parameters) {
     gradients_.push_back(static_cast<std::byte*>(parameter.gradient));
     if (is_owned(parameter)) owned_bytes_ += aligned(bytes_of(parameter));
   }
+}
+
+std::byte* GradientStore::gradient_of_type(std::size_t parameter, DataType type) const {
+  if (parameter >= parameters_.size()) {
+    throw UsageError(fmt::format("gradient: there is no parameter {}; there are {}", parameter,
+                                 parameters_.size()));
+  }
+  if (type != parameters_[parameter].type) {
+    throw UsageError(fmt::format("gradient: parameter {} ('{}') is of type {}, not {}", parameter,
+                                 parameters_[parameter].name, name(parameters_[parameter].type),
+                                 name(type)));
+  }
+  return gradients_[parameter];
 }
 
 DataType GradientStore::wire_type(DataType type) const {
@@ -78,13 +86,14 @@ std::byte* GradientStore::whole_bucket(const Bucket& bucket) const {
 void GradientStore::lay_out(std::vector<Bucket> buckets) {
   buckets_ = std::move(buckets);
   if (owns_any()) {
-    BucketBytes fresh(owned_bytes_);
+    BucketMemory::Owner fresh = memory_->allocate(owned_bytes_);
     const std::vector<std::byte*> places = place_owned(fresh.get());
     for (std::size_t i = 0; i < places.size(); ++i) {
-      if (owned_.get() != nullptr && is_owned(parameters_[i])) {
-        std::memcpy(places[i], gradients_[i], bytes_of(parameters_[i]));
+      if (owned_ && is_owned(parameters_[i])) {
+        memory_->copy(places[i], gradients_[i], bytes_of(parameters_[i]));
       }
     }
+    memory_->settle();
     gradients_ = places;
     owned_ = std::move(fresh);
   }
@@ -95,7 +104,7 @@ void GradientStore::lay_out(std::vector<Bucket> buckets) {
     const bool padded = bucket.stride_elems != bucket.count;
     std::byte* data = type == bucket.type && !padded ? whole_bucket(bucket) : nullptr;
     const bool in_place = data != nullptr;
-    buffers_.emplace_back(in_place ? BucketBytes() : BucketBytes(bucket.count * size_of(type)));
+    buffers_.emplace_back(in_place ? nullptr : memory_->allocate(bucket.count * size_of(type)));
     if (!in_place) data = buffers_.back().get();
     loads_.push_back({data, bucket.count, type, in_place});
   }
@@ -116,19 +125,19 @@ void GradientStore::for_each_piece(const Bucket& bucket, Visit&& visit) const {
 
 void GradientStore::clear(std::size_t parameter) {
   if (parameters_[parameter].count == 0) return;
-  std::memset(gradients_[parameter], 0, bytes_of(parameters_[parameter]));
+  memory_->clear(gradients_[parameter], bytes_of(parameters_[parameter]));
 }
 
 void GradientStore::pack(std::size_t bucket, double factor) {
   const Bucket& plan = buckets_[bucket];
   const Load& load = loads_[bucket];
   if (load.in_place) {
-    scale(load.data, load.type, load.data, load.type, load.count, factor);
+    memory_->scale(load.data, load.type, load.data, load.type, load.count, factor);
     return;
   }
   for_each_piece(plan, [&](const std::byte* gradient, std::size_t at, std::size_t elems) {
-    scale(static_cast<std::byte*>(load.data) + at * size_of(load.type), load.type, gradient,
-          plan.type, elems, factor);
+    memory_->scale(static_cast<std::byte*>(load.data) + at * size_of(load.type), load.type,
+                   gradient, plan.type, elems, factor);
   });
 }
 
@@ -137,8 +146,9 @@ void GradientStore::unpack(std::size_t bucket) {
   const Load& load = loads_[bucket];
   if (load.in_place) return;
   for_each_piece(plan, [&](std::byte* gradient, std::size_t at, std::size_t elems) {
-    scale(gradient, plan.type, static_cast<const std::byte*>(load.data) + at * size_of(load.type),
-          load.type, elems, 1);
+    memory_->scale(gradient, plan.type,
+                   static_cast<const std::byte*>(load.data) + at * size_of(load.type), load.type,
+                   elems, 1);
   });
 }
 

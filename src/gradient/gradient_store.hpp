@@ -2,30 +2,16 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include <rondo/gradients.hpp>
 
+#include "gradient/bucket_memory.hpp"
 #include "gradient/bucket_plan.hpp"
 
 namespace rondo::detail {
-
-// Zeroed memory on a cache line's border.
-class BucketBytes {
- public:
-  BucketBytes() = default;
-  explicit BucketBytes(std::size_t bytes);
-  [[nodiscard]] std::byte* get() const { return bytes_.get(); }
-
- private:
-  struct Free {
-    void operator()(std::byte* bytes) const { std::free(bytes); }
-  };
-  std::unique_ptr<std::byte[], Free> bytes_;
-};
 
 class GradientStore {
  public:
@@ -38,13 +24,16 @@ class GradientStore {
   };
 
   // Borrows the parameters, which must outlive it.
-  GradientStore(const std::vector<Parameter>& parameters, WireType wire);
+  GradientStore(const std::vector<Parameter>& parameters, WireType wire,
+                std::unique_ptr<BucketMemory> memory);
 
   // Forms the buckets' memory; gradients of the store's own move into it, with what is in them.
   void lay_out(std::vector<Bucket> buckets);
 
   [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
   [[nodiscard]] std::byte* gradient(std::size_t parameter) const { return gradients_[parameter]; }
+  // Throws UsageError for another type, or where there is no such parameter.
+  [[nodiscard]] std::byte* gradient_of_type(std::size_t parameter, DataType type) const;
   [[nodiscard]] bool owns_any() const { return owned_bytes_ > 0; }
   [[nodiscard]] const Load& load(std::size_t bucket) const { return loads_[bucket]; }
 
@@ -66,8 +55,9 @@ class GradientStore {
   std::vector<Bucket> buckets_;
   std::vector<std::byte*> gradients_;  // by parameter
   std::size_t owned_bytes_ = 0;
-  BucketBytes owned_;
-  std::vector<BucketBytes> buffers_;  // by bucket; empty for those in place
+  std::unique_ptr<BucketMemory> memory_;
+  BucketMemory::Owner owned_;
+  std::vector<BucketMemory::Owner> buffers_;  // by bucket; null for those in place
   std::vector<Load> loads_;
 };
 

@@ -9,7 +9,6 @@
 
 #include <rondo/topology.hpp>
 
-#include "base/log.hpp"
 #include "gradient/agreement.hpp"
 #include "gradient/bucket_size.hpp"
 
@@ -29,7 +28,7 @@ HostReducer::HostReducer(Communicator& communicator, std::vector<Parameter> para
     : communicator_(communicator),
       parameters_(std::move(parameters)),
       options_(std::move(options)),
-      store_(parameters_, options_.wire),
+      store_(parameters_, options_.wire, host_memory()),
       ledger_(parameters_.size()),
       words_(static_cast<std::size_t>(communicator.size())),
       words_before_(words_.size()) {
@@ -45,30 +44,11 @@ HostReducer::HostReducer(Communicator& communicator, std::vector<Parameter> para
   building_.arrival.reserve(shapes_.size());
   finished_.arrival.reserve(shapes_.size());
   ordered_ = !options_.order_by_arrival;
-  choose_limits();
+  limits_ = limits_for(options_, shapes_, communicator_,
+                       [this](std::size_t bytes) { return call_us(communicator_, bytes); });
   form_buckets(reverse_order(shapes_.size()));
   progress_place_ = "the caller's thread";
   if (options_.overlap) start_thread();
-}
-
-void HostReducer::choose_limits() {
-  limits_.bytes = options_.bucket_bytes;
-  if (limits_.bytes == 0) {
-    const std::size_t model_bytes = std::accumulate(
-        shapes_.begin(), shapes_.end(), std::size_t{0},
-        [](std::size_t sum, const ParameterShape& s) { return sum + s.count * size_of(s.type); });
-    const CallCost cost = measure_calls(communicator_);
-    limits_.bytes = bucket_bytes_for(cost, model_bytes);
-    log(LogLevel::info,
-        "rank {}: buckets of up to {} KiB: an all_reduce costs {:.1f} us and moves {:.0f} bytes a "
-        "us, and "
-        "gradients have {} bytes",
-        communicator_.rank(), limits_.bytes >> 10U, cost.fixed_us, cost.bytes_per_us, model_bytes);
-  }
-  limits_.first_bytes = options_.first_bucket_bytes != 0
-                            ? options_.first_bucket_bytes
-                            : std::max<std::size_t>(limits_.bytes / 4, 1);
-  limits_.aligned_to_ranks = options_.layout_independent ? communicator_.size() : 0;
 }
 
 void HostReducer::form_buckets(const std::vector<std::uint32_t>& order) {
@@ -395,28 +375,14 @@ bool HostReducer::all_have_joined() {
     call.options.background = shadow_ || (options_.overlap && !finishing_);
   }
   communicator_.run(call);
-  std::uint64_t live = 0;
-  std::uint64_t samples = 0;
+  TakingPart who{words_.size(), 0, 0,
+                 samples_in(words_[static_cast<std::size_t>(communicator_.rank())])};
   for (const std::uint64_t word : words_) {
-    live += word == kJoined ? 0 : 1;
-    samples += samples_in(word);
+    who.live += word == kJoined ? 0 : 1;
+    who.samples += samples_in(word);
   }
-  all_joined_ = live == 0;
-  // An average over all ranks is the call's own; everything else is a sum of what was scaled before.
-  const bool plain = options_.average == Average::ranks && live == words_.size() &&
-                     options_.wire == WireType::exact && !options_.hook;
-  op_ = plain ? ReduceOp::avg : ReduceOp::sum;
-  factor_ = 1;
-  if (options_.average == Average::ranks && !plain && live > 0) {
-    factor_ = 1 / static_cast<double>(live);
-  }
-  if (options_.average == Average::samples && samples > 0) {
-    const std::uint64_t mine =
-        options_.local == LocalGradient::sum_of_samples
-            ? 1
-            : samples_in(words_[static_cast<std::size_t>(communicator_.rank())]);
-    factor_ = static_cast<double>(mine) / static_cast<double>(samples);
-  }
+  all_joined_ = who.live == 0;
+  averaging_ = averaging_for(options_, who);
   return all_joined_;
 }
 
@@ -440,7 +406,7 @@ void HostReducer::await(std::size_t bucket) {
 void HostReducer::take_round(std::size_t bucket) {
   const GradientStore::Load& load = store_.load(bucket);
   const Clock::time_point start = Clock::now();
-  store_.pack(bucket, factor_);
+  store_.pack(bucket, averaging_.factor);
   const Clock::time_point packed = Clock::now();
   send(bucket);
   const Clock::time_point arrived = Clock::now();
@@ -464,7 +430,7 @@ void HostReducer::send(std::size_t bucket) {
   const GradientStore::Load& load = store_.load(bucket);
   if (load.count == 0) return;
   if (!options_.hook) {
-    Call call = all_reduce(load.data, load.count, load.type, op_);
+    Call call = all_reduce(load.data, load.count, load.type, averaging_.op);
     call.options.algorithm = options_.layout_independent ? Algorithm::ring : options_.algorithm;
     {
       const Lock lock(mutex_);
@@ -501,16 +467,8 @@ void HostReducer::follow_arrival() {
   std::vector<std::uint32_t> order = complete_order(ledger_.arrival(), parameters_.size());
   communicator_.broadcast(order, 0);
   ordered_ = true;
-  std::vector<Bucket> fresh = plan_buckets(shapes_, order, limits_);
-  const auto same = [](const Bucket& a, const Bucket& b) {
-    return std::equal(a.members.begin(), a.members.end(), b.members.begin(), b.members.end(),
-                      [](const Member& x, const Member& y) { return x.parameter == y.parameter; });
-  };
+  if (same_buckets(plan_buckets(shapes_, order, limits_), store_.buckets())) return;
   const Lock lock(mutex_);
-  if (std::equal(fresh.begin(), fresh.end(), store_.buckets().begin(), store_.buckets().end(),
-                 same)) {
-    return;
-  }
   const GradientStatistics of_old = building_;
   form_buckets(order);
   building_.buckets = of_old.buckets;

@@ -13,6 +13,7 @@
 
 #include <rondo/gradients.hpp>
 
+#include "gradient/averaging.hpp"
 #include "gradient/complaint.hpp"
 #include "gradient/gradient_store.hpp"
 #include "gradient/ledger.hpp"
@@ -79,7 +80,6 @@ class HostReducer {
   [[nodiscard]] Call all_reduce(void* data, std::size_t count, DataType type, ReduceOp op) const;
   void trace(Row row, std::size_t bucket, Clock::time_point begin, Clock::time_point end);
 
-  void choose_limits();
   void form_buckets(const std::vector<std::uint32_t>& order);
   void start_thread();
 
@@ -117,8 +117,7 @@ class HostReducer {
   // Of whoever takes buckets round; others look between iterations.
   std::vector<std::uint64_t> words_;         // one of each rank
   std::vector<std::uint64_t> words_before_;  // of the opening before
-  double factor_ = 1;
-  ReduceOp op_ = ReduceOp::sum;
+  Averaging averaging_;
   bool all_joined_ = false;
   bool ordered_ = false;  // buckets follow the arrival, or need not
   int layout_ = 0;

@@ -22,11 +22,23 @@
 
 #include "api/api.hpp"
 #include "bench/exact_values.hpp"
+#include "reduce/convert.hpp"
 #include "tests/cuda/host_block.hpp"
 
 namespace {
 
 using Work = std::function<void()>;
+
+class Worker;
+
+// What is captured from one stream and those that came to it by events, in the order in which it was asked for:
+// one that the graph allows.
+struct Capture {
+  Worker* origin = nullptr;
+  std::vector<Work> works;
+  std::map<Worker*, std::size_t> pushed;  // by each stream
+  std::map<Worker*, std::size_t> joined;  // of that, what the origin has waited for
+};
 
 // A thread that does one thing after the other.
 class Worker {
@@ -43,8 +55,9 @@ class Worker {
 
   void push(Work work) {
     const std::lock_guard lock(mutex_);
-    if (capturing_) {
-      captured_.push_back(std::move(work));
+    if (capture_) {
+      capture_->works.push_back(std::move(work));
+      ++capture_->pushed[this];
       return;
     }
     queue_.push_back(std::move(work));
@@ -54,18 +67,31 @@ class Worker {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return queue_.empty() && !busy_; });
   }
-  [[nodiscard]] bool capturing() {
+  [[nodiscard]] std::shared_ptr<Capture> capture() {
     const std::lock_guard lock(mutex_);
-    return capturing_;
+    return capture_;
+  }
+  [[nodiscard]] bool capturing() { return capture() != nullptr; }
+  void join(std::shared_ptr<Capture> capture) {
+    const std::lock_guard lock(mutex_);
+    capture_ = std::move(capture);
   }
   void begin_capture() {
     const std::lock_guard lock(mutex_);
-    capturing_ = true;
+    capture_ = std::make_shared<Capture>();
+    capture_->origin = this;
   }
   std::vector<Work> end_capture() {
-    const std::lock_guard lock(mutex_);
-    capturing_ = false;
-    return std::exchange(captured_, {});
+    const std::shared_ptr<Capture> done = capture();
+    bool all_joined = true;
+    for (const auto& [worker, count] : done->pushed) {
+      worker->join(nullptr);
+      all_joined &= worker == this || done->joined[worker] == count;
+    }
+    join(nullptr);
+    if (!all_joined)
+      throw rondo::CudaError("cudaStreamEndCapture: work of another stream is not joined");
+    return std::move(done->works);
   }
 
  private:
@@ -88,8 +114,7 @@ class Worker {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Work> queue_;
-  std::vector<Work> captured_;
-  bool capturing_ = false;
+  std::shared_ptr<Capture> capture_;
   bool busy_ = false;
   bool stop_ = false;
   std::thread thread_;
@@ -102,12 +127,21 @@ struct CUstream_st {
   std::vector<void*> graph_memory;  // allocated while capturing
 };
 
-struct CUevent_st {
+struct EventState {
   std::mutex mutex;
   std::condition_variable changed;
   std::uint64_t recorded = 0;
   std::uint64_t happened = 0;
   std::chrono::steady_clock::time_point time;
+};
+
+struct CUevent_st {
+  // An event may be destroyed before it has happened.
+  std::shared_ptr<EventState> state = std::make_shared<EventState>();
+  // Recorded in a capture: by whom, and after how much of its work.
+  std::shared_ptr<Capture> capture;
+  Worker* worker = nullptr;
+  std::size_t pushed = 0;
 };
 
 struct CUgraphExec_st {
@@ -276,6 +310,13 @@ void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from,
 void copy_async(void* to, const void* from, std::size_t bytes, Stream stream) {
   test::of(stream).worker.push([=] { std::memcpy(to, from, bytes); });
 }
+void clear_async(void* memory, std::size_t bytes, Stream stream) {
+  test::of(stream).worker.push([=] { std::memset(memory, 0, bytes); });
+}
+void scale_async(void* to, DataType to_type, const void* from, DataType from_type,
+                 std::size_t count, double factor, Stream stream) {
+  test::of(stream).worker.push([=] { scale(to, to_type, from, from_type, count, factor); });
+}
 Pool make_pool(int /*device*/) { return nullptr; }
 void destroy(Pool /*pool*/) {}
 void* allocate_async(Pool /*pool*/, std::size_t bytes, Stream stream) {
@@ -359,35 +400,51 @@ void destroy(Event event) {
   --world().events;
 }
 void record(Event event, Stream stream) {
+  Worker& worker = test::of(stream).worker;
+  event->capture = worker.capture();
+  if (event->capture) {
+    event->worker = &worker;
+    event->pushed = event->capture->pushed[&worker];
+    return;
+  }
+  const std::shared_ptr<EventState> state = event->state;
   std::uint64_t number = 0;
   {
-    const std::lock_guard lock(event->mutex);
-    number = ++event->recorded;
+    const std::lock_guard lock(state->mutex);
+    number = ++state->recorded;
   }
-  test::of(stream).worker.push([event, number] {
-    const std::lock_guard lock(event->mutex);
-    event->happened = number;
-    event->time = std::chrono::steady_clock::now();
-    event->changed.notify_all();
+  worker.push([state, number] {
+    const std::lock_guard lock(state->mutex);
+    state->happened = number;
+    state->time = std::chrono::steady_clock::now();
+    state->changed.notify_all();
   });
 }
 void wait_for(Event event) {
-  std::unique_lock lock(event->mutex);
-  event->changed.wait(lock, [event] { return event->happened >= event->recorded; });
+  EventState& state = *event->state;
+  std::unique_lock lock(state.mutex);
+  state.changed.wait(lock, [&] { return state.happened >= state.recorded; });
 }
 void wait_for(Event event, Stream stream) {
+  if (event->capture) {
+    Worker& worker = test::of(stream).worker;
+    if (worker.capture() != event->capture) worker.join(event->capture);
+    if (&worker == event->capture->origin) event->capture->joined[event->worker] = event->pushed;
+    return;
+  }
+  const std::shared_ptr<EventState> state = event->state;
   std::uint64_t number = 0;
   {
-    const std::lock_guard lock(event->mutex);
-    number = event->recorded;
+    const std::lock_guard lock(state->mutex);
+    number = state->recorded;
   }
-  test::of(stream).worker.push([event, number] {
-    std::unique_lock lock(event->mutex);
-    event->changed.wait(lock, [&] { return event->happened >= number; });
+  test::of(stream).worker.push([state, number] {
+    std::unique_lock lock(state->mutex);
+    state->changed.wait(lock, [&] { return state->happened >= number; });
   });
 }
 double microseconds_between(Event from, Event to) {
-  return std::chrono::duration<double, std::micro>(to->time - from->time).count();
+  return std::chrono::duration<double, std::micro>(to->state->time - from->state->time).count();
 }
 
 void begin_capture(Stream stream) { test::of(stream).worker.begin_capture(); }

@@ -1,0 +1,38 @@
+#include "gradient/device_memory.hpp"
+
+#include "group/handles.hpp"
+
+namespace rondo::detail::gpu {
+namespace {
+
+// Whoever calls uses the device.
+class MemoryOnDevice final : public BucketMemory {
+ public:
+  MemoryOnDevice(int device, api::Stream stream) : device_(device), stream_(stream) {}
+
+  Owner allocate(std::size_t bytes) override {
+    const auto memory = std::make_shared<DeviceMemory>(device_, bytes);
+    return {memory, memory->data()};
+  }
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    api::copy_async(to, from, bytes, stream_);
+  }
+  void settle() override { api::wait_for(stream_); }
+  void clear(void* memory, std::size_t bytes) override { api::clear_async(memory, bytes, stream_); }
+  void scale(void* to, DataType to_type, const void* from, DataType from_type, std::size_t count,
+             double factor) override {
+    api::scale_async(to, to_type, from, from_type, count, factor, stream_);
+  }
+
+ private:
+  int device_;
+  api::Stream stream_;
+};
+
+}  // namespace
+
+std::unique_ptr<BucketMemory> memory_on(int device, api::Stream stream) {
+  return std::make_unique<MemoryOnDevice>(device, stream);
+}
+
+}  // namespace rondo::detail::gpu

@@ -1,0 +1,247 @@
+#include "gradient/device_reducer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "gradient/agreement.hpp"
+#include "gradient/bucket_size.hpp"
+#include "gradient/device_memory.hpp"
+#include "group/handles.hpp"
+
+namespace rondo::detail::gpu {
+namespace {
+
+// What of the options is not for devices; empty if nothing is.
+std::string objection_on_devices(const GradientOptions& options) {
+  if (options.hook) return "a hook is for host memory";
+  if (options.trace) return "GradientOptions::trace is for host memory";
+  if (!options.overlap) return "without overlap, make one all_reduce of a device's gradients";
+  return {};
+}
+
+}  // namespace
+
+ReducerStream::ReducerStream(int device, std::size_t gradients) : device_(device) {
+  const DeviceScope scope(device);
+  stream_ = api::make_stream();
+  finished_ = api::make_event(false);
+  for (std::size_t i = 0; i < gradients; ++i) produced_.push_back(api::make_event(false));
+}
+
+void ReducerStream::wait() noexcept {
+  try {
+    const DeviceScope scope(device_);
+    api::wait_for(stream_);
+  } catch (const CudaError&) {
+    // The device has failed; the communicator's calls say so.
+  }
+}
+
+ReducerStream::~ReducerStream() {
+  wait();
+  try {
+    const DeviceScope scope(device_);
+    for (const api::Event event : produced_) api::destroy(event);
+    api::destroy(finished_);
+    api::destroy(stream_);
+  } catch (const CudaError&) {
+    // Likewise.
+  }
+}
+
+DeviceReducer::DeviceReducer(cuda::Communicator& communicator, std::vector<Parameter> parameters,
+                             GradientOptions options)
+    : communicator_(communicator),
+      parameters_(std::move(parameters)),
+      options_(std::move(options)),
+      stream_(communicator.device(), parameters_.size()),
+      store_(parameters_, options_.wire, memory_on(communicator.device(), stream_.get())),
+      ledger_(parameters_.size()) {
+  rondo::Communicator& host = communicator_.host();
+  std::string objection = objection_to(parameters_, options_);
+  if (objection.empty()) objection = objection_on_devices(options_);
+  if (!objection.empty()) {
+    objection = fmt::format("rank {}: GradientReducer: {}", host.rank(), objection);
+  }
+  require_equal_lines(host, objection, lines_of(parameters_, options_));
+  const DeviceScope scope(communicator_.device());
+  for (const Parameter& parameter : parameters_) {
+    shapes_.push_back({parameter.count, parameter.type});
+    if (parameter.value == nullptr || parameter.count == 0) continue;
+    Call call = all_reduce(parameter.value, parameter.count, parameter.type, ReduceOp::sum);
+    call.collective = Collective::broadcast;
+    communicator_.enqueue(call, stream_.get());
+  }
+  communicator_.wait(stream_.get());
+  ordered_ = !options_.order_by_arrival;
+  limits_ =
+      limits_for(options_, shapes_, host, [this](std::size_t bytes) { return call_us(bytes); });
+  form_buckets(reverse_order(shapes_.size()));
+  communicator_.wait(stream_.get());
+}
+
+DeviceReducer::~DeviceReducer() {
+  if (open_) {
+    communicator_.abort(
+        fmt::format("rank {}: the gradient reducer was destroyed in the middle of an iteration",
+                    communicator_.rank()));
+  }
+  stream_.wait();  // buckets go with the store
+}
+
+double DeviceReducer::call_us(std::size_t bytes) {
+  constexpr int kRounds = 5;
+  const DeviceScope scope(communicator_.device());
+  const DeviceMemory memory(communicator_.device(), bytes);
+  const Call call = all_reduce(memory.data(), bytes / sizeof(float), DataType::f32, ReduceOp::sum);
+  communicator_.enqueue(call, stream_.get());
+  communicator_.wait(stream_.get());
+  const auto start = std::chrono::steady_clock::now();
+  for (int round = 0; round < kRounds; ++round) communicator_.enqueue(call, stream_.get());
+  communicator_.wait(stream_.get());
+  const auto end = std::chrono::steady_clock::now();
+  std::array<double, 1> mean = {std::chrono::duration<double, std::micro>(end - start).count() /
+                                kRounds};
+  communicator_.host().broadcast(mean, 0);
+  return mean[0];
+}
+
+void DeviceReducer::form_buckets(const std::vector<std::uint32_t>& order) {
+  store_.lay_out(plan_buckets(shapes_, order, limits_));
+  ledger_.follow(store_.buckets());
+}
+
+Call DeviceReducer::all_reduce(void* data, std::size_t count, DataType type, ReduceOp op) const {
+  Call call;
+  call.collective = Collective::all_reduce;
+  call.in = call.out = data;
+  call.count = count;
+  call.type = type;
+  call.op = op;
+  call.options.timeout = options_.timeout;
+  return call;
+}
+
+void DeviceReducer::complain(Wrong what, std::size_t parameter) {
+  const Complaint complaint{what, communicator_.rank(), static_cast<std::uint32_t>(parameter)};
+  const bool named = parameter < parameters_.size();
+  const std::string text = text_of(complaint, named ? parameters_[parameter].name : "");
+  communicator_.abort(text);
+  open_ = false;
+  throw UsageError(text);
+}
+
+void DeviceReducer::begin() {
+  open_ = true;
+  next_ = 0;
+  ledger_.begin();
+  settle_averaging();
+}
+
+void DeviceReducer::settle_averaging() {
+  const auto ranks = static_cast<std::uint64_t>(communicator_.size());
+  TakingPart who{ranks, ranks, 0, 0};
+  if (options_.average == Average::samples) {
+    if (!samples_) complain(Wrong::samples, 0);
+    std::array<std::uint64_t, 1> all = {*samples_};
+    communicator_.host().all_reduce(all);
+    who.samples = all[0];
+    who.own_samples = *samples_;
+  }
+  averaging_ = averaging_for(options_, who);
+}
+
+void DeviceReducer::set_samples(std::uint64_t samples) {
+  const std::lock_guard lock(mutex_);
+  if (open_) {
+    throw UsageError(
+        fmt::format("rank {}: set_samples in the middle of an iteration; call it before "
+                    "the first mark",
+                    communicator_.rank()));
+  }
+  samples_ = samples;
+}
+
+void DeviceReducer::mark_ready(std::size_t parameter, api::Stream stream) {
+  const std::lock_guard lock(mutex_);
+  communicator_.check();
+  if (!open_) begin();
+  if (parameter >= parameters_.size()) complain(Wrong::unknown, parameter);
+  if (!ledger_.mark(parameter)) complain(Wrong::twice, parameter);
+  const DeviceScope scope(communicator_.device());
+  api::record(stream_.produced(parameter), stream);
+  take_complete_buckets();
+}
+
+void DeviceReducer::take_complete_buckets() {
+  while (next_ < store_.buckets().size() && ledger_.complete(next_)) take_round(next_++);
+}
+
+void DeviceReducer::take_round(std::size_t bucket) {
+  for (const Member& member : store_.buckets()[bucket].members) {
+    if (!ledger_.marked(member.parameter)) continue;
+    api::wait_for(stream_.produced(member.parameter), stream_.get());
+  }
+  const GradientStore::Load& load = store_.load(bucket);
+  if (load.count == 0) return;
+  store_.pack(bucket, averaging_.factor);
+  Call call = all_reduce(load.data, load.count, load.type, averaging_.op);
+  call.options.algorithm = options_.layout_independent ? Algorithm::ring : options_.algorithm;
+  communicator_.enqueue(call, stream_.get());
+  store_.unpack(bucket);
+}
+
+void DeviceReducer::finish(api::Stream stream) {
+  const std::lock_guard lock(mutex_);
+  communicator_.check();
+  if (!open_) begin();
+  const DeviceScope scope(communicator_.device());
+  if (next_ < store_.buckets().size()) {
+    // What is not marked may still be read or written by what is on the stream.
+    api::record(stream_.finished(), stream);
+    api::wait_for(stream_.finished(), stream_.get());
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (ledger_.marked(i)) continue;
+      if (!options_.allow_unused) complain(Wrong::unmarked, i);
+      store_.clear(i);
+    }
+    while (next_ < store_.buckets().size()) take_round(next_++);
+  }
+  account();
+  // Not in a capture, which can neither wait nor allocate.
+  if (!ordered_ && !api::is_capturing(stream)) follow_arrival();
+  api::record(stream_.finished(), stream_.get());
+  api::wait_for(stream_.finished(), stream);
+  open_ = false;
+  samples_.reset();
+}
+
+void DeviceReducer::account() {
+  finished_.iteration = ++iterations_;
+  finished_.arrival.assign(ledger_.arrival().begin(), ledger_.arrival().end());
+  finished_.buckets.resize(store_.buckets().size());
+  finished_.bytes = 0;
+  for (std::size_t b = 0; b < store_.buckets().size(); ++b) {
+    finished_.buckets[b].bytes = store_.load(b).count * size_of(store_.load(b).type);
+    finished_.bytes += finished_.buckets[b].bytes;
+  }
+  finished_.reordered = false;
+}
+
+void DeviceReducer::follow_arrival() {
+  std::vector<std::uint32_t> order = complete_order(ledger_.arrival(), parameters_.size());
+  communicator_.host().broadcast(order, 0);
+  ordered_ = true;
+  if (same_buckets(plan_buckets(shapes_, order, limits_), store_.buckets())) return;
+  communicator_.wait(stream_.get());  // the old buckets' memory goes
+  form_buckets(order);
+  communicator_.wait(stream_.get());
+  finished_.reordered = true;
+  if (store_.owns_any()) ++layout_;
+}
+
+}  // namespace rondo::detail::gpu

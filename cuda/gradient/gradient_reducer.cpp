@@ -1,0 +1,34 @@
+#include <rondo/cuda_gradient_reducer.hpp>
+
+#include "gradient/device_reducer.hpp"
+
+namespace rondo::cuda {
+
+GradientReducer::GradientReducer(Communicator& communicator, std::vector<Parameter> parameters,
+                                 GradientOptions options)
+    : reducer_(std::make_unique<detail::gpu::DeviceReducer>(communicator, std::move(parameters),
+                                                            std::move(options))) {}
+GradientReducer::GradientReducer(GradientReducer&&) noexcept = default;
+GradientReducer& GradientReducer::operator=(GradientReducer&&) noexcept = default;
+GradientReducer::~GradientReducer() = default;
+
+void GradientReducer::mark_ready(std::size_t parameter, Stream stream) {
+  reducer_->mark_ready(parameter, stream);
+}
+void GradientReducer::set_samples(std::uint64_t samples) { reducer_->set_samples(samples); }
+void GradientReducer::finish(Stream stream) { reducer_->finish(stream); }
+
+void* GradientReducer::gradient(std::size_t parameter, DataType type) const {
+  return reducer_->store().gradient_of_type(parameter, type);
+}
+std::size_t GradientReducer::count(std::size_t parameter) const {
+  return reducer_->parameters().at(parameter).count;
+}
+int GradientReducer::layout() const { return reducer_->layout(); }
+std::size_t GradientReducer::bucket_bytes() const { return reducer_->bucket_bytes(); }
+std::vector<std::vector<std::size_t>> GradientReducer::buckets() const {
+  return detail::members_of(reducer_->store().buckets());
+}
+const GradientStatistics& GradientReducer::statistics() const { return reducer_->statistics(); }
+
+}  // namespace rondo::cuda

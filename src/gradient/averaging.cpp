@@ -1,0 +1,25 @@
+#include "gradient/averaging.hpp"
+
+namespace rondo::detail {
+
+Averaging averaging_for(const GradientOptions& options, const TakingPart& who) {
+  switch (options.average) {
+    case Average::ranks: {
+      // An average over all ranks is a call's own; everything else is a sum of what was scaled before.
+      const bool plain = who.live == who.ranks && options.wire == WireType::exact && !options.hook;
+      if (plain) return {ReduceOp::avg, 1};
+      return {ReduceOp::sum, who.live > 0 ? 1 / static_cast<double>(who.live) : 1};
+    }
+    case Average::samples: {
+      if (who.samples == 0) break;
+      const std::uint64_t own =
+          options.local == LocalGradient::sum_of_samples ? 1 : who.own_samples;
+      return {ReduceOp::sum, static_cast<double>(own) / static_cast<double>(who.samples)};
+    }
+    case Average::sum:
+      break;
+  }
+  return {};
+}
+
+}  // namespace rondo::detail

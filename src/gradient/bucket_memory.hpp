@@ -1,0 +1,33 @@
+// What a gradient store asks of memory: of a host's, at once; of a device's, in the order of a stream.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include <rondo/types.hpp>
+
+namespace rondo::detail {
+
+class BucketMemory {
+ public:
+  using Owner = std::shared_ptr<std::byte>;
+
+  BucketMemory() = default;
+  BucketMemory(const BucketMemory&) = delete;
+  BucketMemory& operator=(const BucketMemory&) = delete;
+  virtual ~BucketMemory() = default;
+
+  // Zeroed, on a cache line's border.
+  virtual Owner allocate(std::size_t bytes) = 0;
+  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+  // Until what was asked for is done.
+  virtual void settle() = 0;
+  virtual void clear(void* memory, std::size_t bytes) = 0;
+  // As rondo::detail::scale.
+  virtual void scale(void* to, DataType to_type, const void* from, DataType from_type,
+                     std::size_t count, double factor) = 0;
+};
+
+std::unique_ptr<BucketMemory> host_memory();
+
+}  // namespace rondo::detail

@@ -1,0 +1,336 @@
+// Gradients in device memory. Runs on the stand-in everywhere, and, linked with the CUDA runtime, on a GPU.
+
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <rondo/cuda_gradient_reducer.hpp>
+
+#include "tests/cuda/device_buffer.hpp"
+#include "tests/gradient/toy_model.hpp"
+
+namespace rondo::test {
+namespace {
+
+namespace api = detail::gpu::api;
+
+[[maybe_unused]] const int kConnections = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+
+void on_ranks(int ranks, const std::function<void(cuda::Communicator&)>& body) {
+  std::vector<int> devices;
+  for (int rank = 0; rank < ranks; ++rank) devices.push_back(rank % cuda::device_count());
+  std::vector<cuda::Communicator> group = cuda::local_group(devices);
+  std::vector<std::exception_ptr> errors(group.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        const detail::gpu::DeviceScope scope(group[i].device());
+        body(group[i]);
+      } catch (...) {
+        errors[i] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+GradientOptions small_buckets(Average average = Average::sum) {
+  GradientOptions options;
+  options.bucket_bytes = 2_KiB;
+  options.average = average;
+  return options;
+}
+
+// Gradients on a device, and what backprop would write there.
+template <class T>
+class DeviceModel {
+ public:
+  explicit DeviceModel(int device, std::vector<std::size_t> sizes = kToySizes)
+      : device_(device), counts_(std::move(sizes)), filler_(device, 1U << 20U, 0) {
+    for (const std::size_t count : counts_) {
+      gradients_.push_back(std::make_unique<DeviceBuffer<T>>(device, count, T(77)));
+      produced_.push_back(std::make_unique<DeviceBuffer<T>>(device, count, T(66)));
+    }
+  }
+  [[nodiscard]] std::size_t size() const { return counts_.size(); }
+  [[nodiscard]] std::vector<Parameter> parameters() const {
+    std::vector<Parameter> result;
+    for (std::size_t i = 0; i < size(); ++i) {
+      result.emplace_back(ToyModel<T>::label(i), gradients_[i]->span());
+    }
+    return result;
+  }
+  void prepare(int rank, double factor = 1) {
+    for (std::size_t i = 0; i < size(); ++i) {
+      std::vector<T> values;
+      for (std::size_t e = 0; e < counts_[i]; ++e) {
+        values.push_back(exact::from_double<T>(gradient_value(rank, i, e) * factor));
+      }
+      produced_[i]->write(values);
+    }
+  }
+  // As a slow kernel would: what looks too early finds what was there before.
+  void produce(std::size_t i, api::Stream stream, void* to = nullptr) {
+    const std::span<int> filler = filler_.span();
+    api::copy_async(filler.data(), filler.data() + filler.size() / 2, filler.size_bytes() / 2,
+                    stream);
+    if (counts_[i] == 0) return;
+    api::copy_async(to != nullptr ? to : gradients_[i]->span().data(), produced_[i]->span().data(),
+                    counts_[i] * sizeof(T), stream);
+  }
+  void expect_all(int ranks, double factor = 1) const {
+    for (std::size_t i = 0; i < size(); ++i) {
+      const std::vector<T> values = gradients_[i]->read();
+      expect_sums<T>(std::span<const T>(values), ranks, i, factor);
+    }
+  }
+  [[nodiscard]] std::vector<T> read(std::size_t i) const { return gradients_[i]->read(); }
+
+ private:
+  int device_;
+  std::vector<std::size_t> counts_;
+  DeviceBuffer<int> filler_;
+  std::vector<std::unique_ptr<DeviceBuffer<T>>> gradients_;
+  std::vector<std::unique_ptr<DeviceBuffer<T>>> produced_;
+};
+
+class DeviceGradients : public ::testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    if (cuda::device_count() == 0) GTEST_SKIP() << "no CUDA device: " << cuda::why_no_device();
+  }
+  [[nodiscard]] static int ranks() { return GetParam(); }
+};
+
+template <class T>
+void check_type(int ranks, const GradientOptions& options, double factor) {
+  on_ranks(ranks, [&](cuda::Communicator& comm) {
+    DeviceModel<T> model(comm.device());
+    const DeviceStream stream(comm.device());
+    cuda::GradientReducer reducer(comm, model.parameters(), options);
+    for (int iteration = 0; iteration < 3; ++iteration) {
+      model.prepare(comm.rank());
+      if (options.average == Average::samples) reducer.set_samples(1);
+      for (std::size_t i = model.size(); i-- > 0;) {
+        model.produce(i, stream.get());
+        reducer.mark_ready(i, stream.get());
+      }
+      reducer.finish(stream.get());
+      comm.wait(stream.get());
+      model.expect_all(comm.size(), factor);
+    }
+  });
+}
+
+TEST_P(DeviceGradients, OfEveryTypeAreSummedOrAveraged) {
+  check_type<float>(ranks(), small_buckets(), 1);
+  check_type<double>(ranks(), small_buckets(), 1);
+  check_type<Float16>(ranks(), small_buckets(), 1);
+  check_type<BFloat16>(ranks(), small_buckets(), 1);
+  check_type<float>(ranks(), small_buckets(Average::ranks), 1.0 / ranks());
+}
+
+TEST_P(DeviceGradients, TravelNarrowAlignedAndScaled) {
+  GradientOptions options = small_buckets();
+  for (const WireType wire : {WireType::bf16, WireType::f16}) {
+    options.wire = wire;
+    check_type<float>(ranks(), options, 1);
+  }
+  options = small_buckets();
+  options.layout_independent = true;
+  check_type<float>(ranks(), options, 1);
+  if (ranks() == 3) return;  // thirds are not exact
+  check_type<float>(ranks(), small_buckets(Average::samples), 1.0 / ranks());
+}
+
+// From two streams at once, in an order of its own on each rank, then in rank 0's buckets.
+TEST_P(DeviceGradients, FollowTheEventsOfSeveralStreams) {
+  on_ranks(ranks(), [](cuda::Communicator& comm) {
+    DeviceModel<float> model(comm.device(), std::vector<std::size_t>(12, 200));
+    const DeviceStream first(comm.device());
+    const DeviceStream second(comm.device());
+    cuda::GradientReducer reducer(comm, model.parameters(), small_buckets());
+    std::mt19937 random(static_cast<unsigned>(comm.rank()));
+    std::vector<std::size_t> order = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+    for (int iteration = 0; iteration < 6; ++iteration) {
+      model.prepare(comm.rank(), iteration + 1);
+      std::shuffle(order.begin(), order.end(), random);
+      for (const std::size_t i : order) {
+        const DeviceStream& stream = i % 2 == 0 ? first : second;
+        model.produce(i, stream.get());
+        reducer.mark_ready(i, stream.get());
+      }
+      reducer.finish(first.get());
+      comm.wait(first.get());
+      comm.wait(second.get());
+      model.expect_all(comm.size(), iteration + 1);
+      EXPECT_EQ(reducer.statistics().arrival.size(), model.size());
+    }
+  });
+}
+
+TEST_P(DeviceGradients, OfTheReducersOwnMoveOnce) {
+  on_ranks(ranks(), [](cuda::Communicator& comm) {
+    DeviceModel<float> model(comm.device());
+    const DeviceStream stream(comm.device());
+    std::vector<Parameter> parameters;
+    for (std::size_t i = 0; i < kToySizes.size(); ++i) {
+      parameters.push_back(Parameter::owned<float>(ToyModel<float>::label(i), kToySizes[i]));
+    }
+    cuda::GradientReducer reducer(comm, parameters, small_buckets());
+    model.prepare(comm.rank());
+    for (int iteration = 0; iteration < 3; ++iteration) {
+      EXPECT_EQ(reducer.layout(), iteration == 0 ? 0 : 1);
+      for (std::size_t i = 0; i < parameters.size(); ++i) {
+        model.produce(i, stream.get(), reducer.gradient<float>(i).data());
+        reducer.mark_ready(i, stream.get());
+      }
+      reducer.finish(stream.get());
+      comm.wait(stream.get());
+      for (std::size_t i = 0; i < parameters.size(); ++i) {
+        std::vector<float> values(kToySizes[i]);
+        if (values.empty()) continue;
+        api::copy(values.data(), reducer.gradient<float>(i).data(), values.size() * sizeof(float));
+        expect_sums<float>(std::span<const float>(values), comm.size(), i);
+      }
+    }
+  });
+}
+
+TEST_P(DeviceGradients, AreCapturedAndReplayed) {
+  on_ranks(ranks(), [](cuda::Communicator& comm) {
+    DeviceModel<float> model(comm.device());
+    const DeviceStream stream(comm.device());
+    cuda::GradientReducer reducer(comm, model.parameters(), small_buckets(Average::ranks));
+    api::begin_capture(stream.get());
+    for (std::size_t i = model.size(); i-- > 0;) {
+      model.produce(i, stream.get());
+      reducer.mark_ready(i, stream.get());
+    }
+    reducer.finish(stream.get());
+    const api::Graph graph = api::end_capture(stream.get());
+    for (int replay = 1; replay <= 4; ++replay) {
+      model.prepare(comm.rank(), replay);
+      comm.host().barrier();
+      api::launch(graph, stream.get());
+      comm.wait(stream.get());
+      model.expect_all(comm.size(), static_cast<double>(replay) / comm.size());
+    }
+    comm.host().barrier();
+    api::destroy(graph);
+  });
+}
+
+TEST_P(DeviceGradients, ThatNobodyMarkedAreZerosWhenAllowed) {
+  on_ranks(ranks(), [](cuda::Communicator& comm) {
+    DeviceModel<float> model(comm.device());
+    const DeviceStream stream(comm.device());
+    GradientOptions options = small_buckets();
+    options.allow_unused = true;
+    cuda::GradientReducer reducer(comm, model.parameters(), options);
+    model.prepare(comm.rank());
+    for (std::size_t i = 0; i < model.size(); ++i) {
+      model.produce(i, stream.get());
+      if (i != 4) reducer.mark_ready(i, stream.get());
+    }
+    reducer.finish(stream.get());
+    comm.wait(stream.get());
+    for (const float value : model.read(4)) ASSERT_EQ(value, 0);
+    expect_sums<float>(std::span<const float>(model.read(2)), comm.size(), 2);
+  });
+}
+
+// What one rank does wrong, all read, and nobody waits for it.
+void expect_named_everywhere(
+    int ranks, const std::string& words,
+    const std::function<void(cuda::GradientReducer&, api::Stream)>& wrong) {
+  std::vector<std::string> texts(static_cast<std::size_t>(ranks));
+  on_ranks(ranks, [&](cuda::Communicator& comm) {
+    DeviceModel<float> model(comm.device());
+    const DeviceStream stream(comm.device());
+    std::string& text = texts[static_cast<std::size_t>(comm.rank())];
+    const bool last = comm.rank() == comm.size() - 1;
+    try {
+      cuda::GradientReducer reducer(comm, model.parameters(), small_buckets());
+      comm.host().barrier();
+      if (last) {
+        wrong(reducer, stream.get());
+      } else {
+        for (std::size_t i = 0; i < model.size(); ++i) reducer.mark_ready(i, stream.get());
+      }
+      reducer.finish(stream.get());
+      comm.wait(stream.get());
+    } catch (const UsageError& error) {
+      EXPECT_TRUE(last);
+      text = error.what();
+    } catch (const PeerError& error) {
+      EXPECT_FALSE(last);
+      text = error.what();
+    }
+  });
+  for (const std::string& text : texts) EXPECT_NE(text.find(words), std::string::npos) << text;
+}
+
+TEST_P(DeviceGradients, MarkedTwiceOrNotAtAllAreNamedOnEveryRank) {
+  expect_named_everywhere(ranks(), "parameter 3 ('p3') was marked before",
+                          [](cuda::GradientReducer& reducer, api::Stream stream) {
+                            reducer.mark_ready(3, stream);
+                            reducer.mark_ready(3, stream);
+                          });
+  expect_named_everywhere(ranks(), "parameter 8 ('p8') was not marked",
+                          [](cuda::GradientReducer& reducer, api::Stream stream) {
+                            for (std::size_t i = 0; i < 8; ++i) reducer.mark_ready(i, stream);
+                          });
+  expect_named_everywhere(
+      ranks(), "no parameter 99",
+      [](cuda::GradientReducer& reducer, api::Stream stream) { reducer.mark_ready(99, stream); });
+}
+
+TEST_P(DeviceGradients, MadeWronglyAreAnErrorOfAll) {
+  on_ranks(ranks(), [](cuda::Communicator& comm) {
+    const bool last = comm.rank() == comm.size() - 1;
+    DeviceModel<float> model(comm.device(), {10, last ? 21U : 20U});
+    const auto text_of = [&](const GradientOptions& options) {
+      try {
+        const cuda::GradientReducer reducer(comm, model.parameters(), options);
+      } catch (const UsageError& error) {
+        return std::string(error.what());
+      }
+      return std::string("no error");
+    };
+    if (comm.size() > 1) {
+      EXPECT_NE(text_of(small_buckets()).find("parameter 1 'p1' of 21 f32"), std::string::npos);
+    }
+    GradientOptions traced = small_buckets();
+    traced.trace = last;
+    EXPECT_NE(text_of(traced).find("trace is for host memory"), std::string::npos);
+  });
+}
+
+TEST_P(DeviceGradients, ChooseTheirBucketSizeAndTakeRankZerosValues) {
+  on_ranks(ranks(), [](cuda::Communicator& comm) {
+    const DeviceStream stream(comm.device());
+    DeviceBuffer<float> gradient(comm.device(), 500, 1.0F);
+    DeviceBuffer<float> value(comm.device(), 500, static_cast<float>(comm.rank() + 5));
+    cuda::GradientReducer reducer(comm, {{"w", gradient.span(), value.span()}});
+    EXPECT_GE(reducer.bucket_bytes(), 8_KiB);
+    for (const float element : value.read()) ASSERT_EQ(element, 5);
+    reducer.mark_ready(0, stream.get());
+    reducer.finish(stream.get());
+    comm.wait(stream.get());
+    for (const float element : gradient.read()) ASSERT_EQ(element, 1);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, DeviceGradients, testing::Values(1, 2, 3, 4));
+
+}  // namespace
+}  // namespace rondo::test
