@@ -12,11 +12,13 @@
 
 namespace lenet {
 
+using GradientReady = std::function<void(std::size_t parameter)>;
+
 struct Exchange {
   // Backprop begins.
   std::function<void()> begin = [] {};
   // The gradient of a parameter is complete.
-  std::function<void(std::size_t)> ready = [](std::size_t) {};
+  GradientReady ready = [](std::size_t) {};
   // Returns when all gradients are the sums over the ranks.
   std::function<void()> finish = [] {};
 };

@@ -63,10 +63,10 @@ struct RankOf {
 // its libraries.
 std::unique_ptr<Learner> make_cpu_learner(const Dataset& data, const TrainingOptions& options,
                                           RankOf place, const MakeExchange& make_exchange);
-// Sums gradients by `algorithm`, or, for comparison, not at all; data, parameters and gradients stay on
-// the rank's device.
+// Sums gradients as these options say, or, for comparison, not at all; data, parameters and gradients stay
+// on the rank's device.
 std::unique_ptr<Learner> make_cuda_learner(const Dataset& data, const TrainingOptions& options,
                                            rondo::cuda::Communicator& devices,
-                                           std::optional<rondo::Algorithm> algorithm);
+                                           const std::optional<rondo::GradientOptions>& gradients);
 
 }  // namespace lenet

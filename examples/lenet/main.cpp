@@ -64,7 +64,9 @@ Rank make_rank(const Options& options, const lenet::Dataset& data, rondo::Commun
   }
   Rank rank;
   if (devices != nullptr) {
-    rank.learner = lenet::make_cuda_learner(data, options.training, *devices, algorithm);
+    rank.learner = lenet::make_cuda_learner(
+        data, options.training, *devices,
+        algorithm ? std::optional(gradient_options(options)) : std::nullopt);
     return rank;
   }
   const auto make_exchange = [&](lenet::ParameterBlock& gradients) {
@@ -204,6 +206,9 @@ int main(int argc, char** argv) {
     const bool without_mpi = options.ranks + options.processes > 0;
     if (options.algo == "mpi" && (without_mpi || options.device == "cuda")) {
       throw CLI::ValidationError("--algo", "mpi sums host memory, under mpirun");
+    }
+    if (options.device == "cuda" && (options.training.passes > 1 || !options.trace.empty())) {
+      throw CLI::ValidationError("--device", "with --accumulate or --trace, the CPU");
     }
     if (options.measured_steps > 0 &&
         (options.device == "cuda" || !rondo::algorithm_named(options.algo))) {

@@ -14,8 +14,6 @@
 
 namespace lenet {
 
-using GradientReady = std::function<void(std::size_t parameter)>;
-
 // A model for any batch size; buffers and primitives are made once for each size seen. Borrows the
 // parameters and gradients, which must outlive it. Not thread-safe.
 class Model {

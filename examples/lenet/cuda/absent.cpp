@@ -4,10 +4,10 @@
 
 namespace lenet {
 
-std::unique_ptr<Learner> make_cuda_learner(const Dataset& /*data*/,
-                                           const TrainingOptions& /*options*/,
-                                           rondo::cuda::Communicator& /*devices*/,
-                                           std::optional<rondo::Algorithm> /*algorithm*/) {
+std::unique_ptr<Learner> make_cuda_learner(
+    const Dataset& /*data*/, const TrainingOptions& /*options*/,
+    rondo::cuda::Communicator& /*devices*/,
+    const std::optional<rondo::GradientOptions>& /*gradients*/) {
   throw std::runtime_error(
       "this rondo-lenet was built without cuDNN and cuBLAS: only --device cpu is there");
 }

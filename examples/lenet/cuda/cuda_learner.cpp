@@ -1,6 +1,8 @@
 #include <map>
 #include <memory>
+#include <rondo/cuda_gradient_reducer.hpp>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "batches.hpp"
@@ -70,10 +72,10 @@ class StepGraph {
 class CudaLearner final : public Learner {
  public:
   CudaLearner(const Dataset& data, const TrainingOptions& options,
-              rondo::cuda::Communicator& devices, std::optional<rondo::Algorithm> algorithm)
+              rondo::cuda::Communicator& devices,
+              const std::optional<rondo::GradientOptions>& gradient_options)
       : options_(options),
         devices_(devices),
-        algorithm_(algorithm),
         train_(data.train),
         test_(data.test),
         train_count_(data.train.count()),
@@ -83,6 +85,12 @@ class CudaLearner final : public Learner {
         totals_(1),
         libraries_(stream_.get()) {
     check(cudaDeviceSynchronize());  // what was uploaded and zeroed is there
+    if (!gradient_options) return;
+    if (gradient_options->overlap) {
+      reducer_.emplace(devices_, reducible(), *gradient_options);
+    } else {
+      all_at_once_ = rondo::CallOptions{.algorithm = gradient_options->algorithm};
+    }
   }
 
   ~CudaLearner() override { cudaStreamSynchronize(stream_.get()); }
@@ -132,6 +140,16 @@ class CudaLearner final : public Learner {
  private:
   static std::size_t parameter_count() { return ParameterBlock().all().size(); }
 
+  [[nodiscard]] std::vector<rondo::Parameter> reducible() const {
+    const cuda::DeviceParameters gradients{gradients_.get()};
+    std::vector<rondo::Parameter> parameters;
+    for (std::size_t i = 0; i < kParameterCount; ++i) {
+      parameters.emplace_back(std::string(kShapes[i].name),
+                              std::span(gradients[i], kShapes[i].count()));
+    }
+    return parameters;
+  }
+
   // Until all that was enqueued is done; errors of the ranks' communicator come out here.
   void finish() { devices_.wait(stream_.get()); }
 
@@ -175,18 +193,21 @@ class CudaLearner final : public Learner {
 
   void enqueue_step(CudaModel* model, std::size_t whole, std::size_t offset, std::size_t count) {
     const std::size_t parameters = parameter_count();
+    const GradientReady ready = [this](std::size_t parameter) {
+      if (reducer_) reducer_->mark_ready(parameter, stream_.get());
+    };
     if (model != nullptr) {
       cuda::gather(train_.view(), order_.get(), totals_.get(), options_.batch_size, offset, count,
                    model->images(), model->labels(), stream_.get());
-      model->forward_backward(totals_.get());
+      model->forward_backward(totals_.get(), ready);
     } else {
       check(cudaMemsetAsync(gradients_.get(), 0, parameters * sizeof(float), stream_.get()));
+      for (std::size_t i = kParameterCount; i-- > 0;) ready(i);
     }
-    if (algorithm_) {
-      rondo::CallOptions options;
-      options.algorithm = algorithm_;
+    if (reducer_) reducer_->finish(stream_.get());
+    if (all_at_once_) {
       devices_.all_reduce(std::span(gradients_.get(), parameters), rondo::ReduceOp::sum,
-                          stream_.get(), options);
+                          stream_.get(), *all_at_once_);
     }
     cuda::descend(parameters_.get(), gradients_.get(), parameters,
                   options_.rate / static_cast<float>(whole), totals_.get(), stream_.get());
@@ -195,7 +216,8 @@ class CudaLearner final : public Learner {
 
   TrainingOptions options_;
   rondo::cuda::Communicator& devices_;
-  std::optional<rondo::Algorithm> algorithm_;
+  std::optional<rondo::CallOptions>
+      all_at_once_;  // after backprop; else by the reducer, or not at all
   ResidentSamples train_;
   ResidentSamples test_;
   std::size_t train_count_;
@@ -205,6 +227,7 @@ class CudaLearner final : public Learner {
   Buffer<Totals> totals_;
   cuda::Stream stream_;
   cuda::Libraries libraries_;
+  std::optional<rondo::cuda::GradientReducer> reducer_;
   std::map<std::size_t, std::unique_ptr<CudaModel>> models_;
   std::map<std::size_t, std::unique_ptr<StepGraph>> graphs_;  // go before what they captured
 };
@@ -213,9 +236,9 @@ class CudaLearner final : public Learner {
 
 std::unique_ptr<Learner> make_cuda_learner(const Dataset& data, const TrainingOptions& options,
                                            rondo::cuda::Communicator& devices,
-                                           std::optional<rondo::Algorithm> algorithm) {
+                                           const std::optional<rondo::GradientOptions>& gradients) {
   check(cudaSetDevice(devices.device()));
-  return std::make_unique<CudaLearner>(data, options, devices, algorithm);
+  return std::make_unique<CudaLearner>(data, options, devices, gradients);
 }
 
 }  // namespace lenet

@@ -153,13 +153,16 @@ class Convolution {
     add_bias_and_relu(on, bias_shape_, bias_, output, true);
   }
 
-  void backward(Handles& on) {
+  // `ready`: the gradients of the parameters are on the stream.
+  template <class Ready>
+  void backward(Handles& on, Ready&& ready) {
     relu_backward(on, output);
     bias_slopes(on, bias_shape_, bias_, output);
     check(cudnnConvolutionBackwardFilter(
         on.dnn.get(), &kOne, input_.shape.get(), input_.values.get(), output.shape.get(),
         output.slopes.get(), kind_.get(), backward_filter_, workspace_.get(), workspace_bytes_,
         &kZero, filter_.get(), weights_.slopes));
+    ready();
     if (first_) return;
     check(cudnnConvolutionBackwardData(on.dnn.get(), &kOne, filter_.get(), weights_.values,
                                        output.shape.get(), output.slopes.get(), kind_.get(),
@@ -265,13 +268,15 @@ class Dense {
     add_bias_and_relu(on, bias_shape_, bias_, output, relu_);
   }
 
-  void backward(Handles& on) {
+  template <class Ready>
+  void backward(Handles& on, Ready&& ready) {
     if (relu_) relu_backward(on, output);
     bias_slopes(on, bias_shape_, bias_, output);
     // weights' slopes = inputᵀ · output's slopes
     check(cublasSgemm(on.blas.get(), CUBLAS_OP_N, CUBLAS_OP_T, outputs(), inputs_, samples(), &kOne,
                       output.slopes.get(), outputs(), input_.values.get(), inputs_, &kZero,
                       weights_.slopes, outputs()));
+    ready();
     // input's slopes = output's slopes · weightsᵀ
     check(cublasSgemm(on.blas.get(), CUBLAS_OP_T, CUBLAS_OP_N, inputs_, samples(), outputs(), &kOne,
                       weights_.values, outputs(), output.slopes.get(), outputs(), &kZero,
@@ -328,13 +333,19 @@ class CudaModel::Layers {
     check(cudaGetLastError());
   }
 
-  void backward() {
-    dense2_.backward(on_);
-    dense1_.backward(on_);
+  void backward(const GradientReady& ready) {
+    const auto both = [&ready](Parameter bias, Parameter weights) {
+      return [&ready, bias, weights] {
+        ready(bias);
+        ready(weights);
+      };
+    };
+    dense2_.backward(on_, both(kB4, kW4));
+    dense1_.backward(on_, both(kB3, kW3));
     pool2_.backward(on_);
-    conv2_.backward(on_);
+    conv2_.backward(on_, both(kB2, kW2));
     pool1_.backward(on_);
-    conv1_.backward(on_);
+    conv1_.backward(on_, both(kB1, kW1));
   }
 
  private:
@@ -360,9 +371,9 @@ CudaModel::~CudaModel() = default;
 float* CudaModel::images() const { return layers_->images(); }
 std::uint8_t* CudaModel::labels() const { return layers_->labels(); }
 void CudaModel::forward(Totals* totals) { layers_->forward(totals, false); }
-void CudaModel::forward_backward(Totals* totals) {
+void CudaModel::forward_backward(Totals* totals, const GradientReady& ready) {
   layers_->forward(totals, true);
-  layers_->backward();
+  layers_->backward(ready);
 }
 
 }  // namespace lenet::cuda

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "exchange.hpp"
 #include "kernels.hpp"
 #include "parameters.hpp"
 
@@ -50,8 +51,9 @@ class CudaModel {
 
   // Adds the batch's loss and right answers to `totals`.
   void forward(Totals* totals);
-  // The same, and leaves in the gradients the sums over the samples.
-  void forward_backward(Totals* totals);
+  // The same, and leaves in the gradients the sums over the samples; `ready` is told of each when all that
+  // computes it is on the stream.
+  void forward_backward(Totals* totals, const GradientReady& ready);
 
  private:
   class Layers;
