@@ -2,17 +2,18 @@
 # Measures Rondo beside its peers, on one host and on test hosts, and writes docs/performance.md's tables and
 # pictures from what was measured.
 #
-#   tools/bench.sh [one] [types] [many] [parts] [report]     all of them unless some are named
+#   tools/bench.sh [one] [types] [many] [gradients] [parts] [report]     all of them unless some are named
 #
 # one: on this host, against Open MPI (its default and each of its tuned algorithms), MPICH and Gloo. types: 16-bit
-# floats. many: on test hosts, which needs root. parts: kernels, FIFOs and small calls. report: from
+# floats. many: on test hosts, which needs root. gradients: how much of their way hides behind backprop, on test
+# hosts and on this one. parts: kernels, FIFOs and small calls. report: from
 # bench/results/*.json alone. Installs what is missing.
 # Nothing else should run on the machine meanwhile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 sections=("${@:-all}")
 for section in "${sections[@]}"; do
-  case $section in all | one | types | many | parts | report) ;; *) sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
+  case $section in all | one | types | many | gradients | parts | report) ;; *) sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
 done
 wants() { [[ " ${sections[*]} " =~ \ (all|$1)\  ]]; }
 results=$PWD/bench/results
@@ -49,7 +50,7 @@ KEEP
 
 build_all() {
   tools/setup.sh --bench
-  tools/build.sh $build -Dcuda=disabled -Dmpi=enabled -Dhwloc=enabled -Dbenchmarks=enabled -Dtests=disabled -Dexamples=disabled
+  tools/build.sh $build -Dcuda=disabled -Dmpi=enabled -Dhwloc=enabled -Dbenchmarks=enabled -Dtests=disabled -Dexamples=enabled
   perf=$PWD/$build/bench/rondo-perf
   mpich_perf=
   if command -v mpirun.mpich >/dev/null && pkg-config --exists mpich; then
@@ -104,6 +105,21 @@ many_hosts() {
   measure many_2x2 tools/test_hosts.sh --hosts 2 --ranks-per-host 2 -- "$perf" --algo ring,mpi -b 8MiB -e 8MiB -n 10
 }
 
+gradients() {
+  local overlap=$PWD/$build/bench/rondo-overlap lenet=$PWD/$build/examples/lenet/rondo-lenet
+  measure overlap_one_host mpirun -n 2 "$lenet" --measure-overlap 400
+  if [ "$(id -u)" != 0 ]; then
+    echo "bench: test hosts need root; left out" >&2
+    return
+  fi
+  measure overlap_two_hosts tools/test_hosts.sh --hosts 2 --pin --rate 25mbit -- "$lenet" --measure-overlap 40 --batch-size 4096
+  measure overlap_two_hosts_256 tools/test_hosts.sh --hosts 2 --pin --rate 300mbit -- "$lenet" --measure-overlap 200
+  local hosts
+  for hosts in 2 4 8; do
+    measure overlap_resnet50_$hosts tools/test_hosts.sh --hosts $hosts -- "$overlap" --bucket-kib 0,64,256,1024,4096,16384 -n 5
+  done
+}
+
 parts() {
   "$PWD/$build/bench/rondo-parts" --benchmark_min_time=0.05 --benchmark_format=console --benchmark_out_format=json \
     --benchmark_out="$results/parts.json"
@@ -118,9 +134,10 @@ with open(sys.argv[1], "w") as out:
 CLEAN
 }
 
-if wants one || wants types || wants many || wants parts; then build_all; fi
+if wants one || wants types || wants many || wants gradients || wants parts; then build_all; fi
 if wants one; then one_host; fi
 if wants types; then types; fi
 if wants many; then many_hosts; fi
+if wants gradients; then gradients; fi
 if wants parts; then parts; fi
 if wants report; then python3 tools/bench_report.py; fi

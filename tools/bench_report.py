@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/performance.md, docs/ring.md and README.md, and the pictures in docs/pictures/, from
+"""Writes the tables of docs/performance.md, docs/ring.md, docs/gradients.md and README.md, and the pictures in docs/pictures/, from
 bench/results/*.json.
 
 usage: tools/bench_report.py
@@ -257,6 +257,64 @@ def table_readme_many():
     return table(["hosts", "the wire's limit", "ring", "naive", "Open MPI"], body)
 
 
+def table_overlap_lenet():
+    body = []
+    runs = {"one host, batch 256": "overlap_one_host", "two hosts, 25 Mbit/s, batch 4096": "overlap_two_hosts",
+            "two hosts, 300 Mbit/s, batch 256": "overlap_two_hosts_256"}
+    for label, name in runs.items():
+        run = load(name)
+        if run is None:
+            continue
+        def spread(mode, what, run=run):
+            times = run["modes"][mode][what]
+            return f"{times['median'] / 1e3:.2f} ({times['low'] / 1e3:.2f} to {times['high'] / 1e3:.2f})"
+        def ratio(what, a, b, run=run):
+            return f"{run['modes'][a][what]['median'] / run['modes'][b][what]['median']:.3f}"
+        share = run["communication_us"] / run["modes"]["alone"]["backward_us"]["median"]
+        hidden = f"{run['hidden']:.3f} / {run['most_hidden']:.3f}" if share > 0.05 else "too little to hide"
+        body.append([label, f"{share * 100:.1f} %"] + [spread(mode, "exchanged_us") for mode in ("alone", "after", "during")]
+                    + [hidden, ratio("backward_us", "during", "alone"), ratio("step_us", "during", "after"), ratio("step_us", "during", "alone")])
+    head = ["", "communication / backprop", "T_A", "T_B", "T_C", "H / H_max", "backprop C/A", "step C/B", "step C/A"]
+    return table(head, body) + "\n\n" + source(*runs.values())
+
+
+def overlap_rows(hosts):
+    run = load(f"overlap_resnet50_{hosts}")
+    return run["rows"] if run else []
+
+
+def table_overlap_resnet():
+    body = []
+    for hosts in (2, 4, 8):
+        for row in overlap_rows(hosts):
+            during = row["time_us"]["during"]
+            cap = f"{row['bucket_bytes'] >> 10}" + (" (chosen)" if row["chosen"] else "")
+            body.append([str(hosts), cap, str(row["buckets"]), f"{row['time_us']['alone']['median'] / 1e3:.1f}", f"{row['time_us']['after']['median'] / 1e3:.1f}",
+                         f"{during['median'] / 1e3:.1f} ({during['low'] / 1e3:.1f} to {during['high'] / 1e3:.1f})",
+                         f"{row['hidden']:.3f}", f"{row['most_hidden']:.3f}", f"{row['hidden'] / row['most_hidden']:.3f}", f"{row['us_per_mark']:.2f}"])
+    head = ["hosts", "cap, KiB", "buckets", "T_A, ms", "T_B, ms", "T_C, ms", "H", "H_max", "H / H_max", "us/mark"]
+    return table(head, body) + "\n\n" + source(*[f"overlap_resnet50_{hosts}" for hosts in (2, 4, 8)])
+
+
+def draw_buckets():
+    figure, axis = plt.subplots(figsize=(7, 4.5))
+    for hosts in (2, 4, 8):
+        rows_of = sorted((row for row in overlap_rows(hosts) if not row["chosen"]), key=lambda row: row["bucket_bytes"])
+        line, = axis.plot([row["bucket_bytes"] / 1024 for row in rows_of], [row["time_us"]["during"]["median"] / 1e3 for row in rows_of],
+                          marker="o", label=f"{hosts} hosts")
+        for row in overlap_rows(hosts):
+            if row["chosen"]:
+                axis.plot(row["bucket_bytes"] / 1024, row["time_us"]["during"]["median"] / 1e3, marker="*", markersize=14, color=line.get_color())
+    axis.set_xscale("log", base=2)
+    axis.set_ylim(bottom=0)
+    axis.set_xlabel("cap of a bucket, KiB (star: what the reducer chose)")
+    axis.set_ylabel("backprop and communication, ms")
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=8)
+    axis.set_title("ResNet-50's gradients, backprop of 1 s, 1 Gbit/s links")
+    save(figure, "buckets.svg")
+
+
 def save(figure, name):
     PICTURES.mkdir(parents=True, exist_ok=True)
     figure.tight_layout()
@@ -317,7 +375,9 @@ def main():
                                  "many": table_many, "many_slots": table_many_slots, "many_small": table_many_small, "parts": table_parts})
     fill("docs/ring.md", {"model_hosts": table_model_hosts, "model_memory": table_model_memory})
     fill("README.md", {"one": table_readme_one, "many": table_readme_many})
+    fill("docs/gradients.md", {"overlap_lenet": table_overlap_lenet, "overlap_resnet": table_overlap_resnet})
     plt.rcParams["svg.hashsalt"] = "rondo"
+    draw_buckets()
     draw_one_host()
     draw_many_hosts()
 

@@ -64,6 +64,7 @@ tests=build-gpu/tests
 step topology 60 build-gpu/tools/rondo-topo --device cuda --ranks 4
 step groups 240 $tests/test_gpu_device_group
 step processes 240 $tests/test_gpu_device_processes
+step gradients 120 $tests/test_gpu_device_gradients
 
 perf=build-gpu/bench/rondo-perf
 for ranks in 2 4; do

@@ -67,7 +67,19 @@ DeviceReducer::DeviceReducer(cuda::Communicator& communicator, std::vector<Param
   if (!objection.empty()) {
     objection = fmt::format("rank {}: GradientReducer: {}", host.rank(), objection);
   }
-  require_equal_lines(host, objection, lines_of(parameters_, options_));
+  require_equal_lines(
+      host, objection,
+      objection.empty() ? lines_of(parameters_, options_) : std::vector<std::string>());
+  try {
+    set_up();
+  } catch (const std::exception& error) {
+    communicator_.abort(
+        fmt::format("rank {}: GradientReducer: {}", communicator_.rank(), error.what()));
+    throw;
+  }
+}
+
+void DeviceReducer::set_up() {
   const DeviceScope scope(communicator_.device());
   for (const Parameter& parameter : parameters_) {
     shapes_.push_back({parameter.count, parameter.type});
@@ -78,10 +90,11 @@ DeviceReducer::DeviceReducer(cuda::Communicator& communicator, std::vector<Param
   }
   communicator_.wait(stream_.get());
   ordered_ = !options_.order_by_arrival;
-  limits_ =
-      limits_for(options_, shapes_, host, [this](std::size_t bytes) { return call_us(bytes); });
+  limits_ = limits_for(options_, shapes_, communicator_.host(),
+                       [this](std::size_t bytes) { return call_us(bytes); });
   form_buckets(reverse_order(shapes_.size()));
   communicator_.wait(stream_.get());
+  communicator_.host().barrier();
 }
 
 DeviceReducer::~DeviceReducer() {
@@ -96,17 +109,21 @@ DeviceReducer::~DeviceReducer() {
 double DeviceReducer::call_us(std::size_t bytes) {
   constexpr int kRounds = 5;
   const DeviceScope scope(communicator_.device());
-  const DeviceMemory memory(communicator_.device(), bytes);
-  const Call call = all_reduce(memory.data(), bytes / sizeof(float), DataType::f32, ReduceOp::sum);
-  communicator_.enqueue(call, stream_.get());
-  communicator_.wait(stream_.get());
-  const auto start = std::chrono::steady_clock::now();
-  for (int round = 0; round < kRounds; ++round) communicator_.enqueue(call, stream_.get());
-  communicator_.wait(stream_.get());
-  const auto end = std::chrono::steady_clock::now();
-  std::array<double, 1> mean = {std::chrono::duration<double, std::micro>(end - start).count() /
-                                kRounds};
+  std::array<double, 1> mean = {};
+  {
+    const DeviceMemory memory(communicator_.device(), bytes);
+    const Call call =
+        all_reduce(memory.data(), bytes / sizeof(float), DataType::f32, ReduceOp::sum);
+    communicator_.enqueue(call, stream_.get());
+    communicator_.wait(stream_.get());
+    const auto start = std::chrono::steady_clock::now();
+    for (int round = 0; round < kRounds; ++round) communicator_.enqueue(call, stream_.get());
+    communicator_.wait(stream_.get());
+    const auto end = std::chrono::steady_clock::now();
+    mean[0] = std::chrono::duration<double, std::micro>(end - start).count() / kRounds;
+  }
   communicator_.host().broadcast(mean, 0);
+  communicator_.host().barrier();  // freeing memory waits for the calls of all ranks on the device
   return mean[0];
 }
 
@@ -135,7 +152,13 @@ void DeviceReducer::complain(Wrong what, std::size_t parameter) {
   throw UsageError(text);
 }
 
-void DeviceReducer::begin() {
+void DeviceReducer::begin(api::Stream stream) {
+  if (options_.average == Average::samples && api::is_capturing(stream)) {
+    throw UsageError(
+        fmt::format("rank {}: an iteration with Average::samples cannot be captured: its graph "
+                    "would keep the counts",
+                    communicator_.rank()));
+  }
   open_ = true;
   next_ = 0;
   ledger_.begin();
@@ -148,7 +171,9 @@ void DeviceReducer::settle_averaging() {
   if (options_.average == Average::samples) {
     if (!samples_) complain(Wrong::samples, 0);
     std::array<std::uint64_t, 1> all = {*samples_};
-    communicator_.host().all_reduce(all);
+    CallOptions options;
+    options.timeout = options_.timeout;
+    communicator_.host().all_reduce(all, ReduceOp::sum, options);
     who.samples = all[0];
     who.own_samples = *samples_;
   }
@@ -169,7 +194,7 @@ void DeviceReducer::set_samples(std::uint64_t samples) {
 void DeviceReducer::mark_ready(std::size_t parameter, api::Stream stream) {
   const std::lock_guard lock(mutex_);
   communicator_.check();
-  if (!open_) begin();
+  if (!open_) begin(stream);
   if (parameter >= parameters_.size()) complain(Wrong::unknown, parameter);
   if (!ledger_.mark(parameter)) complain(Wrong::twice, parameter);
   const DeviceScope scope(communicator_.device());
@@ -178,7 +203,10 @@ void DeviceReducer::mark_ready(std::size_t parameter, api::Stream stream) {
 }
 
 void DeviceReducer::take_complete_buckets() {
-  while (next_ < store_.buckets().size() && ledger_.complete(next_)) take_round(next_++);
+  while (next_ < store_.buckets().size() && ledger_.complete(next_)) {
+    take_round(next_);
+    ++next_;
+  }
 }
 
 void DeviceReducer::take_round(std::size_t bucket) {
@@ -198,7 +226,7 @@ void DeviceReducer::take_round(std::size_t bucket) {
 void DeviceReducer::finish(api::Stream stream) {
   const std::lock_guard lock(mutex_);
   communicator_.check();
-  if (!open_) begin();
+  if (!open_) begin(stream);
   const DeviceScope scope(communicator_.device());
   if (next_ < store_.buckets().size()) {
     // What is not marked may still be read or written by what is on the stream.
@@ -209,11 +237,12 @@ void DeviceReducer::finish(api::Stream stream) {
       if (!options_.allow_unused) complain(Wrong::unmarked, i);
       store_.clear(i);
     }
-    while (next_ < store_.buckets().size()) take_round(next_++);
+    for (; next_ < store_.buckets().size(); ++next_) take_round(next_);
   }
   account();
-  // Not in a capture, which can neither wait nor allocate.
-  if (!ordered_ && !api::is_capturing(stream)) follow_arrival();
+  // A capture can neither wait nor allocate, and its graph holds on to the buckets as they are.
+  if (api::is_capturing(stream)) ordered_ = true;
+  if (!ordered_) follow_arrival();
   api::record(stream_.finished(), stream_.get());
   api::wait_for(stream_.finished(), stream);
   open_ = false;
@@ -234,12 +263,16 @@ void DeviceReducer::account() {
 
 void DeviceReducer::follow_arrival() {
   std::vector<std::uint32_t> order = complete_order(ledger_.arrival(), parameters_.size());
-  communicator_.host().broadcast(order, 0);
+  CallOptions options;
+  options.timeout = options_.timeout;
+  communicator_.host().broadcast(order, 0, options);
   ordered_ = true;
   if (same_buckets(plan_buckets(shapes_, order, limits_), store_.buckets())) return;
   communicator_.wait(stream_.get());  // the old buckets' memory goes
   form_buckets(order);
   communicator_.wait(stream_.get());
+  communicator_.host().barrier(
+      options);  // freeing memory waits for the calls of all ranks on the device
   finished_.reordered = true;
   if (store_.owns_any()) ++layout_;
 }

@@ -56,7 +56,7 @@ class DeviceReducer {
 
  private:
   // With the lock held.
-  void begin();
+  void begin(api::Stream stream);
   void settle_averaging();
   // Ends the communicator, and throws.
   [[noreturn]] void complain(Wrong what, std::size_t parameter);
@@ -65,6 +65,7 @@ class DeviceReducer {
   void account();
   void follow_arrival();
 
+  void set_up();
   void form_buckets(const std::vector<std::uint32_t>& order);
   double call_us(std::size_t bytes);
   [[nodiscard]] Call all_reduce(void* data, std::size_t count, DataType type, ReduceOp op) const;

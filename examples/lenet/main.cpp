@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <rondo/cuda.hpp>
@@ -33,6 +34,7 @@ struct Options {
   std::string wire = "exact";
   std::string trace;
   int measured_steps = 0;
+  std::string json;  // of what was measured
   int threads = 1;
   int ranks = 0;      // threads
   int processes = 0;  // forked; neither: those of mpirun
@@ -52,8 +54,9 @@ rondo::GradientOptions gradient_options(const Options& options) {
 
 // What a rank trains with. `reducer` is null where gradients are not Rondo's to sum, or are on a device.
 struct Rank {
-  std::shared_ptr<rondo::GradientReducer> reducer;
   std::unique_ptr<lenet::Learner> learner;
+  std::shared_ptr<rondo::GradientReducer>
+      reducer;  // also the learner's, whose gradients it works on
 };
 
 Rank make_rank(const Options& options, const lenet::Dataset& data, rondo::Communicator& comm,
@@ -106,7 +109,7 @@ void train_on(const Options& options, rondo::Communicator& comm,
                           {"seed", options.training.seed},
                           {"algo", options.algo},
                           {"bucket_bytes", rank.reducer ? rank.reducer->bucket_bytes() : 0},
-                          {"overlap", rank.reducer && !options.no_overlap},
+                          {"overlap", rondo::algorithm_named(options.algo) && !options.no_overlap},
                           {"wire", options.wire},
                           {"accumulate", options.training.passes},
                           {"threads", options.threads},
@@ -119,16 +122,29 @@ void measure_on(const Options& options, rondo::Communicator& comm) {
   const lenet::Dataset data = lenet::read_dataset(options.data);
   lenet::TrainingOptions training = options.training;
   training.rate = 0;  // steps alone would lead each rank elsewhere
-  std::unique_ptr<lenet::ThreeModes> modes;
-  const auto learner = lenet::make_cpu_learner(
+  std::unique_ptr<lenet::Learner> learner;
+  std::shared_ptr<lenet::ThreeModes> modes;  // also the learner's, whose gradients they work on
+  learner = lenet::make_cpu_learner(
       data, training, {comm.rank(), comm.size()}, [&](lenet::ParameterBlock& gradients) {
-        modes = std::make_unique<lenet::ThreeModes>(comm, gradients, gradient_options(options));
-        return modes->exchange();
+        modes = std::make_shared<lenet::ThreeModes>(comm, gradients, gradient_options(options));
+        return lenet::exchange_in(modes);
       });
   const lenet::Trainer trainer(comm, data, training, *learner);
   learner->begin_epoch(lenet::shuffled(data.train.count(), training.seed, 1));
-  lenet::measure_overlap(comm, *learner, *modes, options.measured_steps,
-                         data.train.count() / training.batch_size);
+  const lenet::OverlapReport report = lenet::measure_overlap(
+      comm, *learner, *modes, options.measured_steps, data.train.count() / training.batch_size);
+  if (comm.rank() != 0) return;
+  lenet::print(report);
+  if (options.json.empty()) return;
+  nlohmann::json all = lenet::json_of(report);
+  all["machine"] = {{"cores", rondo::this_machine().cores}};
+  all["config"] = {{"ranks", comm.size()},
+                   {"batch_size", training.batch_size},
+                   {"steps", options.measured_steps},
+                   {"version", RONDO_VERSION}};
+  std::ofstream out(options.json);
+  out << all.dump(1) << '\n';
+  if (!out) throw std::runtime_error("'" + options.json + "' cannot be written");
 }
 
 void train(const Options& options, rondo::Communicator ranks) {
@@ -189,6 +205,8 @@ int main(int argc, char** argv) {
                  "communication, with it "
                  "after backprop, and during it")
       ->check(CLI::PositiveNumber);
+  app.add_option("--json", options.json, "file for what --measure-overlap measures")
+      ->needs("--measure-overlap");
   app.add_option("--data", options.data, "folder of the four IDX files")->capture_default_str();
   app.add_option("--history", options.history, "file to write the run's history to (JSON)");
   app.add_option("--threads", options.threads, "compute threads of a rank, on the CPU")

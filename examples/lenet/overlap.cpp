@@ -32,34 +32,31 @@ std::string text_of(const Spread& spread) {
                      spread.high / 1e3);
 }
 
-void print(const std::array<Times, kModes>& times,
-           const std::vector<rondo::overlap::ReadyBucket>& buckets, std::size_t bucket_bytes,
-           const std::string& place) {
-  const auto median = [&](Mode mode, std::vector<double> Times::*member) {
-    return spread_of(times[static_cast<std::size_t>(mode)].*member).median;
-  };
-  fmt::print("# ms on the slowest rank: medians (and between which nine of ten lie)\n");
-  fmt::print("{:<8} {:<30} {:<30} {:<30}\n", "mode", "step", "backprop", "backprop and exchange");
-  for (int mode = 0; mode < kModes; ++mode) {
-    const Times& its = times[static_cast<std::size_t>(mode)];
-    fmt::print("{:<8} {:<30} {:<30} {:<30}\n", kModeNames[mode], text_of(spread_of(its.step)),
-               text_of(spread_of(its.backward)), text_of(spread_of(its.exchanged)));
+double median(const std::vector<double>& times) { return spread_of(times).median; }
+
+OverlapReport report_of(const std::array<Times, kModes>& times,
+                        const std::vector<std::vector<double>>& ready,
+                        const rondo::GradientReducer& reducer) {
+  OverlapReport report;
+  for (std::size_t mode = 0; mode < kModes; ++mode) {
+    report.modes[mode] = {spread_of(times[mode].step), spread_of(times[mode].backward),
+                          spread_of(times[mode].exchanged)};
   }
-  const Figures figures = rondo::overlap::figures_of(median(Mode::alone, &Times::exchanged),
-                                                     median(Mode::after, &Times::exchanged),
-                                                     median(Mode::during, &Times::exchanged));
-  const double backward = median(Mode::alone, &Times::backward);
-  fmt::print(
-      "communication: {:.3f} ms, {:.1f} % of backprop; {} buckets of up to {} KiB; thread: {}\n",
-      figures.communication_us / 1e3, 100 * figures.communication_us / backward, buckets.size(),
-      bucket_bytes >> 10U, place);
-  fmt::print("hidden fraction H: {:.3f}; the ready times allow {:.3f}\n", figures.hidden,
-             rondo::overlap::most_hidden(buckets, figures));
-  fmt::print("backprop during communication / alone: {:.4f}\n",
-             median(Mode::during, &Times::backward) / backward);
-  fmt::print("step with overlap / without: {:.4f}; with overlap / alone: {:.4f}\n",
-             median(Mode::during, &Times::step) / median(Mode::after, &Times::step),
-             median(Mode::during, &Times::step) / median(Mode::alone, &Times::step));
+  report.figures = rondo::overlap::figures_of(report.of(Mode::alone).exchanged.median,
+                                              report.of(Mode::after).exchanged.median,
+                                              report.of(Mode::during).exchanged.median);
+  // As if backprop were not slowed.
+  const double slowed =
+      report.of(Mode::during).backward.median / report.of(Mode::alone).backward.median;
+  std::vector<rondo::overlap::ReadyBucket> buckets;
+  for (std::size_t b = 0; b < ready.size(); ++b) {
+    buckets.push_back({median(ready[b]) / slowed, reducer.statistics().buckets[b].bytes});
+  }
+  report.most_hidden = rondo::overlap::most_hidden(buckets, report.figures);
+  report.buckets = buckets.size();
+  report.bucket_bytes = reducer.bucket_bytes();
+  report.progress_place = reducer.progress_place();
+  return report;
 }
 
 }  // namespace
@@ -69,30 +66,33 @@ ThreeModes::ThreeModes(rondo::Communicator& comm, ParameterBlock& gradients,
     : after_(comm, reducible(gradients), with_overlap(options, false)),
       during_(comm, reducible(gradients), with_overlap(options, true)) {}
 
-Exchange ThreeModes::exchange() {
+void ThreeModes::ready(std::size_t parameter) {
+  if (first_mark_ == begin_) first_mark_ = Clock::now();
+  if (mode_ == Mode::after) after_.mark_ready(parameter);
+  if (mode_ == Mode::during) during_.mark_ready(parameter);
+}
+
+void ThreeModes::finish() {
+  end_ = Clock::now();
+  if (mode_ == Mode::after) after_.finish();
+  if (mode_ == Mode::during) during_.finish();
+  exchanged_ = Clock::now();
+}
+
+Exchange exchange_in(const std::shared_ptr<ThreeModes>& modes) {
   Exchange exchange;
-  exchange.begin = [this] { begin_ = first_mark_ = Clock::now(); };
-  exchange.ready = [this](std::size_t parameter) {
-    if (first_mark_ == begin_) first_mark_ = Clock::now();
-    if (mode_ == Mode::after) after_.mark_ready(parameter);
-    if (mode_ == Mode::during) during_.mark_ready(parameter);
-  };
-  exchange.finish = [this] {
-    end_ = Clock::now();
-    if (mode_ == Mode::after) after_.finish();
-    if (mode_ == Mode::during) during_.finish();
-    exchanged_ = Clock::now();
-  };
+  exchange.begin = [modes] { modes->begin(); };
+  exchange.ready = [modes](std::size_t parameter) { modes->ready(parameter); };
+  exchange.finish = [modes] { modes->finish(); };
   return exchange;
 }
 
-void measure_overlap(rondo::Communicator& comm, Learner& learner, ThreeModes& modes, int steps,
-                     std::size_t minibatches) {
+OverlapReport measure_overlap(rondo::Communicator& comm, Learner& learner, ThreeModes& modes,
+                              int steps, std::size_t minibatches) {
   using Clock = std::chrono::steady_clock;
   constexpr int kWarmUps = 5;
   std::array<Times, kModes> times;
-  std::vector<std::vector<double>> ready;
-  std::vector<rondo::overlap::ReadyBucket> buckets;
+  std::vector<std::vector<double>> ready;  // by bucket
   for (int step = -kWarmUps; step < steps; ++step) {
     for (int turn = 0; turn < kModes; ++turn) {
       const int mode = (step + kWarmUps + turn) % kModes;
@@ -110,26 +110,57 @@ void measure_overlap(rondo::Communicator& comm, Learner& learner, ThreeModes& mo
       its.backward.push_back(took[1]);
       its.exchanged.push_back(took[2]);
       if (static_cast<Mode>(mode) != Mode::during) continue;
-      const auto& of_buckets = modes.during().statistics().buckets;
-      ready.resize(of_buckets.size());
-      buckets.resize(of_buckets.size());
-      for (std::size_t b = 0; b < of_buckets.size(); ++b) {
-        ready[b].push_back(modes.first_mark_us() + of_buckets[b].ready_us);
-        buckets[b].bytes = of_buckets[b].bytes;
+      const auto& buckets = modes.during().statistics().buckets;
+      ready.resize(buckets.size());
+      for (std::size_t b = 0; b < buckets.size(); ++b) {
+        ready[b].push_back(modes.first_mark_us() + buckets[b].ready_us);
       }
     }
   }
-  // As if backprop were not slowed.
-  const auto backward = [&](Mode mode) {
-    return spread_of(times[static_cast<std::size_t>(mode)].backward).median;
+  return report_of(times, ready, modes.during());
+}
+
+void print(const OverlapReport& report) {
+  fmt::print("# ms on the slowest rank: medians (and between which nine of ten lie)\n");
+  fmt::print("{:<8} {:<30} {:<30} {:<30}\n", "mode", "step", "backprop", "backprop and exchange");
+  for (int mode = 0; mode < kModes; ++mode) {
+    const OverlapReport::OfMode& its = report.of(static_cast<Mode>(mode));
+    fmt::print("{:<8} {:<30} {:<30} {:<30}\n", kModeNames[mode], text_of(its.step),
+               text_of(its.backward), text_of(its.exchanged));
+  }
+  const OverlapReport::OfMode& alone = report.of(Mode::alone);
+  const OverlapReport::OfMode& during = report.of(Mode::during);
+  fmt::print(
+      "communication: {:.3f} ms, {:.1f} % of backprop; {} buckets of up to {} KiB; thread: {}\n",
+      report.figures.communication_us / 1e3,
+      100 * report.figures.communication_us / alone.backward.median, report.buckets,
+      report.bucket_bytes >> 10U, report.progress_place);
+  fmt::print("hidden fraction H: {:.3f}; the ready times allow {:.3f}\n", report.figures.hidden,
+             report.most_hidden);
+  fmt::print("backprop during communication / alone: {:.4f}\n",
+             during.backward.median / alone.backward.median);
+  fmt::print("step with overlap / without: {:.4f}; with overlap / alone: {:.4f}\n",
+             during.step.median / report.of(Mode::after).step.median,
+             during.step.median / alone.step.median);
+}
+
+nlohmann::json json_of(const OverlapReport& report) {
+  const auto of_spread = [](const Spread& spread) {
+    return nlohmann::json{{"median", spread.median}, {"low", spread.low}, {"high", spread.high}};
   };
-  for (std::size_t b = 0; b < buckets.size(); ++b) {
-    buckets[b].ready_us =
-        spread_of(ready[b]).median * backward(Mode::alone) / backward(Mode::during);
+  nlohmann::json modes;
+  for (int mode = 0; mode < kModes; ++mode) {
+    const OverlapReport::OfMode& its = report.of(static_cast<Mode>(mode));
+    modes[kModeNames[mode]] = {{"step_us", of_spread(its.step)},
+                               {"backward_us", of_spread(its.backward)},
+                               {"exchanged_us", of_spread(its.exchanged)}};
   }
-  if (comm.rank() == 0) {
-    print(times, buckets, modes.during().bucket_bytes(), modes.during().progress_place());
-  }
+  return {{"modes", modes},
+          {"communication_us", report.figures.communication_us},
+          {"hidden", report.figures.hidden},
+          {"most_hidden", report.most_hidden},
+          {"buckets", report.buckets},
+          {"bucket_bytes", report.bucket_bytes}};
 }
 
 }  // namespace lenet

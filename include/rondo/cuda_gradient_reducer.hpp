@@ -30,8 +30,10 @@ namespace rondo::cuda {
 ///       update(stream);  // finds averages
 ///     }
 ///
-/// An iteration can be captured in a CUDA graph and replayed; every rank then replays alike, and the order of the
-/// buckets stays as it was.
+/// An iteration can be captured in a CUDA graph and replayed, but for Average::samples; every rank then replays
+/// alike, and the order of the buckets stays as it was. Graphs go before the reducer, when their replays have
+/// ended. Reducers of ranks that share a device go when none of those ranks has calls to make: freeing device
+/// memory waits for them.
 ///
 /// Differences: GradientOptions::overlap, hook, trace and progress_core are for host memory, as is join. Since
 /// no host waits for another in an iteration, a wrong mark, or one that is missing, ends the communicator on all

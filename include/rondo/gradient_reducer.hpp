@@ -35,11 +35,13 @@ class HostReducer;
 ///     }
 ///
 /// An iteration begins with the first mark and ends with finish(). In between, the communicator is the
-/// reducer's: make no other call on it. Every rank makes the same iterations. A communicator and its
-/// reducer live and die together: the communicator must outlive the reducer.
+/// reducer's: make no other call on it. Every rank makes the same iterations. The
+/// communicator, and the memory of parameters, must outlive the reducer; nor may the communicator be moved
+/// meanwhile. A reducer that was moved from may only be destroyed or assigned to.
 ///
 /// Threads: mark_ready may be called from any threads at once; all else from one. With `overlap`, calls
-/// between hosts need MPI_THREAD_MULTIPLE, since the reducer's thread makes them.
+/// between hosts need MPI_THREAD_MULTIPLE, since the reducer's thread makes them; with MPI_THREAD_SERIALIZED, make
+/// no MPI call of your own in an iteration.
 ///
 /// Errors: a wrong mark throws UsageError on the rank that made it, at once, and so does finish() on every
 /// rank, with the name of the rank and of the parameter; gradients are then unspecified, and the next
@@ -70,7 +72,8 @@ class RONDO_API GradientReducer {
   void mark_ready(std::size_t parameter, const void* gradient, std::size_t count, DataType type);
 
   /// How many samples this rank's gradients of the coming iteration stand for; before its first mark. For
-  /// Average::samples, which asks for it anew each time; 0 where a rank had none.
+  /// Average::samples, which asks for it anew each time; 0 where a rank had none: whatever is in its
+  /// gradients then counts for nothing.
   void set_samples(std::uint64_t samples);
 
   /// Until the averages of all gradients are in place.
@@ -86,12 +89,12 @@ class RONDO_API GradientReducer {
     ~NoSync();
 
    private:
-    GradientReducer& reducer_;
+    detail::HostReducer& reducer_;
   };
   [[nodiscard]] NoSync no_sync() { return NoSync(*this); }
 
   /// This rank has no more data. Takes part in the iterations of those that have, with zeros, until all have
-  /// joined. After each, `after_iteration` finds their averages in place, and may take the same step as they
+  /// joined. After each that went well, `after_iteration` finds their averages in place, and may take the same step as they
   /// do; at the end all ranks have the values of one that joined last. Collective.
   void join(const std::function<void()>& after_iteration = {});
 

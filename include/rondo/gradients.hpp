@@ -119,8 +119,8 @@ struct GradientOptions {
   bool allow_unused = false;
   /// Buckets follow rank 0's first backward pass from the second iteration on; else reverse order.
   bool order_by_arrival = true;
-  /// The same bits whatever the bucket sizes. Costs a copy each way, at most 64 bytes for each rank and
-  /// parameter on the wire, and the faster algorithms for small buckets.
+  /// The same bits whatever the bucket sizes. Costs a copy each way, up to 32 elements for each rank
+  /// and parameter on the wire, and the faster algorithms for small buckets.
   bool layout_independent = false;
   /// Buckets travel as soon as they are full. Otherwise in finish(), on its caller's thread: for comparisons,
   /// and where MPI allows only one thread. The bits are the same.

@@ -44,15 +44,8 @@ std::optional<Difference> first_difference(const std::vector<std::uint64_t>& has
   return std::nullopt;
 }
 
-std::string_view name_of(Average average) {
-  constexpr std::array<std::string_view, 3> kNames = {"sum", "ranks", "samples"};
-  return kNames[static_cast<std::size_t>(average)];
-}
-
-std::string_view name_of(WireType wire) {
-  constexpr std::array<std::string_view, 3> kNames = {"exact", "bf16", "f16"};
-  return kNames[static_cast<std::size_t>(wire)];
-}
+constexpr std::array<std::string_view, 3> kAverageNames = {"sum", "ranks", "samples"};
+constexpr std::array<std::string_view, 3> kWireNames = {"exact", "bf16", "f16"};
 
 std::string objection_to(const Parameter& parameter) {
   if (!is_floating(parameter.type)) {
@@ -123,6 +116,19 @@ void require_equal_lines(Communicator& communicator, const std::string& objectio
 
 std::string objection_to(const std::vector<Parameter>& parameters, const GradientOptions& options) {
   if (parameters.empty()) return "there are no parameters";
+  if (static_cast<std::size_t>(options.average) >= kAverageNames.size()) {
+    return "GradientOptions::average is not an Average";
+  }
+  if (static_cast<std::size_t>(options.wire) >= kWireNames.size()) {
+    return "GradientOptions::wire is not a WireType";
+  }
+  if (options.algorithm && static_cast<int>(*options.algorithm) >= kAlgorithmCount) {
+    return "GradientOptions::algorithm is not an Algorithm";
+  }
+  if (options.timeout && options.timeout->count() <= 0) {
+    return fmt::format("GradientOptions::timeout is {} ms; it must be above 0",
+                       options.timeout->count());
+  }
   if (parameters.size() > 0xFFFFFFFFU) return "there are more parameters than 32 bits count";
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const std::string objection = objection_to(parameters[i]);
@@ -137,9 +143,6 @@ std::string objection_to(const std::vector<Parameter>& parameters, const Gradien
   if (options.hook && options.wire != WireType::exact) {
     return "a hook decides for itself what travels: it goes with WireType::exact";
   }
-  if (static_cast<int>(options.average) > 2 || static_cast<int>(options.wire) > 2) {
-    return "an option is out of range";
-  }
   return overlap_among(parameters);
 }
 
@@ -148,11 +151,12 @@ std::vector<std::string> lines_of(const std::vector<Parameter>& parameters,
   std::vector<std::string> lines = {
       fmt::format("GradientOptions::bucket_bytes = {}", options.bucket_bytes),
       fmt::format("GradientOptions::first_bucket_bytes = {}", options.first_bucket_bytes),
-      fmt::format("GradientOptions::average = {}", name_of(options.average)),
+      fmt::format("GradientOptions::average = {}",
+                  kAverageNames[static_cast<std::size_t>(options.average)]),
       fmt::format("GradientOptions::local = {}", options.local == LocalGradient::mean_of_samples
                                                      ? "mean_of_samples"
                                                      : "sum_of_samples"),
-      fmt::format("GradientOptions::wire = {}", name_of(options.wire)),
+      fmt::format("GradientOptions::wire = {}", kWireNames[static_cast<std::size_t>(options.wire)]),
       fmt::format("GradientOptions::hook {}", options.hook ? "set" : "not set"),
       fmt::format("GradientOptions::algorithm = {}",
                   options.algorithm ? name(*options.algorithm) : "the communicator's"),
@@ -169,7 +173,8 @@ std::vector<std::string> lines_of(const std::vector<Parameter>& parameters,
   return lines;
 }
 
-void take_values(Communicator& communicator, const std::vector<Parameter>& parameters, int root) {
+void take_values(Communicator& communicator, const std::vector<Parameter>& parameters, int root,
+                 std::optional<std::chrono::milliseconds> timeout) {
   for (const Parameter& parameter : parameters) {
     if (parameter.value == nullptr || parameter.count == 0) continue;
     Call call;
@@ -178,6 +183,7 @@ void take_values(Communicator& communicator, const std::vector<Parameter>& param
     call.count = parameter.count;
     call.type = parameter.type;
     call.root = root;
+    call.options.timeout = timeout;
     communicator.run(call);
   }
 }

@@ -1,6 +1,8 @@
 // Ranks compare what they were made with, and take rank 0's values.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,7 @@ std::string objection_to(const std::vector<Parameter>& parameters, const Gradien
 std::vector<std::string> lines_of(const std::vector<Parameter>& parameters,
                                   const GradientOptions& options);
 
-void take_values(Communicator& communicator, const std::vector<Parameter>& parameters, int root);
+void take_values(Communicator& communicator, const std::vector<Parameter>& parameters, int root,
+                 std::optional<std::chrono::milliseconds> timeout);
 
 }  // namespace rondo::detail

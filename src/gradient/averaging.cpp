@@ -11,7 +11,7 @@ Averaging averaging_for(const GradientOptions& options, const TakingPart& who) {
       return {ReduceOp::sum, who.live > 0 ? 1 / static_cast<double>(who.live) : 1};
     }
     case Average::samples: {
-      if (who.samples == 0) break;
+      if (who.samples == 0) return {ReduceOp::sum, 0};
       const std::uint64_t own =
           options.local == LocalGradient::sum_of_samples ? 1 : who.own_samples;
       return {ReduceOp::sum, static_cast<double>(own) / static_cast<double>(who.samples)};

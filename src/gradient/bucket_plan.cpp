@@ -23,7 +23,8 @@ Bucket lay_out(std::span<const ParameterShape> shapes, std::vector<std::size_t> 
   Bucket bucket;
   bucket.type = shapes[parameters.front()].type;
   std::size_t offset = 0;
-  const std::size_t granule = kChunkGranuleBytes / size_of(bucket.type);
+  // Of whichever type travels.
+  constexpr std::size_t granule = kChunkGranuleBytes / size_of(DataType::bf16);
   for (const std::size_t parameter : parameters) {
     const std::size_t count = shapes[parameter].count;
     const std::size_t piece =

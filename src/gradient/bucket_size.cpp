@@ -77,7 +77,8 @@ BucketLimits limits_for(const GradientOptions& options, std::span<const Paramete
   }
   limits.first_bytes = options.first_bucket_bytes != 0 ? options.first_bucket_bytes
                                                        : std::max<std::size_t>(limits.bytes / 4, 1);
-  limits.aligned_to_ranks = options.layout_independent ? communicator.size() : 0;
+  limits.aligned_to_ranks =
+      options.layout_independent && communicator.size() > 1 ? communicator.size() : 0;
   return limits;
 }
 

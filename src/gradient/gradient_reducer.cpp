@@ -23,10 +23,10 @@ void GradientReducer::join(const std::function<void()>& after_iteration) {
   reducer_->join(after_iteration);
 }
 
-GradientReducer::NoSync::NoSync(GradientReducer& reducer) : reducer_(reducer) {
-  reducer_.reducer_->pause(true);
+GradientReducer::NoSync::NoSync(GradientReducer& reducer) : reducer_(*reducer.reducer_) {
+  reducer_.pause(true);
 }
-GradientReducer::NoSync::~NoSync() { reducer_.reducer_->pause(false); }
+GradientReducer::NoSync::~NoSync() { reducer_.pause(false); }
 
 void* GradientReducer::gradient(std::size_t parameter, DataType type) const {
   return reducer_->store().gradient_of_type(parameter, type);

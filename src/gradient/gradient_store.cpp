@@ -131,6 +131,10 @@ void GradientStore::clear(std::size_t parameter) {
 void GradientStore::pack(std::size_t bucket, double factor) {
   const Bucket& plan = buckets_[bucket];
   const Load& load = loads_[bucket];
+  if (factor == 0) {  // whatever is there, which may be no number
+    memory_->clear(load.data, load.count * size_of(load.type));
+    return;
+  }
   if (load.in_place) {
     memory_->scale(load.data, load.type, load.data, load.type, load.count, factor);
     return;

@@ -36,8 +36,21 @@ HostReducer::HostReducer(Communicator& communicator, std::vector<Parameter> para
   if (!objection.empty()) {
     objection = fmt::format("rank {}: GradientReducer: {}", communicator_.rank(), objection);
   }
-  require_equal_lines(communicator_, objection, lines_of(parameters_, options_));
-  take_values(communicator_, parameters_, 0);
+  require_equal_lines(
+      communicator_, objection,
+      objection.empty() ? lines_of(parameters_, options_) : std::vector<std::string>());
+  try {
+    set_up();
+  } catch (const UsageError&) {
+    throw;  // on all ranks
+  } catch (const std::exception& error) {
+    abort(error.what());
+    throw;
+  }
+}
+
+void HostReducer::set_up() {
+  take_values(communicator_, parameters_, 0, options_.timeout);
   for (const Parameter& parameter : parameters_) {
     shapes_.push_back({parameter.count, parameter.type});
   }
@@ -47,6 +60,10 @@ HostReducer::HostReducer(Communicator& communicator, std::vector<Parameter> para
   limits_ = limits_for(options_, shapes_, communicator_,
                        [this](std::size_t bytes) { return call_us(communicator_, bytes); });
   form_buckets(reverse_order(shapes_.size()));
+  // Refuses an algorithm that cannot be, now and not in finish().
+  for (std::size_t bucket = 0; bucket < store_.buckets().size(); ++bucket) {
+    static_cast<void>(communicator_.algorithm_for(call_of(bucket)));
+  }
   progress_place_ = "the caller's thread";
   if (options_.overlap) start_thread();
 }
@@ -58,7 +75,6 @@ void HostReducer::form_buckets(const std::vector<std::uint32_t>& order) {
   finished_.buckets.resize(store_.buckets().size());
 }
 
-// A rank whose thread cannot be had ends the communicator, since the others are past this point.
 void HostReducer::start_thread() {
   std::exception_ptr error;
   bool up = false;
@@ -83,9 +99,12 @@ void HostReducer::start_thread() {
   if (!error) return;
   lock.unlock();
   thread_.join();
-  communicator_.abort(
-      fmt::format("rank {}: GradientReducer: its thread could not start", communicator_.rank()));
-  std::rethrow_exception(error);
+  try {
+    std::rethrow_exception(error);
+  } catch (const UsageError& reason) {
+    abort(reason.what());  // of this rank alone, maybe
+    throw;
+  }
 }
 
 HostReducer::~HostReducer() {
@@ -95,7 +114,7 @@ HostReducer::~HostReducer() {
     stop_ = true;
     if (open_ && !done_) {
       reason =
-          own_ ? text_of_own()
+          own_ ? text_of(own_)
                : fmt::format(
                      "rank {}: the gradient reducer was destroyed in the middle of an iteration",
                      communicator_.rank());
@@ -132,19 +151,20 @@ void HostReducer::note(const Complaint& complaint) {
 }
 
 void HostReducer::complain(Wrong what, std::size_t parameter) {
-  note({what, communicator_.rank(), static_cast<std::uint32_t>(parameter)});
   const Complaint complaint{what, communicator_.rank(), static_cast<std::uint32_t>(parameter)};
-  throw UsageError(text_of(complaint, what == Wrong::unknown ? "" : parameters_[parameter].name));
+  note(complaint);
+  throw UsageError(text_of(complaint));
 }
 
-std::string HostReducer::text_of_own() const {
-  return text_of(own_, own_.what == Wrong::unknown ? "" : parameters_[own_.parameter].name);
+std::string HostReducer::text_of(const Complaint& complaint) const {
+  const bool named = complaint.what != Wrong::unknown;
+  return detail::text_of(complaint, named ? parameters_[complaint.parameter].name : "");
 }
 
 void HostReducer::mark_ready(std::size_t parameter) {
   Lock lock(mutex_);
   throw_if_failed();
-  if (paused_) return;
+  if (paused_ > 0) return;
   const Clock::time_point now = Clock::now();
   if (open_ && finishing_) {
     throw UsageError(fmt::format("rank {}: mark_ready({}) while finish() runs",
@@ -178,7 +198,7 @@ void HostReducer::mark_ready(std::size_t parameter, const void* gradient, std::s
       wrong = Wrong::pointer;
     }
     if (wrong != Wrong::nothing) {
-      if (!open_ && !paused_) begin(Clock::now());
+      if (!open_ && paused_ == 0) begin(Clock::now());
       complain(wrong, parameter);
     }
   }
@@ -233,17 +253,13 @@ void HostReducer::end_iteration(Clock::time_point blocked_since) {
       building_.transfer_us > 0 ? 1 - building_.exposed_us / building_.transfer_us : 0;
   std::swap(building_, finished_);
   building_.reordered = false;
-  building_.buckets.resize(finished_.buckets.size());
-  if (agreed_) {
-    const bool named = agreed_.what != Wrong::unknown;
-    throw UsageError(text_of(agreed_, named ? parameters_[agreed_.parameter].name : ""));
-  }
+  building_.buckets.assign(store_.buckets().size(), {});
 }
 
 void HostReducer::finish() {
   Lock lock(mutex_);
   throw_if_failed();
-  if (paused_) return;
+  if (paused_ > 0) return;
   const Clock::time_point now = Clock::now();
   if (!open_) {
     try {
@@ -254,15 +270,16 @@ void HostReducer::finish() {
   }
   run_and_wait(lock);
   end_iteration(now);
+  if (agreed_) throw UsageError(text_of(agreed_));
 }
 
-void HostReducer::pause(bool paused) {
+void HostReducer::pause(bool pause) {
   const Lock lock(mutex_);
-  if (open_ && paused) {
+  if (open_ && pause) {
     throw UsageError(fmt::format(
         "rank {}: no_sync in the middle of an iteration; finish() it first", communicator_.rank()));
   }
-  paused_ = paused;
+  paused_ += pause ? 1 : -1;
 }
 
 void HostReducer::join(const std::function<void()>& after_iteration) {
@@ -280,8 +297,10 @@ void HostReducer::join(const std::function<void()>& after_iteration) {
     shadow_ = false;
     end_iteration(now);
     if (all_joined_) return;
+    const bool went_wrong = static_cast<bool>(agreed_);
     lock.unlock();
-    if (after_iteration) after_iteration();
+    // Those whose iteration it was have been told.
+    if (after_iteration && !went_wrong) after_iteration();
   }
 }
 
@@ -331,13 +350,23 @@ void HostReducer::run_iteration() {
   std::exception_ptr error;
   try {
     communicate();
+  } catch (const std::exception& reason) {
+    error = std::current_exception();
+    abort(reason.what());
   } catch (...) {
     error = std::current_exception();
+    abort("an exception of no standard type");
   }
   const Lock lock(mutex_);
   failure_ = error;
   done_ = true;
   returned_.notify_all();
+}
+
+// The other ranks would wait for this one. Where the communicator has ended already, its first reason stays.
+void HostReducer::abort(const char* reason) {
+  communicator_.abort(
+      fmt::format("rank {}: the gradient reducer failed: {}", communicator_.rank(), reason));
 }
 
 void HostReducer::communicate() {
@@ -361,6 +390,13 @@ Call HostReducer::all_reduce(void* data, std::size_t count, DataType type, Reduc
   call.type = type;
   call.op = op;
   call.options.timeout = options_.timeout;
+  return call;
+}
+
+Call HostReducer::call_of(std::size_t bucket) const {
+  const GradientStore::Load& load = store_.load(bucket);
+  Call call = all_reduce(load.data, load.count, load.type, averaging_.op);
+  call.options.algorithm = options_.layout_independent ? Algorithm::ring : options_.algorithm;
   return call;
 }
 
@@ -430,8 +466,7 @@ void HostReducer::send(std::size_t bucket) {
   const GradientStore::Load& load = store_.load(bucket);
   if (load.count == 0) return;
   if (!options_.hook) {
-    Call call = all_reduce(load.data, load.count, load.type, averaging_.op);
-    call.options.algorithm = options_.layout_independent ? Algorithm::ring : options_.algorithm;
+    Call call = call_of(bucket);
     {
       const Lock lock(mutex_);
       call.options.background = options_.overlap && !finishing_;
@@ -439,14 +474,7 @@ void HostReducer::send(std::size_t bucket) {
     communicator_.run(call);
     return;
   }
-  try {
-    options_.hook(communicator_, {bucket, load.data, load.count, load.type});
-  } catch (const std::exception& error) {
-    // The other ranks may be in a call of their hook.
-    communicator_.abort(fmt::format("rank {}: the hook of the gradient reducer threw: {}",
-                                    communicator_.rank(), error.what()));
-    throw;
-  }
+  options_.hook(communicator_, {bucket, load.data, load.count, load.type});
 }
 
 void HostReducer::close() {
@@ -465,7 +493,9 @@ void HostReducer::close() {
 
 void HostReducer::follow_arrival() {
   std::vector<std::uint32_t> order = complete_order(ledger_.arrival(), parameters_.size());
-  communicator_.broadcast(order, 0);
+  CallOptions options;
+  options.timeout = options_.timeout;
+  communicator_.broadcast(order, 0, options);
   ordered_ = true;
   if (same_buckets(plan_buckets(shapes_, order, limits_), store_.buckets())) return;
   const Lock lock(mutex_);
@@ -483,7 +513,7 @@ void HostReducer::end_of_join() {
     if (words_before_[rank] > kJoined) root = static_cast<int>(rank);
   }
   std::fill(words_.begin(), words_.end(), 0);
-  take_values(communicator_, parameters_, root);
+  take_values(communicator_, parameters_, root, options_.timeout);
 }
 
 void HostReducer::trace(Row row, std::size_t bucket, Clock::time_point begin,

@@ -40,7 +40,7 @@ class HostReducer {
   void mark_ready(std::size_t parameter, const void* gradient, std::size_t count, DataType type);
   void set_samples(std::uint64_t samples);
   void finish();
-  void pause(bool paused);
+  void pause(bool pause);
   void join(const std::function<void()>& after_iteration);
 
   void record_compute(std::string_view what, Clock::time_point begin, Clock::time_point end);
@@ -61,7 +61,7 @@ class HostReducer {
   void begin(Clock::time_point now);
   [[noreturn]] void complain(Wrong what, std::size_t parameter);
   void note(const Complaint& complaint);
-  [[nodiscard]] std::string text_of_own() const;
+  [[nodiscard]] std::string text_of(const Complaint& complaint) const;
   void run_and_wait(Lock& lock);
   void end_iteration(Clock::time_point blocked_since);
   [[nodiscard]] double us_since_first_mark(Clock::time_point now) const;
@@ -77,9 +77,12 @@ class HostReducer {
   void close();
   void follow_arrival();
   void end_of_join();
+  [[nodiscard]] Call call_of(std::size_t bucket) const;
   [[nodiscard]] Call all_reduce(void* data, std::size_t count, DataType type, ReduceOp op) const;
   void trace(Row row, std::size_t bucket, Clock::time_point begin, Clock::time_point end);
 
+  void set_up();
+  void abort(const char* reason);
   void form_buckets(const std::vector<std::uint32_t>& order);
   void start_thread();
 
@@ -101,7 +104,7 @@ class HostReducer {
   bool finishing_ = false;  // nothing more will be marked
   bool done_ = false;       // all of it has been taken round
   bool shadow_ = false;     // this rank has joined
-  bool paused_ = false;     // under no_sync
+  int paused_ = 0;          // under how many no_sync
   bool stop_ = false;
   std::optional<std::uint64_t> samples_;
   Complaint own_;

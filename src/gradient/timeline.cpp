@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -24,21 +23,22 @@ double microseconds(Clock::time_point time) {
   return std::chrono::duration<double, std::micro>(time.time_since_epoch()).count();
 }
 
-// By how much this rank's clock is ahead of rank 0's: both are read as a barrier ends, and the least of several
-// differences is the one that waited least. Ranks of one host share a clock.
+// By how much this rank's clock is ahead of rank 0's: both are read as a barrier ends, several times; the median.
+// Ranks of one host share a clock.
 double ahead_us(Communicator& communicator) {
-  constexpr int kRounds = 16;
+  constexpr int kRounds = 17;
   const std::vector<RankPlace>& places = communicator.topology().places;
   const bool same = places[static_cast<std::size_t>(communicator.rank())].host == places[0].host;
-  double best = std::numeric_limits<double>::infinity();
-  for (int round = 0; round < kRounds; ++round) {
+  std::array<double, kRounds> ahead{};
+  for (double& difference : ahead) {
     communicator.barrier();
     const double mine = microseconds(Clock::now());
     std::array<double, 1> first = {mine};
     communicator.broadcast(first, 0);
-    if (std::abs(mine - first[0]) < std::abs(best)) best = mine - first[0];
+    difference = mine - first[0];
   }
-  return same ? 0 : best;
+  std::nth_element(ahead.begin(), ahead.begin() + kRounds / 2, ahead.end());
+  return same ? 0 : ahead[kRounds / 2];
 }
 
 json row_name(int rank, std::size_t row) {
@@ -79,7 +79,8 @@ std::string events_of(const std::vector<Stretch>& stretches, int rank, double ah
     event["ts"] = microseconds(stretch.end) - ahead;
     events.push_back(std::move(event));
   }
-  const std::string text = events.dump();
+  // What names bring that is no UTF-8 is replaced.
+  const std::string text = events.dump(-1, ' ', false, json::error_handler_t::replace);
   return text.substr(1, text.size() - 2);
 }
 

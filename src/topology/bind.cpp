@@ -33,6 +33,7 @@ Share share_of(const Topology& topology, int rank) {
 }  // namespace
 
 std::string bind_beside_compute(const Topology& topology, int rank, std::optional<int> core) {
+  detail::take_short_slices();
   if (core && *core < 0) return "any core, as asked";
   if (core) {
     if (!detail::bind_this_thread({*core})) {
@@ -43,7 +44,11 @@ std::string bind_beside_compute(const Topology& topology, int rank, std::optiona
     return fmt::format("hardware thread {}, as asked", *core);
   }
   const detail::UsableCores usable = detail::usable_cores();
-  const Share share = usable.bound ? Share{} : share_of(topology, rank);
+  const Share all = share_of(topology, rank);
+  if (usable.bound && all.parts > 1 && usable.cores.size() > 1) {
+    return "any core that this rank is bound to, since others may be bound to the same";
+  }
+  const Share share = usable.bound ? Share{} : all;
   const std::size_t mine = usable.cores.size() / share.parts;
   if (mine < 2) return "no core of its own: this rank has one core or less";
   const std::vector<int>& last = usable.cores[(share.index + 1) * mine - 1];

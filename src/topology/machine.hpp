@@ -24,6 +24,11 @@ struct UsableCores {
 };
 UsableCores usable_cores();
 
+// Asks the scheduler to let the calling thread run soon after it wakes, for short times, where others compute: a
+// slice of its own (Linux 6.12). Otherwise a woken thread may wait until the slice of who computes ends, some
+// milliseconds. What the kernel does not know stays as it is.
+void take_short_slices();
+
 // False, with errno, where that cannot be.
 bool bind_this_thread(const std::vector<int>& hardware_threads);
 

@@ -77,7 +77,7 @@ TEST(BucketPlan, AlignedElementsKeepTheirChunkWhateverTheBucket) {
         }
         for (const Member& member : bucket.members) {
           EXPECT_GE(member.piece_elems * n, shapes[member.parameter].count);
-          EXPECT_LE(member.piece_elems * n, shapes[member.parameter].count + 16 * n);
+          EXPECT_LE(member.piece_elems * n, shapes[member.parameter].count + 32 * n);
         }
       }
     }

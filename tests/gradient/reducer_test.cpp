@@ -2,9 +2,12 @@
 #include <atomic>
 #include <fstream>
 #include <future>
+#include <limits>
+#include <map>
 #include <numeric>
 #include <random>
 #include <thread>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -187,6 +190,42 @@ TEST_P(Gradients, OfUnevenSharesAsOneRankWithAllSamples) {
   }
 }
 
+// A mean over no samples is no number; it counts for nothing.
+TEST_P(Gradients, OfARankWithoutSamplesCountForNothing) {
+  on_ranks([](Communicator& comm) {
+    std::vector<float> gradient(1000);
+    GradientReducer reducer(comm, {{"w", gradient}}, small_buckets(Average::samples));
+    for (const bool any : {true, false}) {
+      const bool has = any && comm.rank() == comm.size() - 1;
+      std::fill(gradient.begin(), gradient.end(),
+                has ? 3.0F : std::numeric_limits<float>::quiet_NaN());
+      reducer.set_samples(has ? 5 : 0);
+      reducer.mark_ready(0);
+      reducer.finish();
+      for (const float value : gradient) ASSERT_EQ(value, any ? 3 : 0);
+    }
+  });
+}
+
+// What goes wrong on the others while a rank follows them is theirs.
+TEST_P(Gradients, OfRanksThatHaveJoinedPassOverErrors) {
+  if (ranks() == 1) return;
+  on_ranks([](Communicator& comm) {
+    std::vector<float> gradient(64);
+    GradientReducer reducer(comm, {{"w", gradient}}, small_buckets());
+    int steps = 0;
+    if (comm.rank() > 0) {
+      reducer.join([&] { ++steps; });
+      EXPECT_EQ(steps, 1);
+      return;
+    }
+    EXPECT_THROW(reducer.finish(), UsageError);
+    reducer.mark_ready(0);
+    reducer.finish();
+    reducer.join();
+  });
+}
+
 TEST_P(Gradients, TravelNarrowAndComeBackWide) {
   on_ranks([](Communicator& comm) {
     for (const WireType wire : {WireType::bf16, WireType::f16}) {
@@ -323,14 +362,19 @@ TEST_P(Gradients, FollowTheOrderInWhichTheyComeOnRankZero) {
   });
 }
 
-TEST_P(Gradients, HaveTheSameBitsInBucketsOfAnySizeWhenAsked) {
-  on_ranks([](Communicator& comm) {
+class WireGradients : public testing::TestWithParam<std::tuple<int, WireType>> {};
+
+TEST_P(WireGradients, HaveTheSameBitsInBucketsOfAnySizeWhenAsked) {
+  const auto [ranks, wire_type] = GetParam();
+  const WireType wire = wire_type;
+  run_ranks(ranks, {}, [wire](Communicator& comm) {
     std::vector<std::vector<float>> first;
     for (const std::size_t cap : {1U, 3000U, 40'000U, 1U << 24U}) {
-      ToyModel<float> model;
+      ToyModel<float> model({30, 64, 64, 700, 50, 20'000, 128, 0, 1280, 10, 64});
       GradientOptions options = small_buckets(Average::ranks);
       options.bucket_bytes = cap;
       options.layout_independent = true;
+      options.wire = wire;
       GradientReducer reducer(comm, model.parameters(), options);
       std::vector<std::vector<float>> results;
       for (int iteration = 0; iteration < 2; ++iteration) {
@@ -611,6 +655,16 @@ TEST_P(Gradients, MadeWronglyOnOneRankAreAnErrorOfAll) {
     both.wire = WireType::bf16;
     both.hook = [](Communicator&, const GradientBucket&) {};
     expect_in("hook", error_of({{"a", all}}, both));
+    GradientOptions late;
+    late.timeout = std::chrono::milliseconds(last ? 0 : 1000);
+    expect_in("timeout is 0 ms", error_of({{"a", all}}, late));
+    GradientOptions odd;
+    odd.average = static_cast<Average>(7);
+    expect_in("is not an Average", error_of({{"a", all}}, odd));
+    GradientOptions impossible;
+    impossible.bucket_bytes = 1_KiB;
+    impossible.algorithm = Algorithm::recursive_doubling;
+    if (comm.size() > 1) expect_in("recursive_doubling", error_of({{"a", all}}, impossible));
     GradientOptions nowhere;
     nowhere.progress_core = 100'000;
     nowhere.bucket_bytes = 1_KiB;
@@ -663,6 +717,33 @@ TEST(GradientStatistics, SayWhatAnIterationDid) {
     EXPECT_GT(statistics.exposed_us, 0);
     EXPECT_GE(statistics.compute_us + statistics.exposed_us, before);
     EXPECT_LE(statistics.hidden_fraction, 1);
+  });
+}
+
+// Four buckets, then two or eight: what is told of an iteration is told of its own buckets.
+TEST(GradientStatistics, FollowBucketsThatAreFormedAnew) {
+  run_ranks(2, {}, [](Communicator& comm) {
+    for (const bool more : {true, false}) {
+      ToyModel<float> model({300, 10, 300, 10, 300, 10});
+      GradientOptions options = small_buckets();
+      options.bucket_bytes = options.first_bucket_bytes = 1240;
+      GradientReducer reducer(comm, model.parameters(), options);
+      const std::size_t before = reducer.buckets().size();
+      const std::vector<std::size_t> order = more ? std::vector<std::size_t>{1, 3, 5, 0, 2, 4}
+                                                  : std::vector<std::size_t>{5, 4, 3, 2, 1, 0};
+      for (int iteration = 0; iteration < 5; ++iteration) {
+        for (const std::size_t i : order) {
+          model.compute(comm.rank(), i);
+          reducer.mark_ready(i);
+        }
+        reducer.finish();
+        expect_all(model, comm.size());
+        const GradientStatistics& statistics = reducer.statistics();
+        EXPECT_EQ(statistics.bytes, 4 * 930U);
+        EXPECT_EQ(statistics.buckets.size(), iteration == 0 ? before : reducer.buckets().size());
+      }
+      EXPECT_EQ(reducer.buckets().size() != before, more);
+    }
   });
 }
 
@@ -752,6 +833,10 @@ TEST_P(Gradients, ChooseTheirBucketSize) {
   });
 }
 
+INSTANTIATE_TEST_SUITE_P(Ranks, WireGradients,
+                         testing::Combine(testing::Values(1, 2, 3, 4),
+                                          testing::Values(WireType::exact, WireType::bf16,
+                                                          WireType::f16)));
 INSTANTIATE_TEST_SUITE_P(Ranks, Gradients, testing::Values(1, 2, 3, 4));
 
 }  // namespace
