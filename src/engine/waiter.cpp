@@ -39,6 +39,7 @@ Waiter::Waiter(const Company& company)
 void Waiter::begin_call(const Signature& signature, std::chrono::milliseconds timeout,
                         bool background) {
   signature_ = signature;
+  background_ = background;
   const std::uint64_t bytes = signature.count * size_of(static_cast<DataType>(signature.type));
   const bool bulk = bytes / company_.ring->size() >= kBulkChunkBytes;
   naps_early_ = company_.nap.count() > 0 && (bulk || background);
@@ -106,6 +107,8 @@ void Waiter::yield(std::uint64_t round) const {
 
 std::chrono::microseconds Waiter::nap(std::uint64_t round) const {
   if (naps_early_) return company_.nap;
+  // A bell ends it, and each look costs whoever computes.
+  if (background_ && company_.pump == nullptr) return kLongestNap;
   const std::uint64_t naps = round - awake_rounds_;
   return std::min<std::chrono::microseconds>(
       kLongestNap, kShortestNap * static_cast<int>(std::min<std::uint64_t>(naps + 1, 100)));

@@ -89,6 +89,7 @@ class Waiter {
   std::uint64_t spin_rounds_ = 0;   // before it yields, in this call
   std::uint64_t awake_rounds_ = 0;  // before it sleeps, in this call
   bool naps_early_ = false;         // in this call
+  bool background_ = false;         // likewise
   Signature signature_;
   Stop other_call_;
   std::chrono::milliseconds timeout_{};
