@@ -56,7 +56,13 @@ def table(head, body):
 def source(*names):
     """The commands behind a table."""
     runs = [(name, load(name)) for name in names]
-    lines = [f"- `{run['command']}` ({run['date']}, {run['machine']['processor']}, {run['machine']['cores']} cores; {run['config'].get('mpi', '')})" for _, run in runs if run]
+    lines = []
+    for _, run in runs:
+        if run is None:
+            continue
+        where = [run["date"], run["machine"]["processor"], f"{run['machine']['cores']} cores"]
+        mpi = run["config"].get("mpi")
+        lines.append(f"- `{run['command']}` ({', '.join(where)}{'; ' + mpi if mpi else ''})")
     return "\n".join(lines)
 
 
