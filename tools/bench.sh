@@ -107,13 +107,13 @@ many_hosts() {
 
 gradients() {
   local overlap=$PWD/$build/bench/rondo-overlap lenet=$PWD/$build/examples/lenet/rondo-lenet
-  measure overlap_one_host mpirun -n 2 "$lenet" --measure-overlap 400
+  measure overlap_one_host mpirun -n 2 "$lenet" --bucket-kib 0 --measure-overlap 400
   if [ "$(id -u)" != 0 ]; then
     echo "bench: test hosts need root; left out" >&2
     return
   fi
-  measure overlap_two_hosts tools/test_hosts.sh --hosts 2 --pin --rate 25mbit -- "$lenet" --measure-overlap 40 --batch-size 4096
-  measure overlap_two_hosts_256 tools/test_hosts.sh --hosts 2 --pin --rate 300mbit -- "$lenet" --measure-overlap 200
+  measure overlap_two_hosts tools/test_hosts.sh --hosts 2 --pin --rate 25mbit -- "$lenet" --bucket-kib 0 --measure-overlap 40 --batch-size 4096
+  measure overlap_two_hosts_256 tools/test_hosts.sh --hosts 2 --pin --rate 300mbit -- "$lenet" --bucket-kib 0 --measure-overlap 200
   local hosts
   for hosts in 2 4 8; do
     measure overlap_resnet50_$hosts tools/test_hosts.sh --hosts $hosts -- "$overlap" --bucket-kib 0,64,256,1024,4096,16384 -n 5

@@ -1,6 +1,7 @@
 #include "bench/overlap/figures.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace rondo::overlap {
 
@@ -8,7 +9,8 @@ Spread spread_of(std::vector<double> times) {
   if (times.empty()) return {};
   std::sort(times.begin(), times.end());
   const auto at = [&](double part) {
-    return times[static_cast<std::size_t>(part * static_cast<double>(times.size() - 1) + 0.5)];
+    return times[static_cast<std::size_t>(
+        std::lround(part * static_cast<double>(times.size() - 1)))];
   };
   return {at(0.5), at(0.05), at(0.95)};
 }

@@ -144,7 +144,7 @@ Call DeviceReducer::all_reduce(void* data, std::size_t count, DataType type, Red
 }
 
 void DeviceReducer::complain(Wrong what, std::size_t parameter) {
-  const Complaint complaint{what, communicator_.rank(), static_cast<std::uint32_t>(parameter)};
+  const Complaint complaint{what, communicator_.rank(), static_cast<std::uint32_t>(parameter), 0};
   const bool named = parameter < parameters_.size();
   const std::string text = text_of(complaint, named ? parameters_[parameter].name : "");
   communicator_.abort(text);

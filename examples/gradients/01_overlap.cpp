@@ -1,4 +1,4 @@
-// Data-parallel training in 40 lines: 4 ranks fit y = W x together, a layer at a time, and each layer's gradient
+// Data-parallel training in a loop of some lines: 4 ranks fit y = W x together, a layer at a time, and each layer's gradient
 // travels while the next one is computed. Ranks are threads here; with rondo::from_mpi they are processes.
 #include <cstdio>
 #include <random>

@@ -29,7 +29,8 @@ struct Options {
   std::string device = "cpu";
   std::string data = "/usr/share/datasets/fashion-mnist";
   std::string history;
-  std::size_t bucket_kib = 0;
+  std::size_t bucket_kib =
+      16;  // the same on every machine, so that more than two ranks find the same bits
   bool no_overlap = false;
   std::string wire = "exact";
   std::string trace;
@@ -87,6 +88,9 @@ Rank make_rank(const Options& options, const lenet::Dataset& data, rondo::Commun
 // `devices`: null on the CPU.
 void train_on(const Options& options, rondo::Communicator& comm,
               rondo::cuda::Communicator* devices) {
+  if (comm.rank() == 0 && !options.trace.empty() && !std::ofstream(options.trace)) {
+    throw std::runtime_error("'" + options.trace + "' cannot be written");
+  }
   const lenet::Dataset data = lenet::read_dataset(options.data);
   const Rank rank = make_rank(options, data, comm, devices);
   lenet::Report report(comm.rank() == 0, options.epochs);
@@ -96,9 +100,9 @@ void train_on(const Options& options, rondo::Communicator& comm,
         epoch, [&](std::size_t done, std::size_t all) { report.step(epoch, done, all); });
     report.epoch_done(epoch, result);
   }
-  if (rank.reducer && !options.trace.empty()) rank.reducer->write_trace(options.trace);
   const std::uint64_t hash = trainer.agreed_hash();
   report.finished(hash, data.train.count());
+  if (rank.reducer && !options.trace.empty()) rank.reducer->write_trace(options.trace);
   if (comm.rank() == 0 && !options.history.empty()) {
     report.write_history(options.history,
                          {{"ranks", comm.size()},
@@ -187,7 +191,8 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
   app.add_option("--bucket-kib", options.bucket_kib,
-                 "cap of a bucket of gradients; 0: from the ranks' links and the model's size")
+                 "cap of a bucket of gradients; 0: from what is measured of the ranks' links, and "
+                 "the model's size")
       ->capture_default_str();
   app.add_flag("--no-overlap", options.no_overlap, "sums gradients after backprop, not during it");
   app.add_option("--wire", options.wire, "as what gradients travel")
@@ -204,7 +209,9 @@ int main(int argc, char** argv) {
                  "instead of training, takes so many steps three times each: without "
                  "communication, with it "
                  "after backprop, and during it")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::PositiveNumber)
+      ->excludes("--trace")
+      ->excludes("--no-overlap");
   app.add_option("--json", options.json, "file for what --measure-overlap measures")
       ->needs("--measure-overlap");
   app.add_option("--data", options.data, "folder of the four IDX files")->capture_default_str();

@@ -15,8 +15,10 @@ using rondo::overlap::Mode;
 using rondo::overlap::Spread;
 using rondo::overlap::spread_of;
 
-rondo::GradientOptions with_overlap(rondo::GradientOptions options, bool overlap) {
+rondo::GradientOptions with_overlap(rondo::GradientOptions options, bool overlap,
+                                    std::size_t bucket_bytes) {
   options.overlap = overlap;
+  options.bucket_bytes = bucket_bytes;
   return options;
 }
 
@@ -63,8 +65,8 @@ OverlapReport report_of(const std::array<Times, kModes>& times,
 
 ThreeModes::ThreeModes(rondo::Communicator& comm, ParameterBlock& gradients,
                        const rondo::GradientOptions& options)
-    : after_(comm, reducible(gradients), with_overlap(options, false)),
-      during_(comm, reducible(gradients), with_overlap(options, true)) {}
+    : during_(comm, reducible(gradients), with_overlap(options, true, options.bucket_bytes)),
+      after_(comm, reducible(gradients), with_overlap(options, false, during_.bucket_bytes())) {}
 
 void ThreeModes::ready(std::size_t parameter) {
   if (first_mark_ == begin_) first_mark_ = Clock::now();

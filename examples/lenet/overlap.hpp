@@ -38,8 +38,8 @@ class ThreeModes {
     return std::chrono::duration<double, std::micro>(to - from).count();
   }
 
-  rondo::GradientReducer after_;
   rondo::GradientReducer during_;
+  rondo::GradientReducer after_;  // with the same buckets
   rondo::overlap::Mode mode_ = rondo::overlap::Mode::alone;
   Clock::time_point begin_;
   Clock::time_point first_mark_;

@@ -39,13 +39,13 @@ class HostReducer;
 /// communicator, and the memory of parameters, must outlive the reducer; nor may the communicator be moved
 /// meanwhile. A reducer that was moved from may only be destroyed or assigned to.
 ///
-/// Threads: mark_ready may be called from any threads at once; all else from one. With `overlap`, calls
-/// between hosts need MPI_THREAD_MULTIPLE, since the reducer's thread makes them; with MPI_THREAD_SERIALIZED, make
-/// no MPI call of your own in an iteration.
+/// Threads: mark_ready may be called from any threads at once; all else from one. With `overlap`, the
+/// reducer's thread makes the calls, which between hosts need MPI_THREAD_MULTIPLE; or MPI_THREAD_SERIALIZED, if
+/// the program makes no MPI call of its own in an iteration.
 ///
 /// Errors: a wrong mark throws UsageError on the rank that made it, at once, and so does finish() on every
 /// rank, with the name of the rank and of the parameter; gradients are then unspecified, and the next
-/// iteration starts afresh. A reducer that is destroyed in the middle of an iteration ends the communicator,
+/// iteration starts afresh. (Of marks made under no_sync, or while finish() runs, the next finish() tells.) A reducer that is destroyed in the middle of an iteration ends the communicator,
 /// with that error's text if there is one. What ends the communicator (MismatchError, TimeoutError, PeerError,
 /// TransportError) is thrown by finish(), and by every later call.
 class RONDO_API GradientReducer {

@@ -115,12 +115,13 @@ struct GradientOptions {
   WireType wire = WireType::exact;
   /// In place of an all_reduce; with WireType::exact.
   BucketHook hook = {};
-  /// finish() takes parameters that were not marked for zeros. Otherwise they are an error that names them.
+  /// finish() takes parameters that were not marked for zeros. Otherwise they are an error, which
+  /// names the first and counts the others.
   bool allow_unused = false;
   /// Buckets follow rank 0's first backward pass from the second iteration on; else reverse order.
   bool order_by_arrival = true;
   /// The same bits whatever the bucket sizes. Costs a copy each way, up to 32 elements for each rank
-  /// and parameter on the wire, and the faster algorithms for small buckets.
+  /// and parameter on the wire, and the faster algorithms for small buckets. A hook sums as it likes.
   bool layout_independent = false;
   /// Buckets travel as soon as they are full. Otherwise in finish(), on its caller's thread: for comparisons,
   /// and where MPI allows only one thread. The bits are the same.
@@ -150,11 +151,12 @@ struct GradientStatistics {
   std::size_t bytes = 0;               ///< of all buckets
   std::vector<std::uint32_t> arrival;  ///< parameters in the order of their marks
   std::vector<BucketStatistics> buckets;
-  double compute_us = 0;       ///< from the first mark to finish()
-  double transfer_us = 0;      ///< in which a bucket travelled
-  double exposed_us = 0;       ///< for which finish() blocked
-  double hidden_fraction = 0;  ///< 1 − exposed / transfer; 0 where nothing travelled
-  bool reordered = false;      ///< buckets were formed anew at the end of it
+  double compute_us = 0;   ///< from the first mark to finish()
+  double transfer_us = 0;  ///< in which a bucket travelled
+  double exposed_us = 0;   ///< for which finish() blocked
+  double hidden_fraction =
+      0;                   ///< 1 − exposed / transfer; below 0 where waiting outlasts travelling
+  bool reordered = false;  ///< buckets were formed anew at the end of it
 };
 
 }  // namespace rondo

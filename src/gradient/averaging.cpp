@@ -12,8 +12,8 @@ Averaging averaging_for(const GradientOptions& options, const TakingPart& who) {
     }
     case Average::samples: {
       if (who.samples == 0) return {ReduceOp::sum, 0};
-      const std::uint64_t own =
-          options.local == LocalGradient::sum_of_samples ? 1 : who.own_samples;
+      const bool sums = options.local == LocalGradient::sum_of_samples;
+      const std::uint64_t own = sums && who.own_samples > 0 ? 1 : who.own_samples;
       return {ReduceOp::sum, static_cast<double>(own) / static_cast<double>(who.samples)};
     }
     case Average::sum:

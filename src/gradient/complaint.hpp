@@ -7,12 +7,22 @@
 namespace rondo::detail {
 
 // The greater of two is told.
-enum class Wrong : std::uint8_t { nothing, unmarked, unknown, twice, pointer, count, samples };
+enum class Wrong : std::uint8_t {
+  nothing,
+  unmarked,
+  unknown,
+  late,
+  twice,
+  pointer,
+  count,
+  samples
+};
 
 struct Complaint {
   Wrong what = Wrong::nothing;
   int rank = 0;
   std::uint32_t parameter = 0;
+  std::uint8_t more = 0;  // parameters of which the same is true; 255: or more
 
   explicit operator bool() const { return what != Wrong::nothing; }
 };

@@ -138,7 +138,7 @@ double HostReducer::us_since_first_mark(Clock::time_point now) const {
 void HostReducer::begin(Clock::time_point now) {
   open_ = true;
   finishing_ = done_ = false;
-  own_ = agreed_ = {};
+  agreed_ = {};
   next_ = 0;
   first_mark_ = now;
   ledger_.begin();
@@ -146,12 +146,17 @@ void HostReducer::begin(Clock::time_point now) {
   if (options_.average == Average::samples && !samples_ && !shadow_) complain(Wrong::samples, 0);
 }
 
+// The first is told; of parameters that are missing, how many more there are too.
 void HostReducer::note(const Complaint& complaint) {
-  if (!own_) own_ = complaint;
+  if (!own_) {
+    own_ = complaint;
+  } else if (own_.what == Wrong::unmarked && complaint.what == Wrong::unmarked && own_.more < 255) {
+    ++own_.more;
+  }
 }
 
 void HostReducer::complain(Wrong what, std::size_t parameter) {
-  const Complaint complaint{what, communicator_.rank(), static_cast<std::uint32_t>(parameter)};
+  const Complaint complaint{what, communicator_.rank(), static_cast<std::uint32_t>(parameter), 0};
   note(complaint);
   throw UsageError(text_of(complaint));
 }
@@ -164,14 +169,12 @@ std::string HostReducer::text_of(const Complaint& complaint) const {
 void HostReducer::mark_ready(std::size_t parameter) {
   Lock lock(mutex_);
   throw_if_failed();
-  if (paused_ > 0) return;
+  const bool known = parameter < parameters_.size();
+  if (known && paused_ > 0) return;
   const Clock::time_point now = Clock::now();
-  if (open_ && finishing_) {
-    throw UsageError(fmt::format("rank {}: mark_ready({}) while finish() runs",
-                                 communicator_.rank(), parameter));
-  }
-  if (!open_) begin(now);
-  if (parameter >= parameters_.size()) complain(Wrong::unknown, parameter);
+  if (!open_ && paused_ == 0) begin(now);
+  if (!known) complain(Wrong::unknown, parameter);
+  if (finishing_) complain(Wrong::late, parameter);
   if (!ledger_.mark(parameter)) complain(Wrong::twice, parameter);
   if (options_.trace) {
     computed_.push_back({Row::compute, parameters_[parameter].name,
@@ -379,7 +382,8 @@ void HostReducer::communicate() {
     take_round(bucket);
   }
   close();
-  if (!ordered_ && !agreed_) follow_arrival();
+  // Rank 0's order: where it has joined, there is none yet.
+  if (!ordered_ && !agreed_ && words_[0] != kJoined) follow_arrival();
 }
 
 Call HostReducer::all_reduce(void* data, std::size_t count, DataType type, ReduceOp op) const {
@@ -434,7 +438,7 @@ void HostReducer::await(std::size_t bucket) {
     if (ledger_.marked(member.parameter)) continue;
     store_.clear(member.parameter);
     if (shadow_ || options_.allow_unused) continue;
-    note({Wrong::unmarked, communicator_.rank(), static_cast<std::uint32_t>(member.parameter)});
+    note({Wrong::unmarked, communicator_.rank(), static_cast<std::uint32_t>(member.parameter), 0});
   }
   building_.buckets[bucket].ready_us = us_since_first_mark(Clock::now());
 }
@@ -485,6 +489,7 @@ void HostReducer::close() {
     if (!finishing_)
       throw Error("the gradient reducer was destroyed in the middle of an iteration");
     word = word_of(own_);
+    own_ = {};  // what is noted from here on is told at the end of the next iteration
   }
   communicator_.run(all_reduce(&word, 1, DataType::u64, ReduceOp::max));
   const Lock lock(mutex_);

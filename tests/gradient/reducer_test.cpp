@@ -29,6 +29,20 @@ GradientOptions small_buckets(Average average = Average::sum) {
   return options;
 }
 
+template <class Function>
+std::string usage_error(Function&& function) {
+  try {
+    function();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no UsageError";
+}
+
+void expect_in(const std::string& part, const std::string& text) {
+  EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
+}
+
 class Gradients : public testing::TestWithParam<int> {
  protected:
   [[nodiscard]] static int ranks() { return GetParam(); }
@@ -192,17 +206,48 @@ TEST_P(Gradients, OfUnevenSharesAsOneRankWithAllSamples) {
 
 // A mean over no samples is no number; it counts for nothing.
 TEST_P(Gradients, OfARankWithoutSamplesCountForNothing) {
+  for (const LocalGradient local :
+       {LocalGradient::mean_of_samples, LocalGradient::sum_of_samples}) {
+    on_ranks([local](Communicator& comm) {
+      std::vector<float> gradient(1000);
+      GradientOptions options = small_buckets(Average::samples);
+      options.local = local;
+      GradientReducer reducer(comm, {{"w", gradient}}, options);
+      for (const bool any : {true, false}) {
+        const bool has = any && comm.rank() == comm.size() - 1;
+        const float mine = local == LocalGradient::mean_of_samples ? 3 : 15;
+        std::fill(gradient.begin(), gradient.end(),
+                  has ? mine : std::numeric_limits<float>::quiet_NaN());
+        reducer.set_samples(has ? 5 : 0);
+        reducer.mark_ready(0);
+        reducer.finish();
+        for (const float value : gradient) ASSERT_EQ(value, any ? 3 : 0);
+      }
+    });
+  }
+}
+
+// Marks that come too late, or under no_sync, are told at the end of the next iteration.
+TEST_P(Gradients, MarkedWronglyBetweenIterationsAreToldInTheNext) {
   on_ranks([](Communicator& comm) {
-    std::vector<float> gradient(1000);
-    GradientReducer reducer(comm, {{"w", gradient}}, small_buckets(Average::samples));
-    for (const bool any : {true, false}) {
-      const bool has = any && comm.rank() == comm.size() - 1;
-      std::fill(gradient.begin(), gradient.end(),
-                has ? 3.0F : std::numeric_limits<float>::quiet_NaN());
-      reducer.set_samples(has ? 5 : 0);
+    const bool last = comm.rank() == comm.size() - 1;
+    std::vector<float> gradient(64);
+    std::vector<float> other(64);
+    GradientReducer reducer(comm, {{"w", gradient}}, small_buckets());
+    for (const bool known : {true, false}) {
+      if (last) {
+        const auto alone = reducer.no_sync();
+        if (known) {
+          EXPECT_THROW(reducer.mark_ready(0, other), UsageError);
+        } else {
+          EXPECT_THROW(reducer.mark_ready(9), UsageError);
+        }
+      }
+      reducer.mark_ready(0);
+      const std::string text = usage_error([&] { reducer.finish(); });
+      expect_in(known ? "parameter 0 ('w') came with another address" : "no parameter 9", text);
       reducer.mark_ready(0);
       reducer.finish();
-      for (const float value : gradient) ASSERT_EQ(value, any ? 3 : 0);
     }
   });
 }
@@ -481,22 +526,6 @@ TEST_P(Gradients, ThatNobodyMarkedAreZerosWhenAllowed) {
   });
 }
 
-// Wrong use.
-
-template <class Function>
-std::string usage_error(Function&& function) {
-  try {
-    function();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "no UsageError";
-}
-
-void expect_in(const std::string& part, const std::string& text) {
-  EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
-}
-
 // What `wrong` does on the last rank, all ranks are told with the same words, and the next iteration is well.
 void expect_told_by_all(int ranks, const std::vector<std::string>& words,
                         const std::function<void(GradientReducer&, ToyModel<float>&)>& wrong) {
@@ -530,7 +559,7 @@ TEST_P(Gradients, ThatAreMissingAreNamedOnEveryRank) {
                          if (i != 4) reducer.mark_ready(i);
                        }
                      });
-  expect_told_by_all(ranks(), {"finish", "was not marked"},
+  expect_told_by_all(ranks(), {"finish", "(and 8 more) was not marked"},
                      [](GradientReducer&, ToyModel<float>&) {});
 }
 
