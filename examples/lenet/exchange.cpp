@@ -20,7 +20,7 @@ std::vector<rondo::Parameter> reducible(ParameterBlock& gradients) {
   return parameters;
 }
 
-Exchange exchange_by(std::shared_ptr<rondo::GradientReducer> reducer) {
+Exchange exchange_by(const std::shared_ptr<rondo::GradientReducer>& reducer) {
   using Clock = std::chrono::steady_clock;
   Exchange exchange;
   const auto last_finish = std::make_shared<Clock::time_point>(Clock::now());

@@ -36,6 +36,6 @@ Exchange exchange_by(SumGradients sum, ParameterBlock& gradients);
 std::vector<rondo::Parameter> reducible(ParameterBlock& gradients);
 
 // Bucket by bucket, while backprop goes on.
-Exchange exchange_by(std::shared_ptr<rondo::GradientReducer> reducer);
+Exchange exchange_by(const std::shared_ptr<rondo::GradientReducer>& reducer);
 
 }  // namespace lenet

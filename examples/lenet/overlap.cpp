@@ -8,7 +8,6 @@
 namespace lenet {
 namespace {
 
-using rondo::overlap::Figures;
 using rondo::overlap::kModeNames;
 using rondo::overlap::kModes;
 using rondo::overlap::Mode;

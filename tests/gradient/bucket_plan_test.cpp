@@ -22,7 +22,7 @@ Groups groups_of(const std::vector<Bucket>& buckets) {
   return groups;
 }
 
-std::vector<ParameterShape> f32(std::vector<std::size_t> counts) {
+std::vector<ParameterShape> f32(const std::vector<std::size_t>& counts) {
   std::vector<ParameterShape> shapes;
   for (const std::size_t count : counts) shapes.push_back({count, DataType::f32});
   return shapes;

@@ -22,7 +22,7 @@ constexpr double gradient_value(int rank, std::size_t parameter, std::size_t ele
 
 // (1 + 2 + ... + ranks) times what rank 0 has.
 constexpr double gradient_sum(int ranks, std::size_t parameter, std::size_t element) {
-  return gradient_value(0, parameter, element) * static_cast<double>(ranks * (ranks + 1) / 2);
+  return gradient_value(0, parameter, element) * static_cast<double>(ranks * (ranks + 1)) / 2;
 }
 
 inline const std::vector<std::size_t> kToySizes = {30, 1, 700, 50, 20'000, 128, 0, 1280, 10};
@@ -31,7 +31,7 @@ inline const std::vector<std::size_t> kToySizes = {30, 1, 700, 50, 20'000, 128, 
 template <class T>
 class ToyModel {
  public:
-  explicit ToyModel(std::vector<std::size_t> sizes = kToySizes) {
+  explicit ToyModel(const std::vector<std::size_t>& sizes = kToySizes) {
     for (const std::size_t size : sizes) {
       // Room behind each, so that none are neighbours by accident.
       gradients_.emplace_back(size + 16);
