@@ -54,7 +54,10 @@ template <class T>
 class DeviceModel {
  public:
   explicit DeviceModel(int device, std::vector<std::size_t> sizes = kToySizes)
-      : device_(device), counts_(std::move(sizes)), filler_(device, 1U << 20U, 0) {
+      : device_(device),
+        counts_(std::move(sizes)),
+        even_filler_(device, 1U << 20U, 0),
+        odd_filler_(device, 1U << 20U, 0) {
     for (const std::size_t count : counts_) {
       gradients_.push_back(std::make_unique<DeviceBuffer<T>>(device, count, T(77)));
       produced_.push_back(std::make_unique<DeviceBuffer<T>>(device, count, T(66)));
@@ -79,7 +82,8 @@ class DeviceModel {
   }
   // As a slow kernel would: what looks too early finds what was there before.
   void produce(std::size_t i, api::Stream stream, void* to = nullptr) {
-    const std::span<int> filler = filler_.span();
+    // Even and odd ones may be on streams of their own.
+    const std::span<int> filler = (i % 2 == 0 ? even_filler_ : odd_filler_).span();
     api::copy_async(filler.data(), filler.data() + filler.size() / 2, filler.size_bytes() / 2,
                     stream);
     if (counts_[i] == 0) return;
@@ -97,7 +101,8 @@ class DeviceModel {
  private:
   int device_;
   std::vector<std::size_t> counts_;
-  DeviceBuffer<int> filler_;
+  DeviceBuffer<int> even_filler_;
+  DeviceBuffer<int> odd_filler_;
   std::vector<std::unique_ptr<DeviceBuffer<T>>> gradients_;
   std::vector<std::unique_ptr<DeviceBuffer<T>>> produced_;
 };
