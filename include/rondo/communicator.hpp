@@ -27,9 +27,12 @@ CommunicatorState& state_of(Communicator& communicator);
 /// or assigned to.
 ///
 /// Every rank makes the same calls in the same order, with the same type, count, reduction, root
-/// and algorithm; a rank that does not is found by its peers, and the call ends as a MismatchError,
-/// or as a TimeoutError where the two calls exchange nothing. All ranks get bit-identical results,
-/// and the same bits on every run with the same placement of ranks.
+/// and algorithm. Where one does not, each rank gets a MismatchError, or a PeerError that quotes it: in
+/// that call, or in its next, if its own part of the first was over before the difference was found (a
+/// rank between two others in the chain of a broadcast or reduce). In two chains that follow each other
+/// the next call may itself be over; then the one after it fails. A rank that makes no further call is
+/// told in the log when its communicator is destroyed. All ranks get bit-identical results, and the same bits on
+/// every run with the same placement of ranks.
 ///
 /// Buffers: host memory. `in` and `out` are either the same buffer (in place) or do not overlap. In
 /// place, a rank's own chunk is where it lies in the whole vector: `chunk_range(count, size,
@@ -134,7 +137,8 @@ class RONDO_API Communicator {
     return run_async(calls().all_gather(in, out, options));
   }
 
-  /// All ranks get the root's elements.
+  /// All ranks get the root's elements. No rank leaves before the ranks that it hears of have entered: the root
+  /// waits for the last rank of the ring to enter.
   template <OutputRange R>
   void broadcast(R&& buffer, int root, CallOptions options = {}) {
     run(calls().broadcast(buffer, buffer, root, options));
@@ -156,7 +160,8 @@ class RONDO_API Communicator {
     return run_async(calls().broadcast(in, out, root, options));
   }
 
-  /// The root gets the reduction over all ranks; `out` is not touched elsewhere and may be empty
+  /// The root gets the reduction over all ranks; the first rank of the ring's chain waits for the root to
+  /// enter. `out` is not touched elsewhere and may be empty
   /// there. The form with one buffer changes the root's only.
   template <OutputRange R>
   void reduce(R&& buffer, int root, ReduceOp op = ReduceOp::sum, CallOptions options = {}) {

@@ -15,9 +15,10 @@ namespace rondo::detail {
 namespace {
 
 constexpr int kAbortTag = 0;
-constexpr int kFirstSlotTag = 1;  // and one more for each channel
+constexpr int kCallTag = 1;
+constexpr int kFirstSlotTag = 2;  // and one more for each channel
 constexpr std::uint64_t kMostMessagesAhead = 1024;
-constexpr std::uint64_t kRoundsPerAbortLook = 64;
+constexpr std::uint64_t kRoundsPerLook = 64;
 
 bool finished(MPI_Request& request, const char* what, int peer) {
   int done = 0;
@@ -28,7 +29,10 @@ bool finished(MPI_Request& request, const char* what, int peer) {
 }  // namespace
 
 MpiPump::MpiPump(MPI_Comm comm, PumpEdges edges)
-    : comm_(comm), ranks_elsewhere_(std::move(edges.ranks_elsewhere)), board_(edges.board) {
+    : comm_(comm),
+      ranks_elsewhere_(std::move(edges.ranks_elsewhere)),
+      board_(edges.board),
+      session_(edges.session) {
   check_mpi(MPI_Query_thread(&thread_level_), "MPI_Query_thread");
   memory_->fifos = std::move(edges.fifos);
   for (const PumpEdges::Out& edge : edges.out) {
@@ -43,6 +47,10 @@ MpiPump::MpiPump(MPI_Comm comm, PumpEdges edges)
   check_mpi(MPI_Irecv(&memory_->heard, sizeof(AbortMessage), MPI_BYTE, MPI_ANY_SOURCE, kAbortTag,
                       comm_, &hearing_),
             "MPI_Irecv");
+  int size = 0;
+  check_mpi(MPI_Comm_size(comm_, &size), "MPI_Comm_size");
+  told_calls_.resize(static_cast<std::size_t>(size));
+  listen_for_calls();
 }
 
 MpiPump::~MpiPump() {
@@ -73,6 +81,11 @@ bool MpiPump::settle() {
     MPI_Cancel(&hearing_);
     open.push_back(hearing_);
   }
+  if (hearing_call_ != MPI_REQUEST_NULL) {
+    MPI_Cancel(&hearing_call_);
+    open.push_back(hearing_call_);
+  }
+  if (saying_call_ != MPI_REQUEST_NULL) open.push_back(saying_call_);
   open.insert(open.end(), saying_.begin(), saying_.end());
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   int all = 0;
@@ -189,13 +202,17 @@ bool MpiPump::progress() {
   }
   // Open MPI first looks and then asks the network: what that brings is seen by the second test.
   if (finish_oldest(Direction::both) || finish_oldest(Direction::both)) moved = true;
-  if (++rounds_ % kRoundsPerAbortLook == 0) look_for_abort();
+  if (++rounds_ % kRoundsPerLook == 0) {
+    look_for_abort();
+    look_for_calls();
+  }
   return moved;
 }
 
 std::unique_ptr<Pump> MpiPump::another(PumpEdges edges) {
   MPI_Comm comm = MPI_COMM_NULL;
   check_mpi(MPI_Comm_dup(comm_, &comm), "MPI_Comm_dup");
+  edges.session = session_ + ++pumps_made_;
   return std::make_unique<MpiPump>(comm, std::move(edges));
 }
 
@@ -204,6 +221,36 @@ void MpiPump::look_for_abort() {
     return;
   memory_->heard.text.back() = '\0';
   board_->raise(memory_->heard.rank, memory_->heard.text.data());
+}
+
+void MpiPump::listen_for_calls() {
+  check_mpi(MPI_Irecv(&memory_->heard_call, sizeof(CallMessage), MPI_BYTE, MPI_ANY_SOURCE, kCallTag,
+                      comm_, &hearing_call_),
+            "MPI_Irecv");
+}
+
+void MpiPump::look_for_calls() {
+  while (finished(hearing_call_, "listening for calls of other ranks", kAnyPeer)) {
+    const CallMessage& heard = memory_->heard_call;
+    const auto rank = static_cast<std::size_t>(heard.rank);
+    if (heard.session == session_ && rank < told_calls_.size()) told_calls_[rank] = heard.call;
+    listen_for_calls();
+  }
+}
+
+void MpiPump::tell_call(int peer, const Signature& call) {
+  if (saying_call_ != MPI_REQUEST_NULL &&
+      !finished(saying_call_, "telling a rank of a call", told_peer_)) {
+    return;  // a later look says it
+  }
+  CallMessage& said = memory_->said_call;
+  if (told_peer_ == peer && said.call == call) return;
+  int mine = 0;
+  check_mpi(MPI_Comm_rank(comm_, &mine), "MPI_Comm_rank");
+  said = {session_, mine, call};
+  told_peer_ = peer;
+  check_mpi(MPI_Isend(&said, sizeof(CallMessage), MPI_BYTE, peer, kCallTag, comm_, &saying_call_),
+            "MPI_Isend", peer);
 }
 
 std::optional<int> MpiPump::busy_peer() {

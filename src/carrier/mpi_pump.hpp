@@ -16,6 +16,7 @@
 #include <memory>
 #include <vector>
 
+#include "bootstrap/mpi_bootstrap.hpp"
 #include "carrier/pump.hpp"
 #include "fifo/fifo.hpp"
 
@@ -25,6 +26,14 @@ namespace rondo::detail {
 struct AbortMessage {
   std::int32_t rank = 0;
   std::array<char, 1012> text{};
+};
+
+// What a rank that waits tells a rank on another host. MPI may deliver what was sent on a communicator that
+// is gone to a later one with the same number; `session` tells them apart.
+struct CallMessage {
+  std::uint64_t session = 0;
+  std::int32_t rank = 0;
+  Signature call;
 };
 
 class MpiPump final : public Pump {
@@ -38,6 +47,10 @@ class MpiPump final : public Pump {
   bool progress() override;
   std::unique_ptr<Pump> another(PumpEdges edges) override;
   [[nodiscard]] std::optional<int> busy_peer() override;
+  void tell_call(int peer, const Signature& call) override;
+  [[nodiscard]] const std::vector<std::optional<Signature>>& told_calls() const override {
+    return told_calls_;
+  }
   void announce_abort(const AbortRecord& record) noexcept override;
   [[nodiscard]] std::string objection_to_this_thread() const override;
   [[nodiscard]] std::string objection_to_progress_thread() const override;
@@ -90,6 +103,8 @@ class MpiPump final : public Pump {
     std::vector<Mapping> fifos;
     AbortMessage heard;
     AbortMessage said;
+    CallMessage heard_call;
+    CallMessage said_call;
   };
 
   // Tries for up to a second to end every operation under way; whether all have ended.
@@ -105,6 +120,8 @@ class MpiPump final : public Pump {
   bool finish_oldest(Direction direction);
   void check_ended(int code, int done) const;
   void look_for_abort();
+  void listen_for_calls();
+  void look_for_calls();
 
   MPI_Comm comm_;
   int thread_level_ = MPI_THREAD_SINGLE;
@@ -123,6 +140,12 @@ class MpiPump final : public Pump {
   std::vector<int> ended_;
   std::vector<MPI_Status> statuses_;
   MPI_Request hearing_ = MPI_REQUEST_NULL;
+  MPI_Request hearing_call_ = MPI_REQUEST_NULL;
+  MPI_Request saying_call_ = MPI_REQUEST_NULL;
+  int told_peer_ = kAnyPeer;  // to whom said_call went
+  std::vector<std::optional<Signature>> told_calls_;
+  std::uint64_t session_;
+  std::uint64_t pumps_made_ = 0;  // by another()
   bool announced_ = false;
   std::vector<MPI_Request> saying_;
   Algorithm algorithm_ = Algorithm::ring;

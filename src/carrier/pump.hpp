@@ -2,6 +2,7 @@
 // with what comes from there. Every wait drives it; it has no thread of its own.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,8 @@ struct PumpEdges {
   std::vector<Mapping> fifos;        // the memory of them all; the pump's from now on
   std::vector<int> ranks_elsewhere;  // which do not share this rank's abort board
   AbortBoard* board = nullptr;
+  // Tells what this communicator says from what another one said before it: the same on all its ranks.
+  std::uint64_t session = 0;
 };
 
 class Pump {
@@ -57,6 +60,11 @@ class Pump {
   // The first peer towards which something published by this rank has not left its slot; nothing when
   // all has.
   [[nodiscard]] virtual std::optional<int> busy_peer() = 0;
+  // Tells `peer`, on another host, which call this rank is in; once for each call and peer. For a rank that
+  // waits: calls that differ may use edges on which neither sends anything. Throws TransportError.
+  virtual void tell_call(int peer, const Signature& call) = 0;
+  // The call that each rank was in when it last told this one so, by rank.
+  [[nodiscard]] virtual const std::vector<std::optional<Signature>>& told_calls() const = 0;
   // Tells the ranks on other hosts that the communicator has ended, unless they know: once, in at
   // most a second.
   virtual void announce_abort(const AbortRecord& record) noexcept = 0;

@@ -258,6 +258,7 @@ class ProcessWirer {
       if (rank != rank_ && !sharing(rank, rank_)) carried.ranks_elsewhere.push_back(rank);
     }
     carried.board = &wiring.segment->board();
+    carried.session = facts_[0].session;
     wiring.pump = make_pump(std::move(carried));
   }
 

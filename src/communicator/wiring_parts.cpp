@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <fstream>
+#include <random>
 
 #include <fmt/format.h>
 
@@ -228,6 +229,7 @@ RankFacts my_facts(const CommunicatorOptions& options) {
   RankFacts facts;
   put(facts.host, host_name());
   put(facts.boot, boot_id());
+  facts.session = (std::uint64_t{std::random_device()()} << 32U) | std::random_device()();
   facts.process_namespace = process_namespace();
   facts.process_id = ::getpid();
   facts.numa_node = bound_numa_node();

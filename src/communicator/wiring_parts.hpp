@@ -21,6 +21,7 @@ namespace rondo::detail {
 struct RankFacts {
   std::array<char, 256> host{};
   std::array<char, 64> boot{};
+  std::uint64_t session = 0;  // random; rank 0's is the communicator's
   std::uint64_t process_namespace = 0;
   std::int64_t process_id = 0;
   std::int32_t numa_node = -1;

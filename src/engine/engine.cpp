@@ -22,8 +22,15 @@ Engine::Engine(Wiring wiring)
              wiring_.star_geometry} {}
 
 Engine::~Engine() {
-  // An abort() that no call has met yet.
-  if (wiring_.pump != nullptr && board_.raised()) wiring_.pump->announce_abort(board_.read());
+  if (!board_.raised()) return;
+  // No call of this rank has met it: other hosts may not know of it, and neither does this rank's caller.
+  const AbortRecord record = board_.read();
+  if (wiring_.pump != nullptr) wiring_.pump->announce_abort(record);
+  if (!told_of_the_end_ && record.rank != wiring_.rank) {
+    log(LogLevel::warning,
+        "rank {}: the communicator is destroyed; after this rank's last call, rank {} ended it: {}",
+        wiring_.rank, record.rank, record.text);
+  }
 }
 
 void Engine::run(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout) {
@@ -146,6 +153,7 @@ std::string Engine::who_is_missing(const Signature& signature) const {
 }
 
 void Engine::raise(const std::string& text) noexcept {
+  told_of_the_end_ = true;
   board_.raise(wiring_.rank, text);
   if (wiring_.pump != nullptr) wiring_.pump->announce_abort({wiring_.rank, text});
   log(LogLevel::warning, "{}", text);
@@ -153,6 +161,7 @@ void Engine::raise(const std::string& text) noexcept {
 
 void Engine::throw_if_ended(const Signature& signature) {
   if (!board_.raised()) return;
+  told_of_the_end_ = true;
   const AbortRecord record = board_.read();
   // Whoever raised it may be in no call of its own, so everyone who meets it passes it on.
   if (wiring_.pump != nullptr) wiring_.pump->announce_abort(record);

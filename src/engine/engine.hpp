@@ -47,6 +47,7 @@ class Engine {
   RingPlace place_;
   std::uint64_t sequence_ = 0;
   std::uint64_t one_shots_ = 0;
+  bool told_of_the_end_ = false;  // a call has thrown why the communicator ended
 };
 
 }  // namespace rondo::detail

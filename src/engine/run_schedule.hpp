@@ -36,7 +36,8 @@ RONDO_HOST_DEVICE bool run_schedule(const Schedule& schedule, const Slicing& sli
   for (std::uint64_t window = 0; window < windows; ++window) {
     for (int index = 0; index < steps; ++index) {
       const Step step = schedule.step(index);
-      const Range part = slicing.part(port.chunk_at(step.chunk));
+      // A greeting is one empty slice, and so travels in the first window.
+      const Range part = step.chunk == kNoChunk ? Range{} : slicing.part(port.chunk_at(step.chunk));
       const std::uint64_t begin = window * slicing.window;
       const std::uint64_t available = slicing.slices(part);
       const std::uint64_t end =

@@ -63,6 +63,11 @@ bool Waiter::past_deadline() {
   return now >= deadline_;
 }
 
+bool Waiter::shares_memory(int rank) const {
+  const std::vector<int>& sharing = *company_.ranks_sharing;
+  return std::find(sharing.begin(), sharing.end(), rank) != sharing.end();
+}
+
 bool Waiter::is_another_call(int rank, const Signature& call) {
   if (call.sequence != signature_.sequence || call == signature_) return false;
   other_call_ = {WaitResult::other_call, rank, call};
@@ -70,13 +75,22 @@ bool Waiter::is_another_call(int rank, const Signature& call) {
 }
 
 // Ranks of this host show what they are in; those that are through with it, and those of other hosts, have sent
-// something of it, maybe along an edge that this call does not use.
-bool Waiter::someone_is_in_another_call(bool at_rest) {
+// something of it, maybe along an edge that this call does not use. Where ranks of several hosts wait for each
+// other in different calls before they have sent anything, at least one waits for a rank in another call than
+// its own; so each tells the rank that it waits for.
+bool Waiter::someone_is_in_another_call(int peer, bool at_rest) {
   for (const int rank : *company_.ranks_sharing) {
     const auto call = company_.segment->presence(rank).call(signature_.sequence);
     if (call && is_another_call(rank, *call)) return true;
   }
-  if (company_.pump != nullptr && at_rest) company_.pump->drive_all();
+  if (company_.pump != nullptr && at_rest) {
+    company_.pump->drive_all();
+    const auto& told = company_.pump->told_calls();
+    for (std::size_t rank = 0; rank < told.size(); ++rank) {
+      if (told[rank] && is_another_call(static_cast<int>(rank), *told[rank])) return true;
+    }
+    if (!shares_memory(peer)) company_.pump->tell_call(peer, signature_);
+  }
   for (std::size_t position = 0; position < company_.from->size(); ++position) {
     RecvEnd& end = (*company_.from)[position];
     if (end.geometry().slots == 0 || !end.can_peek()) continue;
@@ -91,7 +105,7 @@ std::optional<WaitResult> Waiter::look_around(std::uint64_t round, int peer) {
   if (round < spin_rounds_) return std::nullopt;
   const bool sleeps = round >= awake_rounds_;
   if (sleeps || round % kRoundsPerClock == 0) {
-    if (round % kRoundsPerClock == 0 && someone_is_in_another_call(sleeps)) {
+    if (round % kRoundsPerClock == 0 && someone_is_in_another_call(peer, sleeps)) {
       return WaitResult::other_call;
     }
     if (company_.peers->ended(peer)) return WaitResult::peer_ended;

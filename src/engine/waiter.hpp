@@ -79,8 +79,9 @@ class Waiter {
   std::optional<WaitResult> look_around(std::uint64_t round, int peer);
   [[nodiscard]] std::chrono::microseconds nap(std::uint64_t round) const;
   bool past_deadline();
-  bool someone_is_in_another_call(bool at_rest);
+  bool someone_is_in_another_call(int peer, bool at_rest);
   bool is_another_call(int rank, const Signature& call);
+  [[nodiscard]] bool shares_memory(int rank) const;
 
   Company company_;
   AbortBoard& board_;

@@ -19,6 +19,18 @@
 //
 // What position p receives at step i is what position p−1 sent at step i−1: the same chunk. The
 // first half alone is reduce-scatter, the second half alone all-gather.
+//
+// A slot carries its call's signature, and whoever receives it compares. So that each rank receives
+// something from every rank that its call sends to or hears of, schedules in which data goes one way
+// only also send a greeting the other way: a slot without elements. Broadcast from position 1 of 4 by
+// ring, the greeting "g":
+//
+//   step   position 0   position 1   position 2   position 3
+//    0      g → 1        s 0 → 2      rcs 0 → 3    rcs 0 → 0
+//    1      rc 0         r g
+//
+// Without it the root would receive nothing, and would not notice that another rank takes itself for
+// the root.
 // Source: P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
 // workstations", J. Parallel Distrib. Comput. 69 (2009).
 #pragma once
@@ -50,6 +62,8 @@ inline constexpr std::uint8_t kRecvCopy = kRecv | kCopy;
 inline constexpr std::uint8_t kCopySend = kCopy | kSend;
 
 inline constexpr int kNobody = -1;
+// The chunk of a greeting, which has no elements.
+inline constexpr int kNoChunk = -1;
 
 struct Step {
   std::uint8_t verb = 0;
@@ -59,6 +73,11 @@ struct Step {
 
   [[nodiscard]] constexpr bool has(VerbPart part) const { return (verb & part) != 0; }
 };
+
+RONDO_HOST_DEVICE constexpr Step send_greeting(int to) { return {kSend, kNoChunk, kNobody, to}; }
+RONDO_HOST_DEVICE constexpr Step recv_greeting(int from) {
+  return {kRecv, kNoChunk, from, kNobody};
+}
 
 // One rank's part in one collective.
 struct Schedule {
@@ -83,6 +102,11 @@ RONDO_HOST_DEVICE constexpr int wrap(int value, int size) {
   return rest < 0 ? rest + size : rest;
 }
 
+// How far a position is from where the chain of a broadcast or a reduce begins.
+RONDO_HOST_DEVICE constexpr int distance_in_chain(const Schedule& s) {
+  return wrap(s.position - s.root - (s.collective == Collective::reduce ? 1 : 0), s.size);
+}
+
 RONDO_HOST_DEVICE constexpr int steps(const Schedule& s) {
   switch (s.collective) {
     case Collective::all_reduce:
@@ -92,8 +116,10 @@ RONDO_HOST_DEVICE constexpr int steps(const Schedule& s) {
     case Collective::barrier:
       return s.size;
     case Collective::broadcast:
-    case Collective::reduce:
-      return 1;
+    case Collective::reduce: {
+      const int distance = distance_in_chain(s);
+      return distance == 0 || distance == s.size - 1 ? 2 : 1;
+    }
   }
   return 0;
 }
@@ -127,23 +153,23 @@ RONDO_HOST_DEVICE constexpr Step all_reduce_step(const Schedule& s, int index) {
   return {kRecvReduceCopySend | kFinish, last.chunk, last.from, wrap(s.position + 1, s.size)};
 }
 
-// A chain from the root round to the position before it.
-RONDO_HOST_DEVICE constexpr Step broadcast_step(const Schedule& s) {
+// A chain: of a broadcast from the root round to the position before it, of a reduce from the position
+// after the root round to the root. The last position greets the first, along the edge that closes the
+// ring, before it waits for anything.
+RONDO_HOST_DEVICE constexpr Step chain_step(const Schedule& s, int index) {
   const int prev = wrap(s.position - 1, s.size);
   const int next = wrap(s.position + 1, s.size);
-  const int distance = wrap(s.position - s.root, s.size);
-  if (distance == 0) return {kCopySend, 0, kNobody, next};
-  if (distance < s.size - 1) return {kRecvCopySend, 0, prev, next};
-  return {kRecvCopy, 0, prev, kNobody};
-}
-
-// A chain from the position after the root round to the root.
-RONDO_HOST_DEVICE constexpr Step reduce_step(const Schedule& s) {
-  const int prev = wrap(s.position - 1, s.size);
-  const int next = wrap(s.position + 1, s.size);
-  const int distance = wrap(s.position - s.root - 1, s.size);
-  if (distance == 0) return {kSend, 0, kNobody, next};
-  if (distance < s.size - 1) return {kRecvReduceSend, 0, prev, next};
+  const int distance = distance_in_chain(s);
+  const bool broadcasts = s.collective == Collective::broadcast;
+  if (distance == 0) {
+    if (index == 1) return recv_greeting(prev);
+    return {broadcasts ? kCopySend : static_cast<std::uint8_t>(kSend), 0, kNobody, next};
+  }
+  if (distance < s.size - 1) {
+    return {broadcasts ? kRecvCopySend : kRecvReduceSend, 0, prev, next};
+  }
+  if (index == 0) return send_greeting(next);
+  if (broadcasts) return {kRecvCopy, 0, prev, kNobody};
   return {kRecvReduceCopy | kFinish, 0, prev, kNobody};
 }
 
@@ -157,16 +183,16 @@ RONDO_HOST_DEVICE constexpr Step step(const Schedule& s, int index) {
     case Collective::all_gather:
       return all_gather_step(s, index);
     case Collective::broadcast:
-      return broadcast_step(s);
     case Collective::reduce:
-      return reduce_step(s);
+      return chain_step(s, index);
   }
   return {};
 }
 
 }  // namespace ring
 
-// Everything to position 0, then back: one edge each way between 0 and each other position.
+// Everything to position 0, then back: one edge each way between 0 and each other position. Both carry
+// something in every call: where a position has nothing to send, it greets.
 namespace naive {
 
 // Position 0 takes in all others' elements, one position after the other.
@@ -193,9 +219,9 @@ RONDO_HOST_DEVICE constexpr int steps(const Schedule& s) {
     case Collective::all_gather:
       return centre ? 1 + others + others * others : 1 + others;
     case Collective::broadcast:
-      return centre ? others + (s.root == 0 ? 1 : 0) : 1;
+      return centre ? 2 * others + (s.root == 0 ? 1 : 0) : 2;
     case Collective::reduce:
-      return centre ? others + (s.root == 0 ? 0 : 1) : (s.position == s.root ? 2 : 1);
+      return centre ? 2 * others : 2;
   }
   return 0;
 }
@@ -203,6 +229,12 @@ RONDO_HOST_DEVICE constexpr int steps(const Schedule& s) {
 // Positions 1 … n−1 without `skipped`, in order.
 RONDO_HOST_DEVICE constexpr int other_than(int index, int skipped) {
   return index < skipped ? index : index + 1;
+}
+
+// In a broadcast and a reduce, position 0 exchanges greetings with all others but this one: the root, if
+// that is another.
+RONDO_HOST_DEVICE constexpr int not_greeted(const Schedule& s) {
+  return s.root == 0 ? s.size : s.root;
 }
 
 RONDO_HOST_DEVICE constexpr Step centre_step(const Schedule& s, int index) {
@@ -223,14 +255,20 @@ RONDO_HOST_DEVICE constexpr Step centre_step(const Schedule& s, int index) {
       const int peer = (index - 1 - others) / others + 1;
       return send_output_step(other_than((index - 1 - others) % others, peer), peer);
     }
-    case Collective::broadcast:
+    case Collective::broadcast: {
       if (index == 0 && s.root == 0) return {kCopy, 0, kNobody, kNobody};
       if (index == 0) return {kRecvCopy, 0, s.root, kNobody};
-      if (s.root == 0) return send_output_step(0, index);
-      return send_output_step(0, index < s.root ? index : index + 1);
-    case Collective::reduce:
-      if (index < others) return accumulate_step(0, index + 1, s.size);
+      if (index <= others) {
+        return index == s.root ? send_greeting(index) : send_output_step(0, index);
+      }
+      return recv_greeting(other_than(index - others, not_greeted(s)));
+    }
+    case Collective::reduce: {
+      const int greetings = s.root == 0 ? others : others - 1;
+      if (index < greetings) return send_greeting(other_than(index + 1, not_greeted(s)));
+      if (index < greetings + others) return accumulate_step(0, index - greetings + 1, s.size);
       return send_output_step(0, s.root);
+    }
   }
   return {};
 }
@@ -239,9 +277,11 @@ RONDO_HOST_DEVICE constexpr Step outer_step(const Schedule& s, int index) {
   switch (s.collective) {
     case Collective::all_reduce:
     case Collective::barrier:
-    case Collective::reduce:
       if (index == 0) return {kSend, 0, kNobody, 0};
       return {kRecvCopy, 0, 0, kNobody};
+    case Collective::reduce:
+      if (index == 0) return {kSend, 0, kNobody, 0};
+      return s.position == s.root ? Step{kRecvCopy, 0, 0, kNobody} : recv_greeting(0);
     case Collective::reduce_scatter:
       if (index < s.size) return {kSend, index, kNobody, 0};
       return {kRecvCopy, s.position, 0, kNobody};
@@ -249,8 +289,9 @@ RONDO_HOST_DEVICE constexpr Step outer_step(const Schedule& s, int index) {
       if (index == 0) return {kCopySend, s.position, kNobody, 0};
       return {kRecvCopy, other_than(index - 1, s.position), 0, kNobody};
     case Collective::broadcast:
-      if (s.position == s.root) return {kCopySend, 0, kNobody, 0};
-      return {kRecvCopy, 0, 0, kNobody};
+      if (s.position != s.root)
+        return index == 0 ? send_greeting(0) : Step{kRecvCopy, 0, 0, kNobody};
+      return index == 0 ? Step{kCopySend, 0, kNobody, 0} : recv_greeting(0);
   }
   return {};
 }

@@ -199,22 +199,61 @@ TEST(Mismatch, OfOneShotAndRing) {
       {"by ring", "by one_shot"});
 }
 
-// The root of a broadcast is through with it before anybody else has begun.
+// A rank in the middle of a chain is through with it before the last one has begun.
 TEST(Mismatch, WithARankThatHasGoneOn) {
-  std::atomic<int> noticed = 0;
-  run_ranks(2, {.timeout = std::chrono::seconds(10)}, [&](Communicator& comm) {
+  std::atomic<int> told = 0;
+  run_ranks(3, {.timeout = std::chrono::seconds(10)}, [&](Communicator& comm) {
     std::vector<float> data(10);
-    if (comm.rank() == 0) {
-      comm.broadcast(data, 0, {.algorithm = Algorithm::ring});
-      EXPECT_THROW(comm.barrier({.algorithm = Algorithm::ring}), PeerError);
-      return;
+    const CallOptions by_ring{.algorithm = Algorithm::ring};
+    try {
+      if (comm.rank() < 2) {
+        comm.broadcast(data, 0, by_ring);
+        EXPECT_EQ(comm.rank(), 1) << "the root must hear of the last rank";
+        comm.barrier(by_ring);
+      } else {
+        comm.barrier({.algorithm = Algorithm::one_shot});
+      }
+    } catch (const Error& error) {
+      expect_contains(error.what(), "broadcast(10 x f32");
+      expect_contains(error.what(), "barrier() by one_shot");
+      ++told;
     }
-    expect_contains(
-        message_of<MismatchError>([&] { comm.barrier({.algorithm = Algorithm::one_shot}); }),
-        "broadcast(10 x f32");
-    ++noticed;
   });
-  EXPECT_EQ(noticed, 1);
+  EXPECT_EQ(told, 3);
+}
+
+// The last rank of the chain makes another call, after which nobody makes one more.
+TEST(Mismatch, ThatARankCannotLearnFromACallIsLogged) {
+  std::vector<std::string> lines;
+  std::mutex mutex;
+  set_log_hook([&](LogLevel, std::string_view text) {
+    const std::lock_guard lock(mutex);
+    lines.emplace_back(text);
+  });
+  std::vector<Communicator> group = local_group(3, {.timeout = std::chrono::seconds(10)});
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      std::vector<float> data(10);
+      try {
+        if (rank < 2) {
+          group[rank].broadcast(data, 0, {.algorithm = Algorithm::ring});
+        } else {
+          group[rank].barrier({.algorithm = Algorithm::ring});
+        }
+        EXPECT_EQ(rank, 1U);
+      } catch (const Error&) {
+        EXPECT_NE(rank, 1U);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  group.clear();
+  set_log_hook({});
+  ASSERT_FALSE(lines.empty());
+  expect_contains(lines.back(),
+                  "rank 1: the communicator is destroyed; after this rank's last call");
+  expect_contains(lines.back(), "Make the same calls");
 }
 
 TEST(Mismatch, OfCountsThatChooseDifferentAlgorithms) {

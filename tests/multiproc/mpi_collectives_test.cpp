@@ -12,6 +12,7 @@
 
 #include "tests/support/collective_checks.hpp"
 #include "tests/support/large_check.hpp"
+#include "tests/support/mismatch_matrix.hpp"
 
 namespace rondo::test {
 namespace {
@@ -103,6 +104,26 @@ TEST(Mpi, CallsByDifferentAlgorithmsAreAMismatch) {
         << error.what();
   }
   MPI_Barrier(MPI_COMM_WORLD);
+}
+
+// Calls of 80 KB fit the slots of an edge, so that a rank that only sends waits for no free slot.
+TEST(Mpi, EveryMismatchIsAnErrorOnEveryRank) {
+  CommunicatorOptions with = options();
+  with.slot_bytes = 8192;
+  with.slots = 16;
+  with.timeout = std::chrono::seconds(60);
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  // tests/communicator/mismatch_test.cpp has shared memory.
+  if (size == 1 || size > 4 || with.carrier != CarrierChoice::mpi) return;
+  int number = 0;
+  for (const std::size_t count : {100U, 20'000U}) {
+    for (const Mismatch& mismatch : all_mismatches(
+             count, {Algorithm::ring, Algorithm::naive, Algorithm::recursive_doubling})) {
+      Communicator comm = from_mpi(MPI_COMM_WORLD, with);
+      EXPECT_EQ(complaint_about(comm, mismatch, number++ % size), "");
+    }
+  }
 }
 
 // Over other edges yet: what `auto` takes for few bytes and for many.

@@ -1,0 +1,110 @@
+// Every pair of calls that differ, made by the ranks of one communicator: each rank must learn of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <rondo/rondo.hpp>
+
+namespace rondo::test {
+
+// Calls of which each differs from every other in at least one of collective, root, type, count, reduction
+// and algorithm. Buffers are the caller's.
+inline std::vector<Call> different_calls(std::size_t count,
+                                         const std::vector<Algorithm>& algorithms) {
+  std::vector<Call> calls;
+  const auto add = [&](Collective collective, Algorithm algorithm, auto&& change) {
+    Call call;
+    call.collective = collective;
+    call.count = collective == Collective::barrier ? 0 : count;
+    call.options.algorithm = algorithm;
+    change(call);
+    calls.push_back(call);
+  };
+  const auto as_it_is = [](Call&) {};
+  for (const Algorithm algorithm : algorithms) {
+    add(Collective::all_reduce, algorithm, as_it_is);
+    add(Collective::barrier, algorithm, as_it_is);
+    if (algorithm == Algorithm::recursive_doubling) continue;
+    add(Collective::reduce_scatter, algorithm, as_it_is);
+    add(Collective::all_gather, algorithm, as_it_is);
+    for (const Collective rooted : {Collective::broadcast, Collective::reduce}) {
+      for (const int root : {0, 1}) {
+        add(rooted, algorithm, [&](Call& call) { call.root = root; });
+      }
+    }
+  }
+  for (const Collective collective :
+       {Collective::all_reduce, Collective::broadcast, Collective::reduce}) {
+    add(collective, Algorithm::ring, [](Call& call) { call.type = DataType::i32; });
+    add(collective, Algorithm::ring, [](Call& call) { ++call.count; });
+    if (collective == Collective::broadcast) continue;
+    add(collective, Algorithm::ring, [](Call& call) { call.op = ReduceOp::max; });
+  }
+  return calls;
+}
+
+// One rank's part: makes `call`, then a barrier if that went well. What the first error says; empty if
+// there is none.
+inline std::string error_in_call_or_next(Communicator& comm, Call call, bool asynchronous) {
+  std::vector<double> buffer(call.count + 1);
+  call.in = call.out = buffer.data();
+  // A rank's own chunk is where it lies in the whole vector.
+  const Range own = chunk_range(call.count, static_cast<std::uint64_t>(comm.size()),
+                                static_cast<std::uint64_t>(comm.rank()));
+  const std::size_t own_bytes = own.offset * size_of(call.type);
+  auto* const bytes = reinterpret_cast<std::byte*>(buffer.data());
+  if (call.collective == Collective::all_gather) call.in = bytes + own_bytes;
+  if (call.collective == Collective::reduce_scatter) call.out = bytes + own_bytes;
+  try {
+    if (asynchronous) {
+      comm.run_async(call).wait();
+    } else {
+      comm.run(call);
+    }
+    comm.barrier();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+// What one rank calls and what all others call.
+struct Mismatch {
+  Call of_one;
+  Call of_others;
+  bool asynchronous = false;
+};
+
+// Both orders of every pair; blocking and asynchronous calls take turns.
+inline std::vector<Mismatch> all_mismatches(std::size_t count,
+                                            const std::vector<Algorithm>& algorithms) {
+  const std::vector<Call> calls = different_calls(count, algorithms);
+  std::vector<Mismatch> pairs;
+  for (std::size_t a = 0; a < calls.size(); ++a) {
+    for (std::size_t b = 0; b < calls.size(); ++b) {
+      if (a != b) pairs.push_back({calls[a], calls[b], (a + b) % 2 == 1});
+    }
+  }
+  return pairs;
+}
+
+// Makes rank `comm.rank()`'s part of a mismatch. What is wrong with what the rank is told; empty if nothing is.
+inline std::string complaint_about(Communicator& comm, const Mismatch& mismatch, int odd) {
+  const Call& mine = comm.rank() == odd ? mismatch.of_one : mismatch.of_others;
+  const std::string error = error_in_call_or_next(comm, mine, mismatch.asynchronous);
+  if (error.find("Make the same calls") != std::string::npos) return {};
+  const auto text_of = [](const Call& call) {
+    return std::string(name(call.collective)) + " by " +
+           std::string(name(*call.options.algorithm)) + ", root " + std::to_string(call.root) +
+           ", " + std::to_string(call.count) + " x " + std::string(name(call.type));
+  };
+  return "rank " + std::to_string(comm.rank()) + " of " + std::to_string(comm.size()) +
+         (error.empty() ? " noticed nothing" : " was told '" + error + "'") + ": rank " +
+         std::to_string(odd) + " makes " + text_of(mismatch.of_one) + ", the others " +
+         text_of(mismatch.of_others);
+}
+
+}  // namespace rondo::test
