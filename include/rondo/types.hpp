@@ -20,7 +20,9 @@ inline constexpr int kDataTypeCount = 10;
 
 /// How elements of different ranks become one.
 /// - Integers wrap modulo 2^bits.
-/// - `min` and `max` of floating-point elements return NaN when either operand is NaN.
+/// - `min` and `max` of floating-point elements return NaN when either operand is NaN: a NaN operand's own bits
+///   (of two, the bits of one of them), in f16 and bf16 made quiet (on devices any quiet NaN); `sum`, `prod` and `avg` a quiet NaN. All
+///   ranks get the same bits. Between -0 and +0 `min` and `max` return either.
 /// - `avg` is the sum divided by the number of ranks, applied once; floating-point types only.
 /// - f16 and bf16 are widened to f32 for each operation and rounded to nearest-even once a step.
 enum class ReduceOp : std::uint8_t { sum, prod, min, max, avg };

@@ -86,12 +86,24 @@ RONDO_HOST_DEVICE constexpr auto comparable(T value) {
   }
 }
 
+// An operand as a result. The 16-bit floats go through f32 as in every operation, which makes a signalling NaN
+// quiet and leaves all other values as they are.
+template <class T>
+RONDO_HOST_DEVICE constexpr T picked(T value) {
+  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
+    return narrow<T>(widen(value));
+  } else {
+    return value;
+  }
+}
+
 // NaN if either is; b when the two are equal.
 template <class T>
 struct Min {
   RONDO_HOST_DEVICE constexpr T operator()(T a, T b) const {
     const auto x = comparable(a);
-    return x < comparable(b) || x != x ? a : b;  // NOLINT(misc-redundant-expression): NaN
+    const bool first = x < comparable(b) || x != x;  // NOLINT(misc-redundant-expression): NaN
+    return picked(first ? a : b);
   }
 };
 
@@ -99,7 +111,8 @@ template <class T>
 struct Max {
   RONDO_HOST_DEVICE constexpr T operator()(T a, T b) const {
     const auto x = comparable(a);
-    return x > comparable(b) || x != x ? a : b;  // NOLINT(misc-redundant-expression): NaN
+    const bool first = x > comparable(b) || x != x;  // NOLINT(misc-redundant-expression): NaN
+    return picked(first ? a : b);
   }
 };
 

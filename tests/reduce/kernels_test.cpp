@@ -27,11 +27,12 @@ bool is_nan(T value) {
   }
 }
 
-// Bit for bit, but that one NaN is as good as another.
+// Bit for bit, but that one NaN is as good as another where an operation makes it: min and max pick one.
 template <class T>
-bool same(T a, T b) {
+bool same(T a, T b, ReduceOp op) {
+  const bool picks = op == ReduceOp::min || op == ReduceOp::max;
   // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): the bits are what is compared
-  return std::memcmp(&a, &b, sizeof(T)) == 0 || (is_nan(a) && is_nan(b));
+  return std::memcmp(&a, &b, sizeof(T)) == 0 || (!picks && is_nan(a) && is_nan(b));
 }
 
 // Random bits, and the values where floating point is special.
@@ -86,8 +87,8 @@ void compare(ReduceOp op, std::size_t count, std::size_t offset, bool two_output
                reinterpret_cast<const std::byte*>(a.data() + offset), bytes(out[k]), count, 3);
     }
     for (std::size_t i = 0; i < count + offset; ++i) {
-      ASSERT_TRUE(same(out[0][i], out[1][i])) << "element " << i << ", finish " << finish;
-      ASSERT_TRUE(same(also[0][i], also[1][i])) << "second output, element " << i;
+      ASSERT_TRUE(same(out[0][i], out[1][i], op)) << "element " << i << ", finish " << finish;
+      ASSERT_TRUE(same(also[0][i], also[1][i], op)) << "second output, element " << i;
     }
   }
 }
@@ -111,6 +112,59 @@ TEST_P(VectorKernels, AgreeWithTheReference) {
         compare<T>(op, count, offset, false);
         compare<T>(op, count, offset, true);
       }
+    }
+  });
+}
+
+// As T: a quiet NaN, one that signals, and a number.
+template <class T>
+struct Special {
+  T quiet;
+  T signalling;
+  T number;
+};
+template <class T>
+Special<T> special() {
+  if constexpr (std::is_same_v<T, Float16>) {
+    return {T::from_bits(0x7E21), T::from_bits(0x7D21), T(2.5F)};
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    return {T::from_bits(0x7FE1), T::from_bits(0x7FA1), T(2.5F)};
+  } else {
+    return {std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::signaling_NaN(), T(2.5)};
+  }
+}
+
+// In every place of a vector and of what is left behind the last one, whichever operand it is.
+template <class T>
+void expect_nan_wins(ReduceOp op, T nan, T number) {
+  constexpr std::size_t kCount = 71;
+  for (const ReduceKernel& kernel :
+       {vector_kernel(kDataTypeOf<T>, op), reference_kernel(kDataTypeOf<T>, op)}) {
+    for (const bool first : {true, false}) {
+      const std::vector<T> a(kCount, first ? nan : number);
+      const std::vector<T> b(kCount, first ? number : nan);
+      std::vector<T> out(kCount);
+      kernel.combine(reinterpret_cast<std::byte*>(out.data()), nullptr,
+                     reinterpret_cast<const std::byte*>(a.data()),
+                     reinterpret_cast<const std::byte*>(b.data()), kCount, 2);
+      for (std::size_t i = 0; i < kCount; ++i) {
+        ASSERT_TRUE(is_nan(out[i])) << name(kDataTypeOf<T>) << " " << name(op) << ", element " << i;
+        ASSERT_TRUE(same(out[i], out[0], op)) << "vector and tail differ at " << i;
+        if constexpr (sizeof(T) == 2) {
+          constexpr int kQuiet = std::is_same_v<T, Float16> ? 0x200 : 0x40;
+          ASSERT_NE(out[i].bits & kQuiet, 0) << "still signals";
+        }
+      }
+    }
+  }
+}
+
+TEST_P(VectorKernels, NanWinsInEveryOperation) {
+  test::for_each_type_and_op([]<class T>(ReduceOp op) {
+    if constexpr (!std::is_integral_v<T>) {
+      const Special<T> of = special<T>();
+      expect_nan_wins(op, of.quiet, of.number);
+      expect_nan_wins(op, of.signalling, of.number);
     }
   });
 }
