@@ -80,7 +80,9 @@ class RONDO_API GradientReducer {
   void finish();
 
   /// While one lives, marks only say that gradients pass by, and finish() does nothing: for passes whose
-  /// gradients the caller adds up. Made and destroyed between iterations.
+  /// gradients the caller adds up. Made and destroyed between iterations. All ranks make as many such passes
+  /// before an iteration, else its finish() is a UsageError on all; with Average::samples each rank may make as
+  /// many as it likes. A pass ends with finish(), or with the last NoSync if marks came since.
   class RONDO_API NoSync {
    public:
     explicit NoSync(GradientReducer& reducer);

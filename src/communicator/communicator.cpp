@@ -93,6 +93,11 @@ detail::CommunicatorState& detail::state_of(Communicator& communicator) {
   return *communicator.state_;
 }
 
+std::string detail::objection_to_calls_here(Communicator& communicator) {
+  const Pump* pump = state_of(communicator).engine.wiring().pump.get();
+  return pump == nullptr ? std::string() : pump->objection_to_this_thread();
+}
+
 Communicator from_socket(const std::string& path, int rank, int size,
                          const CommunicatorOptions& options) {
   detail::Joining joining = detail::prepare_to_join(options, rank);

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "communicator/call_queue.hpp"
@@ -40,5 +41,8 @@ struct CommunicatorState {
 
 // What the members of a communicator stand on, for those that build upon it.
 CommunicatorState& state_of(Communicator& communicator);
+
+// Why blocking calls may not be made from this thread; empty if they may.
+std::string objection_to_calls_here(Communicator& communicator);
 
 }  // namespace rondo::detail

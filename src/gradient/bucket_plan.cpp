@@ -74,6 +74,19 @@ std::vector<Bucket> plan_buckets(std::span<const ParameterShape> shapes,
   return buckets;
 }
 
+std::size_t largest_bucket_elems(std::span<const ParameterShape> shapes, DataType type,
+                                 const BucketLimits& limits) {
+  std::size_t all = 0;
+  std::size_t largest = 0;
+  for (const ParameterShape& shape : shapes) {
+    if (shape.type != type) continue;
+    all += shape.count;
+    largest = std::max(largest, shape.count);
+  }
+  const std::size_t cap = std::max(limits.bytes, limits.first_bytes) / size_of(type);
+  return std::min(all, std::max(cap, largest));
+}
+
 std::vector<std::vector<std::size_t>> members_of(std::span<const Bucket> buckets) {
   std::vector<std::vector<std::size_t>> result;
   for (const Bucket& bucket : buckets) {

@@ -49,6 +49,10 @@ struct BucketLimits {
 std::vector<Bucket> plan_buckets(std::span<const ParameterShape> shapes,
                                  std::span<const std::uint32_t> order, const BucketLimits& limits);
 
+// The most elements of `type` that a bucket has in any order of arrival.
+std::size_t largest_bucket_elems(std::span<const ParameterShape> shapes, DataType type,
+                                 const BucketLimits& limits);
+
 bool same_buckets(std::span<const Bucket> a, std::span<const Bucket> b);
 
 // The parameters of each.

@@ -61,6 +61,9 @@ std::string text_of(const Complaint& complaint, const std::string& name) {
           "first "
           "mark how many samples the gradients stand for",
           complaint.rank);
+    case Wrong::passes:
+      return fmt::format("rank {}: finish: other ranks made another number of passes under no_sync",
+                         complaint.rank);
     case Wrong::nothing:
       break;
   }

@@ -15,7 +15,8 @@ enum class Wrong : std::uint8_t {
   twice,
   pointer,
   count,
-  samples
+  samples,
+  passes  // under no_sync, which ranks compare as an iteration begins
 };
 
 struct Complaint {

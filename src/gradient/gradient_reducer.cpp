@@ -24,9 +24,9 @@ void GradientReducer::join(const std::function<void()>& after_iteration) {
 }
 
 GradientReducer::NoSync::NoSync(GradientReducer& reducer) : reducer_(*reducer.reducer_) {
-  reducer_.pause(true);
+  reducer_.pause();
 }
-GradientReducer::NoSync::~NoSync() { reducer_.pause(false); }
+GradientReducer::NoSync::~NoSync() { reducer_.go_on(); }
 
 void* GradientReducer::gradient(std::size_t parameter, DataType type) const {
   return reducer_->store().gradient_of_type(parameter, type);

@@ -9,6 +9,7 @@
 
 #include <rondo/topology.hpp>
 
+#include "communicator/state.hpp"
 #include "gradient/agreement.hpp"
 #include "gradient/bucket_size.hpp"
 
@@ -30,7 +31,7 @@ HostReducer::HostReducer(Communicator& communicator, std::vector<Parameter> para
       options_(std::move(options)),
       store_(parameters_, options_.wire, host_memory()),
       ledger_(parameters_.size()),
-      words_(static_cast<std::size_t>(communicator.size())),
+      words_(2 * static_cast<std::size_t>(communicator.size())),
       words_before_(words_.size()) {
   std::string objection = objection_to(parameters_, options_);
   if (!objection.empty()) {
@@ -60,10 +61,7 @@ void HostReducer::set_up() {
   limits_ = limits_for(options_, shapes_, communicator_,
                        [this](std::size_t bytes) { return call_us(communicator_, bytes); });
   form_buckets(reverse_order(shapes_.size()));
-  // Refuses an algorithm that cannot be, now and not in finish().
-  for (std::size_t bucket = 0; bucket < store_.buckets().size(); ++bucket) {
-    static_cast<void>(communicator_.algorithm_for(call_of(bucket)));
-  }
+  check_algorithm();
   progress_place_ = "the caller's thread";
   if (options_.overlap) start_thread();
 }
@@ -75,43 +73,77 @@ void HostReducer::form_buckets(const std::vector<std::uint32_t>& order) {
   finished_.buckets.resize(store_.buckets().size());
 }
 
+// Refuses an algorithm that cannot be, now and not in finish(); on all ranks alike. Buckets may be formed anew in
+// any order, so the largest that the cap allows counts.
+void HostReducer::check_algorithm() const {
+  for (std::size_t bucket = 0; bucket < store_.buckets().size(); ++bucket) {
+    Call call = call_of(bucket);
+    if (!options_.layout_independent) {
+      call.count = largest_bucket_elems(shapes_, store_.buckets()[bucket].type, limits_);
+    }
+    try {
+      static_cast<void>(communicator_.algorithm_for(call));
+    } catch (const UsageError& error) {
+      throw UsageError(fmt::format(
+          "{} (GradientOptions::algorithm, for buckets of up to {} bytes: bucket_bytes and the "
+          "largest parameter say how many)",
+          error.what(), call.count * size_of(call.type)));
+    }
+  }
+}
+
+// A thread that cannot be bound, or may not use MPI, is an error of all ranks, before it has made any call.
 void HostReducer::start_thread() {
-  std::exception_ptr error;
+  std::string objection;
   bool up = false;
   thread_ = std::thread([&, this] {
+    std::string mine;
     try {
       progress_place_ = bind_beside_compute(communicator_.topology(), communicator_.rank(),
                                             options_.progress_core);
-      communicator_.barrier();  // throws where MPI does not allow this thread
-    } catch (...) {
-      error = std::current_exception();
+      mine = objection_to_calls_here(communicator_);
+      if (!mine.empty()) {
+        mine = fmt::format(
+            "rank {}: GradientOptions::overlap has a thread of its own make the calls: {}; or set "
+            "overlap = false",
+            communicator_.rank(), mine);
+      }
+    } catch (const std::exception& error) {
+      mine = error.what();
     }
-    const bool serves = !error;
     {
       const std::lock_guard lock(mutex_);
-      up = true;  // `up` and `error` may be gone from here on
+      objection = std::move(mine);
+      up = true;  // `up` and `objection` may be gone from here on
       returned_.notify_all();
     }
-    if (serves) serve();
+    serve();
   });
-  Lock lock(mutex_);
-  returned_.wait(lock, [&] { return up; });
-  if (!error) return;
-  lock.unlock();
-  thread_.join();
+  {
+    Lock lock(mutex_);
+    returned_.wait(lock, [&] { return up; });
+  }
   try {
-    std::rethrow_exception(error);
-  } catch (const UsageError& reason) {
-    abort(reason.what());  // of this rank alone, maybe
+    require_equal_lines(communicator_, objection, {});
+  } catch (...) {
+    stop_thread();
     throw;
   }
+}
+
+void HostReducer::stop_thread() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    wake_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
 }
 
 HostReducer::~HostReducer() {
   std::string reason;
   {
     const std::lock_guard lock(mutex_);
-    stop_ = true;
     if (open_ && !done_) {
       reason =
           own_ ? text_of(own_)
@@ -119,10 +151,10 @@ HostReducer::~HostReducer() {
                      "rank {}: the gradient reducer was destroyed in the middle of an iteration",
                      communicator_.rank());
     }
-    wake_.notify_all();
   }
+  // Before the thread stops, whose own reason would be less precise: the first one stays.
   if (!reason.empty()) communicator_.abort(reason);
-  if (thread_.joinable()) thread_.join();
+  stop_thread();
 }
 
 // The caller's side.
@@ -161,7 +193,19 @@ void HostReducer::complain(Wrong what, std::size_t parameter) {
   throw UsageError(text_of(complaint));
 }
 
+bool HostReducer::takes_part(std::size_t rank) const { return words_[rank] != kJoined; }
+
 std::string HostReducer::text_of(const Complaint& complaint) const {
+  if (complaint.what == Wrong::passes) {
+    const auto one = static_cast<std::size_t>(complaint.rank);
+    std::size_t other = 0;
+    while (!takes_part(other)) ++other;
+    return fmt::format(
+        "rank {}: finish: it made {} passes under no_sync since the iteration before, and rank {} "
+        "made {}. Make as many on all ranks, or say how many samples each rank's gradients stand "
+        "for (Average::samples)",
+        one, words_[ranks() + one], other, words_[ranks() + other]);
+  }
   const bool named = complaint.what != Wrong::unknown;
   return detail::text_of(complaint, named ? parameters_[complaint.parameter].name : "");
 }
@@ -170,7 +214,10 @@ void HostReducer::mark_ready(std::size_t parameter) {
   Lock lock(mutex_);
   throw_if_failed();
   const bool known = parameter < parameters_.size();
-  if (known && paused_ > 0) return;
+  if (known && paused_ > 0) {
+    passing_ = true;
+    return;
+  }
   const Clock::time_point now = Clock::now();
   if (!open_ && paused_ == 0) begin(now);
   if (!known) complain(Wrong::unknown, parameter);
@@ -210,6 +257,7 @@ void HostReducer::mark_ready(std::size_t parameter, const void* gradient, std::s
 
 void HostReducer::set_samples(std::uint64_t samples) {
   const Lock lock(mutex_);
+  throw_if_failed();
   if (open_) {
     throw UsageError(
         fmt::format("rank {}: set_samples in the middle of an iteration; call it before "
@@ -262,7 +310,11 @@ void HostReducer::end_iteration(Clock::time_point blocked_since) {
 void HostReducer::finish() {
   Lock lock(mutex_);
   throw_if_failed();
-  if (paused_ > 0) return;
+  if (paused_ > 0) {
+    ++passes_;
+    passing_ = false;
+    return;
+  }
   const Clock::time_point now = Clock::now();
   if (!open_) {
     try {
@@ -276,13 +328,21 @@ void HostReducer::finish() {
   if (agreed_) throw UsageError(text_of(agreed_));
 }
 
-void HostReducer::pause(bool pause) {
+void HostReducer::pause() {
   const Lock lock(mutex_);
-  if (open_ && pause) {
+  throw_if_failed();
+  if (open_) {
     throw UsageError(fmt::format(
         "rank {}: no_sync in the middle of an iteration; finish() it first", communicator_.rank()));
   }
-  paused_ += pause ? 1 : -1;
+  ++paused_;
+}
+
+void HostReducer::go_on() noexcept {
+  const Lock lock(mutex_);
+  if (--paused_ > 0) return;
+  if (passing_) ++passes_;
+  passing_ = false;
 }
 
 void HostReducer::join(const std::function<void()>& after_iteration) {
@@ -407,23 +467,39 @@ Call HostReducer::call_of(std::size_t bucket) const {
 bool HostReducer::all_have_joined() {
   std::swap(words_, words_before_);
   std::fill(words_.begin(), words_.end(), 0);
+  const auto mine = static_cast<std::size_t>(communicator_.rank());
   Call call = all_reduce(words_.data(), words_.size(), DataType::u64, ReduceOp::max);
   {
     const Lock lock(mutex_);
     const std::uint64_t samples = options_.average == Average::samples ? samples_.value_or(0) : 1;
-    words_[static_cast<std::size_t>(communicator_.rank())] = shadow_ ? kJoined : word_with(samples);
+    words_[mine] = shadow_ ? kJoined : word_with(samples);
+    words_[ranks() + mine] = passes_;
+    passes_ = 0;
     call.options.background = shadow_ || (options_.overlap && !finishing_);
   }
   communicator_.run(call);
-  TakingPart who{words_.size(), 0, 0,
-                 samples_in(words_[static_cast<std::size_t>(communicator_.rank())])};
-  for (const std::uint64_t word : words_) {
-    who.live += word == kJoined ? 0 : 1;
-    who.samples += samples_in(word);
+  TakingPart who{ranks(), 0, 0, samples_in(words_[mine])};
+  for (std::size_t rank = 0; rank < ranks(); ++rank) {
+    who.live += takes_part(rank) ? 1 : 0;
+    who.samples += samples_in(words_[rank]);
   }
   all_joined_ = who.live == 0;
   averaging_ = averaging_for(options_, who);
+  if (!all_joined_ && options_.average != Average::samples) compare_passes();
   return all_joined_;
+}
+
+// Ranks that have added up different numbers of passes are in different places of their loops. With
+// Average::samples they may be: each says what its gradients stand for.
+void HostReducer::compare_passes() {
+  std::size_t first = 0;
+  while (!takes_part(first)) ++first;
+  for (std::size_t rank = first; rank < ranks(); ++rank) {
+    if (!takes_part(rank) || words_[ranks() + rank] == words_[ranks() + first]) continue;
+    const Lock lock(mutex_);
+    note({Wrong::passes, static_cast<int>(rank), 0, 0});  // all ranks find the same
+    return;
+  }
 }
 
 void HostReducer::await(std::size_t bucket) {
@@ -514,7 +590,7 @@ void HostReducer::follow_arrival() {
 // Those who joined last have taken every step.
 void HostReducer::end_of_join() {
   int root = 0;
-  for (std::size_t rank = words_before_.size(); rank-- > 0;) {
+  for (std::size_t rank = ranks(); rank-- > 0;) {
     if (words_before_[rank] > kJoined) root = static_cast<int>(rank);
   }
   std::fill(words_.begin(), words_.end(), 0);

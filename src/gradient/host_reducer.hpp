@@ -40,7 +40,8 @@ class HostReducer {
   void mark_ready(std::size_t parameter, const void* gradient, std::size_t count, DataType type);
   void set_samples(std::uint64_t samples);
   void finish();
-  void pause(bool pause);
+  void pause();
+  void go_on() noexcept;
   void join(const std::function<void()>& after_iteration);
 
   void record_compute(std::string_view what, Clock::time_point begin, Clock::time_point end);
@@ -62,6 +63,8 @@ class HostReducer {
   [[noreturn]] void complain(Wrong what, std::size_t parameter);
   void note(const Complaint& complaint);
   [[nodiscard]] std::string text_of(const Complaint& complaint) const;
+  [[nodiscard]] std::size_t ranks() const { return words_.size() / 2; }
+  [[nodiscard]] bool takes_part(std::size_t rank) const;
   void run_and_wait(Lock& lock);
   void end_iteration(Clock::time_point blocked_since);
   [[nodiscard]] double us_since_first_mark(Clock::time_point now) const;
@@ -71,6 +74,7 @@ class HostReducer {
   void run_iteration();
   void communicate();
   bool all_have_joined();
+  void compare_passes();
   void await(std::size_t bucket);
   void take_round(std::size_t bucket);
   void send(std::size_t bucket);
@@ -84,7 +88,9 @@ class HostReducer {
   void set_up();
   void abort(const char* reason);
   void form_buckets(const std::vector<std::uint32_t>& order);
+  void check_algorithm() const;
   void start_thread();
+  void stop_thread();
 
   Communicator& communicator_;
   std::vector<Parameter> parameters_;
@@ -106,6 +112,8 @@ class HostReducer {
   bool shadow_ = false;     // this rank has joined
   int paused_ = 0;          // under how many no_sync
   bool stop_ = false;
+  bool passing_ = false;      // marks have come under no_sync that no finish() has ended
+  std::uint64_t passes_ = 0;  // under no_sync, since the last iteration
   std::optional<std::uint64_t> samples_;
   Complaint own_;
   Complaint agreed_;
@@ -118,7 +126,7 @@ class HostReducer {
   std::vector<Stretch> computed_;
 
   // Of whoever takes buckets round; others look between iterations.
-  std::vector<std::uint64_t> words_;         // one of each rank
+  std::vector<std::uint64_t> words_;         // one of each rank, then its passes under no_sync
   std::vector<std::uint64_t> words_before_;  // of the opening before
   Averaging averaging_;
   bool all_joined_ = false;

@@ -465,6 +465,42 @@ TEST_P(Gradients, OfPassesWithoutSyncStayWhatTheyAre) {
   });
 }
 
+// A rank that forgets no_sync is a pass ahead of the others.
+TEST_P(Gradients, OfDifferentNumbersOfPassesAreAnErrorOnEveryRank) {
+  if (ranks() == 1) return;
+  on_ranks([](Communicator& comm) {
+    const bool last = comm.rank() == comm.size() - 1;
+    for (const bool finishes : {true, false}) {
+      for (const Average average : {Average::sum, Average::ranks, Average::samples}) {
+        ToyModel<float> model;
+        GradientReducer reducer(comm, model.parameters(), small_buckets(average));
+        const auto iterate = [&](int passes) {
+          {
+            const auto alone = reducer.no_sync();
+            for (int pass = 0; pass < passes; ++pass) {
+              backward(reducer, model, comm.rank());
+              if (finishes) reducer.finish();
+            }
+          }
+          if (average == Average::samples) reducer.set_samples(1);
+          backward(reducer, model, comm.rank());
+          reducer.finish();
+        };
+        iterate(1);
+        if (average == Average::sum) expect_all(model, comm.size());
+        if (average == Average::samples) {
+          iterate(last ? 0 : 1);
+        } else {
+          const std::string text = usage_error([&] { iterate(last ? 0 : 1); });
+          expect_in(fmt::format("rank {}: finish: it made 0 passes", comm.size() - 1), text);
+          expect_in("rank 0 made 1", text);
+        }
+        iterate(1);
+      }
+    }
+  });
+}
+
 // Rank r has r + 1 batches. Those that are through follow the steps of the others.
 TEST_P(Gradients, OfRanksThatRunOutOfDataEarly) {
   for (const Average average : {Average::ranks, Average::samples, Average::sum}) {
@@ -609,25 +645,71 @@ TEST_P(Gradients, WithoutASampleCountAreToldOnEveryRank) {
 // A rank leaves in the middle with the error in its hands; nobody waits for it, and all read its name.
 TEST_P(Gradients, OfARankThatUnwindsEndForAllWithTheName) {
   if (ranks() == 1) return;
-  std::vector<Communicator> group = local_group(ranks());
-  std::vector<std::string> texts(group.size());
-  std::vector<std::thread> threads;
-  for (std::size_t rank = 0; rank < group.size(); ++rank) {
-    threads.emplace_back([&, rank] {
-      try {
-        Communicator comm = std::move(group[rank]);
-        ToyModel<float> model;
-        GradientReducer reducer(comm, model.parameters(), small_buckets());
-        backward(reducer, model, comm.rank());
-        if (rank == 0) reducer.mark_ready(5);
-        reducer.finish();
-      } catch (const Error& error) {
-        texts[rank] = error.what();
-      }
-    });
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Communicator> group = local_group(ranks());
+    std::vector<std::string> texts(group.size());
+    std::vector<std::thread> threads;
+    for (std::size_t rank = 0; rank < group.size(); ++rank) {
+      threads.emplace_back([&, rank] {
+        try {
+          Communicator comm = std::move(group[rank]);
+          ToyModel<float> model;
+          GradientReducer reducer(comm, model.parameters(), small_buckets());
+          backward(reducer, model, comm.rank());
+          if (rank == 0) reducer.mark_ready(5);
+          reducer.finish();
+        } catch (const Error& error) {
+          texts[rank] = error.what();
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const std::string& text : texts) expect_in("parameter 5 ('p5')", text);
   }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::string& text : texts) expect_in("parameter 5 ('p5')", text);
+}
+
+// The first layout would fit one_shot's boxes; one that follows the arrival may not.
+TEST(GradientsByOneShot, AreRefusedWhereABucketMayOutgrowIt) {
+  run_ranks(2, {}, [](Communicator& comm) {
+    ToyModel<float> model({10'000, 10'000, 10'000, 10'000});
+    GradientOptions options = small_buckets();
+    options.algorithm = Algorithm::one_shot;
+    options.bucket_bytes = 80'000;
+    options.first_bucket_bytes = 40'000;
+    const auto make = [&] { const GradientReducer reducer(comm, model.parameters(), options); };
+    const std::string text = usage_error(make);
+    expect_in("one_shot carries vectors of up to 65536 bytes", text);
+    expect_in("buckets of up to 80000 bytes", text);
+    options.bucket_bytes = 40'000;
+    GradientReducer reducer(comm, model.parameters(), options);
+    for (int iteration = 0; iteration < 3; ++iteration) {
+      for (std::size_t i = 0; i < model.size(); ++i) {
+        model.compute(comm.rank(), i);
+        reducer.mark_ready(i);
+      }
+      reducer.finish();
+      expect_all(model, comm.size());
+    }
+  });
+}
+
+TEST_P(Gradients, OnACoreThatOneRankDoesNotHaveAreAnErrorOfAll) {
+  on_ranks([](Communicator& comm) {
+    ToyModel<float> model;
+    GradientOptions options = small_buckets();
+    if (comm.rank() == comm.size() - 1) options.progress_core = 100'000;
+    const std::string text =
+        usage_error([&] { const GradientReducer reducer(comm, model.parameters(), options); });
+    expect_in(fmt::format("rank {}: its thread for communication cannot be bound to hardware "
+                          "thread 100000",
+                          comm.size() - 1),
+              text);
+    options.progress_core.reset();
+    GradientReducer reducer(comm, model.parameters(), options);
+    backward(reducer, model, comm.rank());
+    reducer.finish();
+    expect_all(model, comm.size());
+  });
 }
 
 TEST_P(Gradients, MadeOfDifferentPartsNameTheFirst) {
@@ -715,6 +797,8 @@ TEST(GradientsOfAStalledPeer, TimeOut) {
       EXPECT_THROW(reducer.finish(), TimeoutError);
       EXPECT_THROW(reducer.mark_ready(0), TimeoutError);
       EXPECT_THROW(reducer.join(), TimeoutError);
+      EXPECT_THROW(reducer.set_samples(1), TimeoutError);
+      EXPECT_THROW((void)reducer.no_sync(), TimeoutError);
       gave_up.set_value();
     } else {
       over.wait();

@@ -1,14 +1,22 @@
-// Runs every test on all ranks of MPI_COMM_WORLD; rank 0 prints, the others only when they fail.
+// Runs every test on all ranks of MPI_COMM_WORLD; rank 0 prints, the others only when they fail. MPI's thread level
+// is multiple, or what RONDO_TEST_THREADS says.
 
 #include <cstdio>
-#include <cstring>
+#include <cstdlib>
+#include <string_view>
 
 #include <gtest/gtest.h>
 #include <mpi.h>
 
 int main(int argc, char** argv) {
   int level = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+  const char* wanted = std::getenv("RONDO_TEST_THREADS");
+  const std::string_view text = wanted == nullptr ? "multiple" : wanted;
+  MPI_Init_thread(&argc, &argv,
+                  text == "funneled"     ? MPI_THREAD_FUNNELED
+                  : text == "serialized" ? MPI_THREAD_SERIALIZED
+                                         : MPI_THREAD_MULTIPLE,
+                  &level);
   ::testing::InitGoogleTest(&argc, argv);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
