@@ -9,6 +9,7 @@
 #include <rondo/gradients.hpp>
 
 #include "api/api.hpp"
+#include "base/owner_process.hpp"
 #include "gradient/averaging.hpp"
 #include "gradient/complaint.hpp"
 #include "gradient/gradient_store.hpp"
@@ -47,6 +48,8 @@ class DeviceReducer {
   void mark_ready(std::size_t parameter, api::Stream stream);
   void set_samples(std::uint64_t samples);
   void finish(api::Stream stream);
+
+  const OwnerProcess owner_process;
 
   [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
   [[nodiscard]] const GradientStore& store() const { return store_; }

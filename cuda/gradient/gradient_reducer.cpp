@@ -1,5 +1,6 @@
 #include <rondo/cuda_gradient_reducer.hpp>
 
+#include "base/owner_process.hpp"
 #include "gradient/device_reducer.hpp"
 
 namespace rondo::cuda {
@@ -9,8 +10,12 @@ GradientReducer::GradientReducer(Communicator& communicator, std::vector<Paramet
     : reducer_(std::make_unique<detail::gpu::DeviceReducer>(communicator, std::move(parameters),
                                                             std::move(options))) {}
 GradientReducer::GradientReducer(GradientReducer&&) noexcept = default;
-GradientReducer& GradientReducer::operator=(GradientReducer&&) noexcept = default;
-GradientReducer::~GradientReducer() = default;
+GradientReducer& GradientReducer::operator=(GradientReducer&& other) noexcept {
+  detail::keep_if_inherited(reducer_);
+  reducer_ = std::move(other.reducer_);
+  return *this;
+}
+GradientReducer::~GradientReducer() { detail::keep_if_inherited(reducer_); }
 
 void GradientReducer::mark_ready(std::size_t parameter, Stream stream) {
   reducer_->mark_ready(parameter, stream);

@@ -5,6 +5,7 @@
 
 #include <rondo/cuda.hpp>
 
+#include "base/owner_process.hpp"
 #include "communicator/state.hpp"
 #include "communicator/validate.hpp"
 #include "group/device_engine.hpp"
@@ -15,6 +16,7 @@ struct State {
   State(rondo::Communicator ranks, detail::gpu::DeviceWiring wiring)
       : host(std::move(ranks)), engine(detail::state_of(host), std::move(wiring)) {}
 
+  detail::OwnerProcess owner_process;
   rondo::Communicator host;
   detail::gpu::DeviceEngine engine;
 };
@@ -72,8 +74,12 @@ void check_for_device(const State& state, const Call& call, Algorithm algorithm)
 
 Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Communicator::Communicator(Communicator&&) noexcept = default;
-Communicator& Communicator::operator=(Communicator&&) noexcept = default;
-Communicator::~Communicator() = default;
+Communicator& Communicator::operator=(Communicator&& other) noexcept {
+  detail::keep_if_inherited(state_);
+  state_ = std::move(other.state_);
+  return *this;
+}
+Communicator::~Communicator() { detail::keep_if_inherited(state_); }
 
 int Communicator::rank() const { return state_->engine.wiring().rank; }
 int Communicator::size() const { return state_->engine.wiring().geometry.size; }

@@ -34,8 +34,9 @@ struct Sink {
   }
 };
 
+// Never destroyed: a static communicator may log after all statics of the library would have gone.
 Sink& sink() {
-  static Sink instance;
+  static Sink& instance = *new Sink;
   return instance;
 }
 

@@ -5,26 +5,87 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <map>
+#include <mutex>
+
 namespace rondo::detail {
 
-PeerWatch::~PeerWatch() {
-  for (const int descriptor : descriptors_) {
-    if (descriptor >= 0) ::close(descriptor);
-  }
+class WatchedProcess {
+ public:
+  explicit WatchedProcess(int descriptor) : descriptor_(descriptor) {}
+  WatchedProcess(const WatchedProcess&) = delete;
+  WatchedProcess& operator=(const WatchedProcess&) = delete;
+  ~WatchedProcess() { ::close(descriptor_); }
+
+  // A pidfd becomes readable when its process ends.
+  [[nodiscard]] pollfd request() const { return {descriptor_, POLLIN, 0}; }
+
+ private:
+  int descriptor_;
+};
+
+namespace {
+
+// Those that some communicator of this process watches.
+struct Registry {
+  std::mutex mutex;
+  std::map<int, std::weak_ptr<const WatchedProcess>> by_id;
+};
+
+// Never destroyed: a static communicator may be destroyed later than any static of the library.
+Registry& registry() {
+  static Registry& instance = *new Registry;
+  return instance;
 }
 
-void PeerWatch::watch(int rank, int process_id) {
+bool readable(const pollfd& request) { return (request.revents & POLLIN) != 0; }
+
+}  // namespace
+
+int PeerWatch::watch(int rank, int process_id) {
   const auto index = static_cast<std::size_t>(rank);
-  if (descriptors_.size() <= index) descriptors_.resize(index + 1, -1);
-  descriptors_[index] = static_cast<int>(::syscall(SYS_pidfd_open, process_id, 0));
+  if (processes_.size() <= index) processes_.resize(index + 1);
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  std::weak_ptr<const WatchedProcess>& known = all.by_id[process_id];
+  processes_[index] = known.lock();
+  if (processes_[index] != nullptr) {
+    pollfd request = processes_[index]->request();
+    // One that has ended may have left its number to another process.
+    if (::poll(&request, 1, 0) == 0) return 0;
+  }
+  const auto descriptor = static_cast<int>(::syscall(SYS_pidfd_open, process_id, 0));
+  if (descriptor < 0) {
+    processes_[index] = nullptr;
+    return errno;
+  }
+  processes_[index] = std::make_shared<const WatchedProcess>(descriptor);
+  known = processes_[index];
+  return 0;
 }
 
 bool PeerWatch::ended(int rank) const {
   const auto index = static_cast<std::size_t>(rank);
-  if (index >= descriptors_.size() || descriptors_[index] < 0) return false;
-  pollfd request{descriptors_[index], POLLIN, 0};
-  // A pidfd becomes readable when its process ends.
-  return ::poll(&request, 1, 0) > 0 && (request.revents & POLLIN) != 0;
+  if (index >= processes_.size() || processes_[index] == nullptr) return false;
+  pollfd request = processes_[index]->request();
+  return ::poll(&request, 1, 0) > 0 && readable(request);
+}
+
+std::vector<int> PeerWatch::ended() const {
+  std::vector<pollfd> requests;
+  std::vector<int> ranks;
+  for (std::size_t rank = 0; rank < processes_.size(); ++rank) {
+    if (processes_[rank] == nullptr) continue;
+    requests.push_back(processes_[rank]->request());
+    ranks.push_back(static_cast<int>(rank));
+  }
+  std::vector<int> result;
+  if (::poll(requests.data(), requests.size(), 0) <= 0) return result;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (readable(requests[i])) result.push_back(ranks[i]);
+  }
+  return result;
 }
 
 unsigned long process_namespace() {

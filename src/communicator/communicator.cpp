@@ -1,8 +1,11 @@
 #include <rondo/communicator.hpp>
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/environment.hpp"
+#include "base/owner_process.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
 #include "communicator/choice.hpp"
 #include "communicator/join.hpp"
@@ -59,8 +62,12 @@ void Calls::require_size(const char* call, const char* which, std::size_t actual
 Communicator::Communicator(std::unique_ptr<detail::CommunicatorState> state)
     : state_(std::move(state)) {}
 Communicator::Communicator(Communicator&&) noexcept = default;
-Communicator& Communicator::operator=(Communicator&&) noexcept = default;
-Communicator::~Communicator() = default;
+Communicator& Communicator::operator=(Communicator&& other) noexcept {
+  detail::keep_if_inherited(state_);
+  state_ = std::move(other.state_);
+  return *this;
+}
+Communicator::~Communicator() { detail::keep_if_inherited(state_); }
 
 int Communicator::rank() const { return state_->engine.wiring().rank; }
 int Communicator::size() const { return state_->engine.wiring().size; }

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/owner_process.hpp"
 #include "communicator/call_queue.hpp"
 #include "communicator/tuning.hpp"
 #include "engine/engine.hpp"
@@ -33,6 +34,7 @@ struct CommunicatorState {
     }
   }
 
+  OwnerProcess owner_process;
   Engine engine;
   Defaults defaults;
   int exceptions_at_start = std::uncaught_exceptions();

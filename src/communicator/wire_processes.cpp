@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -267,7 +269,13 @@ class ProcessWirer {
     for (const int rank : wiring.ranks_sharing) {
       const RankFacts& peer = facts_[static_cast<std::size_t>(rank)];
       if (rank == rank_ || peer.process_namespace != me.process_namespace) continue;
-      wiring.peers.watch(rank, static_cast<int>(peer.process_id));
+      const int error = wiring.peers.watch(rank, static_cast<int>(peer.process_id));
+      if (error == 0) continue;
+      log(LogLevel::warning,
+          "rank {}: cannot watch process {} of rank {}: {}. If it is killed, calls end at their "
+          "deadline{}",
+          rank_, peer.process_id, rank, std::strerror(error),
+          error == EMFILE || error == ENFILE ? "; allow more open files (ulimit -n)" : "");
     }
   }
 

@@ -22,6 +22,7 @@ Engine::Engine(Wiring wiring)
              wiring_.star_geometry} {}
 
 Engine::~Engine() {
+  wiring_.segment->presence(wiring_.rank).leave();
   if (!board_.raised()) return;
   // No call of this rank has met it: other hosts may not know of it, and neither does this rank's caller.
   const AbortRecord record = board_.read();
@@ -41,6 +42,7 @@ void Engine::run(const Call& call, Algorithm algorithm, std::chrono::millisecond
   waiter_.begin_call(signature, timeout, call.options.background);
   try {
     run_checked(call, algorithm, signature);
+    wiring_.segment->presence(wiring_.rank).end(signature.sequence);
   } catch (const TransportError& error) {
     const std::string text =
         fmt::format("rank {}: {}: {}", wiring_.rank, describe(signature), error.what());
@@ -124,6 +126,14 @@ void Engine::fail(const Signature& signature, const Stop& stop, const Progress& 
         "the reason",
         wiring_.rank, peer, wiring_.topology.places[static_cast<std::size_t>(peer)].process_id,
         describe(signature), so_far);
+    raise(text);
+    throw PeerError(text);
+  }
+  if (stop.result == WaitResult::peer_left) {
+    const std::string text = fmt::format(
+        "rank {}: rank {} has destroyed its communicator and will not make {}; {}. Make the same "
+        "calls in the same order on all ranks",
+        wiring_.rank, peer, describe(signature), so_far);
     raise(text);
     throw PeerError(text);
   }

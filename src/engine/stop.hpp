@@ -8,11 +8,18 @@
 
 namespace rondo::detail {
 
-enum class WaitResult : std::uint8_t { ready, aborted, peer_ended, other_call, timed_out };
+enum class WaitResult : std::uint8_t {
+  ready,
+  aborted,
+  peer_ended,  // its process
+  peer_left,   // it has destroyed its communicator
+  other_call,
+  timed_out
+};
 
 struct Stop {
   WaitResult result = WaitResult::ready;
-  int peer = 0;
+  int peer = 0;  // whom it is about: the rank waited for, or another of this host
   std::optional<Signature> other_call = std::nullopt;  // the peer's, with WaitResult::other_call
 };
 

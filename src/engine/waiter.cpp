@@ -20,6 +20,8 @@ constexpr std::uint64_t kBulkAwakeRounds = 4;
 constexpr std::uint64_t kBulkChunkBytes = std::uint64_t{128} << 10U;
 constexpr std::uint64_t kRoundsPerYieldWithPump = 8;
 constexpr std::uint64_t kRoundsPerClock = 64;
+// The rank waited for is looked at each time; all others are then late for a reason of their own.
+constexpr auto kRollCallInterval = std::chrono::milliseconds(100);
 constexpr auto kShortestNap = std::chrono::microseconds(50);
 constexpr auto kLongestNap = std::chrono::microseconds(1000);
 // Thirty years: as good as no deadline, and no overflow when it is added to the clock.
@@ -54,13 +56,34 @@ void Waiter::begin_call(const Signature& signature, std::chrono::milliseconds ti
   clock_runs_ = false;
 }
 
-bool Waiter::past_deadline() {
-  const auto now = std::chrono::steady_clock::now();
-  if (!clock_runs_) {
-    clock_runs_ = true;
-    deadline_ = now + timeout_;
+void Waiter::start_clock(Clock::time_point now) {
+  if (clock_runs_) return;
+  clock_runs_ = true;
+  deadline_ = now + timeout_;
+  roll_call_ = now + kRollCallInterval;
+}
+
+WaitResult Waiter::found(WaitResult result, int rank) {
+  found_ = {result, rank};
+  return result;
+}
+
+// A process that has ended this call before it ended itself is missed only by who waits for it.
+std::optional<WaitResult> Waiter::find_missing(int peer, bool everyone) {
+  HostSegment& segment = *company_.segment;
+  const std::uint64_t call = signature_.sequence;
+  if (shares_memory(peer) && segment.presence(peer).left_before(call)) {
+    return found(WaitResult::peer_left, peer);
   }
-  return now >= deadline_;
+  if (company_.peers->ended(peer)) return found(WaitResult::peer_ended, peer);
+  if (!everyone) return std::nullopt;
+  for (const int rank : *company_.ranks_sharing) {
+    if (segment.presence(rank).left_before(call)) return found(WaitResult::peer_left, rank);
+  }
+  for (const int rank : company_.peers->ended()) {
+    if (!segment.presence(rank).has_ended(call)) return found(WaitResult::peer_ended, rank);
+  }
+  return std::nullopt;
 }
 
 bool Waiter::shares_memory(int rank) const {
@@ -70,7 +93,7 @@ bool Waiter::shares_memory(int rank) const {
 
 bool Waiter::is_another_call(int rank, const Signature& call) {
   if (call.sequence != signature_.sequence || call == signature_) return false;
-  other_call_ = {WaitResult::other_call, rank, call};
+  found_ = {WaitResult::other_call, rank, call};
   return true;
 }
 
@@ -104,13 +127,17 @@ std::optional<WaitResult> Waiter::look_around(std::uint64_t round, int peer) {
   if (board_.raised()) return WaitResult::aborted;
   if (round < spin_rounds_) return std::nullopt;
   const bool sleeps = round >= awake_rounds_;
-  if (sleeps || round % kRoundsPerClock == 0) {
-    if (round % kRoundsPerClock == 0 && someone_is_in_another_call(peer, sleeps)) {
-      return WaitResult::other_call;
-    }
-    if (company_.peers->ended(peer)) return WaitResult::peer_ended;
-    if (past_deadline()) return WaitResult::timed_out;
+  if (!sleeps && round % kRoundsPerClock != 0) return std::nullopt;
+  if (round % kRoundsPerClock == 0 && someone_is_in_another_call(peer, sleeps)) {
+    return WaitResult::other_call;
   }
+  const auto now = Clock::now();
+  start_clock(now);
+  const bool too_late = now >= deadline_;
+  const bool everyone = too_late || now >= roll_call_;
+  if (everyone) roll_call_ = now + kRollCallInterval;
+  if (const auto missing = find_missing(peer, everyone)) return missing;
+  if (too_late) return WaitResult::timed_out;
   return std::nullopt;
 }
 

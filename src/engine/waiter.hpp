@@ -1,6 +1,6 @@
 // How a rank waits for another: spin, then yield, then sleep until it is woken; drive the pump; and give
-// up when the communicator has ended, the peer's process is gone, the peer is in another call, or the
-// call's deadline has passed.
+// up when the communicator has ended, a rank of this host without which the call cannot end is gone, a rank is
+// in another call, or the call's deadline has passed.
 #pragma once
 
 #include <chrono>
@@ -63,7 +63,8 @@ class Waiter {
 
   // After a wait for `peer` that gave up.
   [[nodiscard]] Stop why(WaitResult result, int peer) const {
-    return result == WaitResult::other_call ? other_call_ : Stop{result, peer};
+    const bool about_another = result != WaitResult::aborted && result != WaitResult::timed_out;
+    return about_another ? found_ : Stop{result, peer};
   }
 
  private:
@@ -78,7 +79,11 @@ class Waiter {
   // Nothing, as long as waiting goes on.
   std::optional<WaitResult> look_around(std::uint64_t round, int peer);
   [[nodiscard]] std::chrono::microseconds nap(std::uint64_t round) const;
-  bool past_deadline();
+  using Clock = std::chrono::steady_clock;
+  void start_clock(Clock::time_point now);
+  // Why the call cannot end, for `peer`'s sake, or, where `everyone`, for that of any rank of this host.
+  std::optional<WaitResult> find_missing(int peer, bool everyone);
+  WaitResult found(WaitResult result, int rank);
   bool someone_is_in_another_call(int peer, bool at_rest);
   bool is_another_call(int rank, const Signature& call);
   [[nodiscard]] bool shares_memory(int rank) const;
@@ -92,10 +97,11 @@ class Waiter {
   bool naps_early_ = false;         // in this call
   bool background_ = false;         // likewise
   Signature signature_;
-  Stop other_call_;
+  Stop found_;  // why a wait gave up, where that is about a certain rank
   std::chrono::milliseconds timeout_{};
   bool clock_runs_ = false;
-  std::chrono::steady_clock::time_point deadline_;
+  Clock::time_point deadline_;
+  Clock::time_point roll_call_;  // when to look at all ranks of this host
 };
 
 }  // namespace rondo::detail

@@ -13,6 +13,7 @@
 
 #include <rondo/gradients.hpp>
 
+#include "base/owner_process.hpp"
 #include "gradient/averaging.hpp"
 #include "gradient/complaint.hpp"
 #include "gradient/gradient_store.hpp"
@@ -46,6 +47,8 @@ class HostReducer {
 
   void record_compute(std::string_view what, Clock::time_point begin, Clock::time_point end);
   void write_trace(const std::string& file);
+
+  const OwnerProcess owner_process;
 
   [[nodiscard]] const std::vector<Parameter>& parameters() const { return parameters_; }
   [[nodiscard]] const GradientStore& store() const { return store_; }

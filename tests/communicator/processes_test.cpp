@@ -2,11 +2,18 @@
 // to the others.
 
 #include <dirent.h>
+#include <poll.h>
 #include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -86,6 +93,119 @@ TEST(Processes, OneThatIsKilledInMidCallIsNamed) {
     return 2;
   });
   EXPECT_EQ(codes, (std::vector<int>{0, 200, 0}));
+}
+
+// Rank 0 waits for rank 1, which is alive and has not come; rank 2 is dead.
+TEST(Processes, OneThatNobodyWaitsForIsNamedWhenItDies) {
+  const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
+    Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
+    comm.barrier();
+    if (me.rank == 2) ::raise(SIGKILL);
+    // Until rank 0 has given up.
+    if (me.rank == 1) {
+      const std::string ended = me.socket + ".ended";
+      while (::access(ended.c_str(), F_OK) != 0) std::this_thread::yield();
+      ::unlink(ended.c_str());
+      return 0;
+    }
+    const auto start = std::chrono::steady_clock::now();
+    int code = 2;
+    try {
+      std::vector<float> data(10);
+      comm.broadcast(data, 0, {.algorithm = Algorithm::naive});  // waits for rank 1 first
+    } catch (const PeerError& error) {
+      const bool soon = std::chrono::steady_clock::now() - start < std::chrono::seconds(60);
+      code = soon && says(error, "rank 2 (process") && says(error, "ended") ? 0 : 1;
+    }
+    std::ofstream(me.socket + ".ended") << "yes";
+    return code;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0, 200}));
+}
+
+// What a rank has done before it ends is there for the others, however late they come.
+TEST(Processes, OneThatHasEndedTheCallIsNotMissed) {
+  const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
+    Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
+    comm.barrier();
+    std::vector<float> data(10, static_cast<float>(me.rank + 1));
+    const std::string ended = me.socket + ".ended";
+    if (me.rank == 2) {  // comes last, when rank 1 is gone
+      const auto one = static_cast<pid_t>(comm.topology().places[1].process_id);
+      pollfd gone{static_cast<int>(::syscall(SYS_pidfd_open, one, 0)), POLLIN, 0};
+      ::poll(&gone, 1, -1);
+    }
+    comm.broadcast(data, 0, {.algorithm = Algorithm::ring});  // rank 1 is in the middle
+    if (me.rank == 1) ::_exit(0);
+    return data == std::vector<float>(10, 1.0F) ? 0 : 1;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
+}
+
+TEST(Processes, OneThatHasDestroyedItsCommunicatorIsNamed) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    std::optional<Communicator> comm = join(me, {.timeout = std::chrono::minutes(5)});
+    comm->barrier();
+    if (me.rank == 1) return 0;
+    try {
+      comm->barrier();
+    } catch (const PeerError& error) {
+      return says(error, "rank 1 has destroyed its communicator") || says(error, "ended") ? 0 : 1;
+    }
+    return 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+int open_descriptors() {
+  int count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    ++count;
+  }
+  return count;
+}
+
+TEST(Processes, WatchEachOtherWithOneDescriptorForAllCommunicators) {
+  const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
+    const auto another = [&](int number) {
+      return from_socket(me.socket + std::to_string(number), me.rank, me.size,
+                         {.timeout = std::chrono::minutes(5)});
+    };
+    std::vector<Communicator> many;
+    many.push_back(another(0));
+    const int of_one = open_descriptors();
+    for (int number = 1; number < 10; ++number) many.push_back(another(number));
+    if (open_descriptors() != of_one) return 1;
+    for (Communicator& comm : many) comm.barrier();
+    return 0;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
+}
+
+// While it joins, rank 1 has room for its socket and one descriptor more: enough for one of the two others.
+TEST(Processes, SayWhenTheyCannotWatch) {
+  const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
+    static_cast<void>(local_group(1));  // looks at the machine, which takes descriptors
+    std::string told;
+    set_log_hook([&](LogLevel, std::string_view text) { told += text; }, LogLevel::warning);
+    if (me.rank == 1) {
+      int last = 0;
+      while (const int next = ::dup(0)) {
+        last = next;
+        if (last >= 40) break;
+      }
+      const rlimit few{static_cast<rlim_t>(last) + 3, static_cast<rlim_t>(last) + 3};
+      ::setrlimit(RLIMIT_NOFILE, &few);
+    }
+    Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
+    comm.barrier();
+    if (me.rank != 1) return told.empty() ? 0 : 1;
+    const bool says = told.find("rank 1: cannot watch process") != std::string::npos &&
+                      told.find("of rank 2: Too many open files") != std::string::npos &&
+                      told.find("ulimit -n") != std::string::npos;
+    return says && told.find("of rank 0") == std::string::npos ? 0 : 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
 }
 
 TEST(Processes, ARefusalIsToldToAll) {

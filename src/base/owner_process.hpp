@@ -1,0 +1,26 @@
+// Which process made an object that has a thread, or stands for a rank.
+#pragma once
+
+#include <unistd.h>
+
+#include <memory>
+
+namespace rondo::detail {
+
+// A child forked from that process inherits the memory of such an object, but not its thread, and is not the rank:
+// it must leave the object as it is.
+class OwnerProcess {
+ public:
+  [[nodiscard]] bool is_this() const { return id_ == ::getpid(); }
+
+ private:
+  pid_t id_ = ::getpid();
+};
+
+// Before `object` would be destroyed: in a forked child nothing is.
+template <class T>
+void keep_if_inherited(std::unique_ptr<T>& object) {
+  if (object != nullptr && !object->owner_process.is_this()) static_cast<void>(object.release());
+}
+
+}  // namespace rondo::detail
