@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/deadline.hpp"
 #include "base/log.hpp"
 #include "engine/call_text.hpp"
 #include "group/call_arguments.hpp"
@@ -17,8 +18,6 @@ constexpr auto kLookEvery = std::chrono::milliseconds(20);
 constexpr auto kPumpSleep = std::chrono::microseconds(20);
 constexpr auto kIdlePumpSleep = std::chrono::microseconds(500);
 constexpr int kRoundsUntilIdle = 2000;
-// As good as no deadline, and no overflow when it is added to a clock.
-constexpr auto kLongestTimeout = std::chrono::hours(24 * 365 * 30);
 // How long a rank that leaves waits for others to let go of its memory.
 constexpr auto kPatienceAtTheEnd = std::chrono::seconds(1);
 

@@ -203,9 +203,11 @@ class RONDO_API Communicator {
 /// last. Throws UsageError when `size` < 1 or an option is out of range.
 RONDO_API std::vector<Communicator> local_group(int size, const CommunicatorOptions& options = {});
 
-/// This process as rank `rank` of `size` processes of one host that meet at the Unix socket `path`,
-/// which rank 0 makes and removes. Needs neither MPI nor root. Ranks are joined by shared memory.
-/// Throws UsageError, TimeoutError (a rank did not come within `options.timeout`), TransportError.
+/// This process as rank `rank` of `size` processes of one host and user that meet at the Unix socket `path`,
+/// which rank 0 makes (mode 0600) and removes. Needs neither MPI nor root. Ranks are joined by shared memory
+/// that no other user's process gets. Whoever connects without being a rank is sent away. Throws, on all ranks
+/// that have come, UsageError (ranks that do not fit together), TimeoutError (names the ranks that did not come
+/// within `options.timeout`), TransportError (also where `path` is another user's).
 RONDO_API Communicator from_socket(const std::string& path, int rank, int size,
                                    const CommunicatorOptions& options = {});
 

@@ -1,17 +1,27 @@
 #include "bootstrap/share_memory.hpp"
 
 #include <array>
+#include <chrono>
+#include <optional>
 
 #include <rondo/errors.hpp>
 
 #include "base/put.hpp"
+#include "bootstrap/local_socket.hpp"
 #include "bootstrap/together.hpp"
 
 namespace rondo::detail {
 namespace {
 
-struct Offer {  // from leaders
-  std::array<char, 64> name{};
+// Everyone has asked by the time a file is given, so this is waited for only if a process stops.
+constexpr auto kPatience = std::chrono::minutes(1);
+
+struct Name {  // from leaders
+  std::array<char, 64> text{};
+};
+
+struct Asked {  // from every rank: whose memory it has asked for
+  int leader = -1;
 };
 
 struct Answer {  // from every rank
@@ -22,20 +32,36 @@ struct Answer {  // from every rank
 }  // namespace
 
 SharedMemory share_memory(Bootstrap& bootstrap, int leader, bool wanted, std::size_t bytes) {
-  NamedMapping mine;
-  Offer offer;
+  const bool leads = wanted && leader == bootstrap.rank();
+  SharedObject mine;
+  std::optional<FileOffer> offer;
+  Name name;
   together(bootstrap, [&] {
-    if (!wanted || leader != bootstrap.rank()) return;
+    if (!leads) return;
     mine = create_shared(bytes);
-    put(offer.name, mine.name.text());
+    offer.emplace(mine.file);
+    put(name.text, offer->name());
   });
-  const std::vector<Offer> offers = bootstrap.exchange(offer);
+  const std::vector<Name> names = bootstrap.exchange(name);
+
+  FileDescriptor asked;
   Answer answer;
   try {
-    if (wanted && mine.mapping.data() == nullptr) {
-      mine.mapping = open_shared(offers[static_cast<std::size_t>(leader)].name.data(), bytes);
+    if (wanted && !leads) asked = ask_for_file(names[static_cast<std::size_t>(leader)].text.data());
+  } catch (const TransportError& failure) {
+    put(answer.reason, failure.what());
+  }
+  int receivers = 0;
+  for (const Asked& one : bootstrap.exchange(Asked{asked.valid() ? leader : -1})) {
+    receivers += one.leader == bootstrap.rank() ? 1 : 0;
+  }
+  if (leads) offer->give(receivers, deadline_after(kPatience));
+
+  try {
+    if (asked.valid()) {
+      mine.mapping = map_shared(receive_file(asked, deadline_after(kPatience)), bytes);
     }
-    answer.mapped = wanted;
+    answer.mapped = mine.mapping.data() != nullptr;
   } catch (const TransportError& failure) {
     put(answer.reason, failure.what());
   }

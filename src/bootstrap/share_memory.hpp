@@ -16,9 +16,9 @@ struct SharedMemory {
   std::vector<std::string> reasons;  // by rank: why it is not
 };
 
-// One shared memory object for the ranks that name the same `leader`, made by that rank, so that its
-// name is gone when all have mapped it or failed to. Collective over all ranks. A leader that cannot
-// make it is an error of all (TransportError); a rank that cannot map it is not.
+// One piece of shared memory for the ranks that name the same `leader`: made by that rank, and handed to the
+// others as an open file. Collective over all ranks. A leader that cannot make it is an error of all
+// (TransportError); a rank that cannot map it is not.
 SharedMemory share_memory(Bootstrap& bootstrap, int leader, bool wanted, std::size_t bytes);
 
 }  // namespace rondo::detail

@@ -2,13 +2,17 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/random.h>
-#include <sys/statvfs.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -16,29 +20,6 @@
 
 namespace rondo::detail {
 namespace {
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  ~FileDescriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  [[nodiscard]] int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-std::string unpredictable_name() {
-  std::array<std::uint64_t, 2> words{};
-  if (::getrandom(words.data(), sizeof(words), 0) != static_cast<ssize_t>(sizeof(words))) {
-    throw TransportError(
-        fmt::format("getrandom failed: {}; does a sandbox forbid it?", std::strerror(errno)));
-  }
-  return fmt::format("/rondo-{:016x}{:016x}", words[0], words[1]);
-}
 
 std::byte* map_or_throw(std::size_t bytes, int flags, int fd, std::string_view what) {
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
@@ -51,34 +32,41 @@ std::byte* map_or_throw(std::size_t bytes, int flags, int fd, std::string_view w
   return static_cast<std::byte*>(data);
 }
 
-[[noreturn]] void throw_no_room(std::size_t needed, std::uint64_t available) {
-  throw TransportError(fmt::format(
-      "/dev/shm has {} KiB free, and the ranks of this host need {} KiB. Give the container more "
-      "(docker run --shm-size=1g, or --ipc=host), remount (mount -o remount,size=1g /dev/shm), set "
-      "smaller CommunicatorOptions::slot_bytes or slots, or choose CarrierChoice::mpi",
-      available / 1024, (needed + 1023) / 1024));
-}
-
-std::uint64_t room(int fd) {
-  struct statvfs facts {};
-  if (::fstatvfs(fd, &facts) != 0) return UINT64_MAX;
-  // A tmpfs without a limit reports no blocks at all.
-  if (facts.f_blocks == 0) return UINT64_MAX;
-  return static_cast<std::uint64_t>(facts.f_bavail) * facts.f_frsize;
-}
-
-void reserve(int fd, std::size_t bytes) {
-  const std::uint64_t available = room(fd);
-  if (available < bytes) throw_no_room(bytes, available);
-  int error = EINTR;
-  while (error == EINTR) error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
-  if (error == ENOSPC) throw_no_room(bytes, room(fd));
-  if (error != 0) {
-    throw TransportError(
-        fmt::format("cannot reserve {} bytes of shared memory: {}; look at the limits of /dev/shm "
-                    "and of the cgroup",
-                    bytes, std::strerror(error)));
+// What a file of /proc or of a cgroup says behind `key`, or in its first word without one.
+std::optional<std::uint64_t> number_in(const char* path, std::string_view key) {
+  std::ifstream file(path);
+  std::string word;
+  while (!key.empty() && file >> word && word != key) {
   }
+  std::uint64_t value = 0;
+  if (file >> value) return value;
+  return std::nullopt;  // "max", or no such file
+}
+
+// Memory that can be had without swapping, or being ended for it.
+std::uint64_t room() {
+  std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
+  if (const auto kib = number_in("/proc/meminfo", "MemAvailable:")) bytes = *kib * 1024;
+  const auto most = number_in("/sys/fs/cgroup/memory.max", {});
+  const auto used = number_in("/sys/fs/cgroup/memory.current", {});
+  if (most && used) bytes = std::min(bytes, *most > *used ? *most - *used : 0);
+  return bytes;
+}
+
+[[noreturn]] void throw_no_room(std::size_t bytes, const std::string& why) {
+  throw TransportError(fmt::format(
+      "cannot reserve {} KiB of memory for the ranks of this host: {}; allow the processes more "
+      "(cgroup, docker run --memory), set smaller CommunicatorOptions::slot_bytes or slots, or "
+      "choose CarrierChoice::mpi",
+      (bytes + 1023) / 1024, why));
+}
+
+void reserve(const FileDescriptor& file, std::size_t bytes) {
+  const std::uint64_t available = room();
+  if (available < bytes) throw_no_room(bytes, fmt::format("{} KiB are left", available / 1024));
+  int error = EINTR;
+  while (error == EINTR) error = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes));
+  if (error != 0) throw_no_room(bytes, std::strerror(error));
 }
 
 }  // namespace
@@ -91,32 +79,33 @@ Mapping map_private(std::size_t bytes) {
   return {map_or_throw(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1, "private memory"), bytes};
 }
 
-SharedName::~SharedName() {
-  if (!text_.empty()) ::shm_unlink(text_.c_str());
+SharedObject create_shared(std::size_t bytes) {
+  FileDescriptor file(::memfd_create("rondo", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file.valid()) {
+    throw TransportError(fmt::format(
+        "cannot make shared memory (memfd_create): {}; {}", std::strerror(errno),
+        errno == EMFILE ? "allow more open files (ulimit -n)" : "does a sandbox forbid it?"));
+  }
+  reserve(file, bytes);
+  if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    throw TransportError(fmt::format("cannot seal shared memory: {}", std::strerror(errno)));
+  }
+  Mapping mapping(map_or_throw(bytes, MAP_SHARED, file.get(), "shared memory"), bytes);
+  return {std::move(file), std::move(mapping)};
 }
 
-NamedMapping create_shared(std::size_t bytes) {
-  const std::string text = unpredictable_name();
-  const FileDescriptor fd(::shm_open(text.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (fd.get() < 0) {
-    throw TransportError(
-        fmt::format("cannot create shared memory object {}: {}. Is /dev/shm mounted and writable?",
-                    text, std::strerror(errno)));
+Mapping map_shared(const FileDescriptor& file, std::size_t bytes) {
+  struct stat facts {};
+  const int seals = ::fcntl(file.get(), F_GET_SEALS);
+  const bool sealed = seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+  if (!sealed || ::fstat(file.get(), &facts) != 0 || facts.st_uid != ::geteuid() ||
+      static_cast<std::size_t>(facts.st_size) != bytes) {
+    throw TransportError(fmt::format(
+        "was given a file that is not this host's shared memory: {} of {} bytes of user {}, where "
+        "{} bytes were agreed on. Are all ranks built from one version of Rondo?",
+        sealed ? "sealed" : "unsealed", facts.st_size, facts.st_uid, bytes));
   }
-  SharedName name(text);
-  reserve(fd.get(), bytes);
-  return {std::move(name), Mapping(map_or_throw(bytes, MAP_SHARED, fd.get(), text), bytes)};
-}
-
-Mapping open_shared(const std::string& name, std::size_t bytes) {
-  const FileDescriptor fd(::shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0));
-  if (fd.get() < 0) {
-    throw TransportError(
-        fmt::format("cannot open shared memory object {}: {}; ranks in different containers share "
-                    "/dev/shm with --ipc=host or a common --ipc",
-                    name, std::strerror(errno)));
-  }
-  return {map_or_throw(bytes, MAP_SHARED, fd.get(), name), bytes};
+  return {map_or_throw(bytes, MAP_SHARED, file.get(), "shared memory"), bytes};
 }
 
 }  // namespace rondo::detail

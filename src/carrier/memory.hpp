@@ -3,8 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
+
+#include "base/file_descriptor.hpp"
 
 namespace rondo::detail {
 
@@ -35,37 +36,18 @@ class Mapping {
 // Zeroed pages of this process. Throws TransportError.
 Mapping map_private(std::size_t bytes);
 
-// Owns the name of a shared memory object and removes it; what is mapped stays mapped.
-class SharedName {
- public:
-  SharedName() = default;
-  explicit SharedName(std::string text) : text_(std::move(text)) {}
-  SharedName(SharedName&& other) noexcept : text_(std::exchange(other.text_, {})) {}
-  SharedName& operator=(SharedName&& other) noexcept {
-    std::swap(text_, other.text_);
-    return *this;
-  }
-  SharedName(const SharedName&) = delete;
-  SharedName& operator=(const SharedName&) = delete;
-  ~SharedName();
-
-  [[nodiscard]] const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
-
-struct NamedMapping {
-  SharedName name;
+// Memory of a host's ranks, and the file by which other processes map it: without a name, so that nothing stays
+// when the processes end.
+struct SharedObject {
+  FileDescriptor file;
   Mapping mapping;
 };
 
-// A new shared memory object with an unpredictable name, mode 0600, all of its pages reserved, so
-// that a full /dev/shm is an error here and never a SIGBUS later. Throws TransportError with the
-// cure when there is too little room.
-NamedMapping create_shared(std::size_t bytes);
+// All of its pages reserved, so that too little memory is an error here and never a SIGBUS later; sealed, so
+// that no process can change its size. Throws TransportError with the cure.
+SharedObject create_shared(std::size_t bytes);
 
-// Maps the object that another process created. Throws TransportError.
-Mapping open_shared(const std::string& name, std::size_t bytes);
+// Maps what another process created. Throws TransportError unless it is sealed and has that size.
+Mapping map_shared(const FileDescriptor& file, std::size_t bytes);
 
 }  // namespace rondo::detail

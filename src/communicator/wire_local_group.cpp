@@ -17,10 +17,12 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
     throw UsageError("local_group: ranks of one process are joined by memory, never by MPI");
   }
   const std::vector<RankFacts> all(static_cast<std::size_t>(size), my_facts(options));
-  const EdgeGeometries geometries =
-      choose_geometries(options, cache_share_bytes(all), std::nullopt).memory;
   const std::vector<int> ring = ring_order(order_keys(all));
   const std::vector<ScheduleEdge> edges = schedule_edges(ring, {Algorithm::ring, Algorithm::naive});
+  LocalEdges local;
+  for (const ScheduleEdge& edge : edges) local.count(edge);
+  const EdgeGeometries geometries =
+      choose_geometries(options, cache_share_bytes(all), std::nullopt, local).memory;
   const std::vector<SegmentEdge> carried = with_geometry(edges, geometries);
   const SegmentPlan plan{size, one_shot_limit_bytes(size), carried};
   const auto segment = std::make_shared<HostSegment>(map_private(plan.bytes()), plan);

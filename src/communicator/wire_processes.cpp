@@ -75,13 +75,17 @@ class ProcessWirer {
   // The same on all ranks: that of the slowest link, if any leaves its host, and of the smallest cache.
   void choose_fifos(const LinkProbe& probe) {
     std::uint64_t cache_bytes = std::numeric_limits<std::uint64_t>::max();
+    LocalEdges most;
     for (int rank = 0; rank < bootstrap_.size(); ++rank) {
       if (lowest_rank_of_host(rank) != rank) continue;
       cache_bytes = std::min(cache_bytes, cache_share_bytes(facts_of_host(rank)));
+      LocalEdges local;
+      for (const ScheduleEdge& edge : edges_of_host(rank)) local.count(edge);
+      most = {std::max(most.ring, local.ring), std::max(most.star, local.star)};
     }
     // Without a probe there is no carrier for such links either, which describe() says.
     if (has_doubling_ && probe) slowest_link_ = measure_slowest_link(probe);
-    geometries_ = choose_geometries(options_, cache_bytes, slowest_link_);
+    geometries_ = choose_geometries(options_, cache_bytes, slowest_link_, most);
   }
 
   std::optional<LinkFacts> measure_slowest_link(const LinkProbe& probe) {
@@ -126,6 +130,13 @@ class ProcessWirer {
     return ranks;
   }
 
+  [[nodiscard]] std::vector<ScheduleEdge> edges_of_host(int of) const {
+    std::vector<ScheduleEdge> edges;
+    for (const ScheduleEdge& edge : edges_) {
+      if (same_host(edge.ranks.from, of) && same_host(edge.ranks.to, of)) edges.push_back(edge);
+    }
+    return edges;
+  }
   [[nodiscard]] std::vector<RankFacts> facts_of_host(int of) const {
     std::vector<RankFacts> facts;
     for (const int rank : ranks_of_host(of))
@@ -133,18 +144,11 @@ class ProcessWirer {
     return facts;
   }
 
-  // One segment a host, made by its lowest rank; its name is gone as soon as all have mapped it or
-  // failed to. A host that shares nothing has an abort board in each process.
+  // One segment a host, made by its lowest rank and handed to the others. A host that shares nothing has an abort board in each process.
   void share_segment() {
     const bool wanted = options_.carrier != CarrierChoice::mpi && ranks_of_host(rank_).size() > 1;
-    std::vector<ScheduleEdge> local;
-    for (const ScheduleEdge& edge : edges_) {
-      if (same_host(edge.ranks.from, rank_) && same_host(edge.ranks.to, rank_)) {
-        local.push_back(edge);
-      }
-    }
     const bool one_host = static_cast<int>(ranks_of_host(rank_).size()) == bootstrap_.size();
-    segment_edges_ = with_geometry(local, geometries_.memory);
+    segment_edges_ = with_geometry(edges_of_host(rank_), geometries_.memory);
     SegmentPlan plan{bootstrap_.size(), one_host ? one_shot_limit_bytes(bootstrap_.size()) : 0,
                      segment_edges_};
     shared_ = share_memory(bootstrap_, lowest_rank_of_host(rank_), wanted, plan.bytes());

@@ -24,8 +24,13 @@ constexpr std::uint32_t kShmSlots = 8;
 constexpr std::uint32_t kStarSlots = 8;
 constexpr std::uint32_t kLeastLinkSlots = 16;
 constexpr std::uint32_t kMostLinkSlots = 64;
-// Where slots are as large as links want them: a container's /dev/shm has 64 MiB.
+// Only naive and recursive_doubling use these edges, of which a rank may have many.
 constexpr std::uint64_t kMostStarSlotBytes = std::uint64_t{32} << 10U;
+// For all edges of a kind within a host. With the boxes of one_shot, at most 1 MiB, and what ranks show each other
+// they stay within 24 MiB, also for 128 ranks.
+constexpr std::uint64_t kMostRingBytes = std::uint64_t{12} << 20U;
+constexpr std::uint64_t kMostStarBytes = std::uint64_t{8} << 20U;
+constexpr std::uint64_t kLeastSlotBytes = 512;
 // A core's cache where hwloc knows of none.
 constexpr std::uint64_t kUsualL2Bytes = std::uint64_t{1} << 20U;
 
@@ -126,6 +131,11 @@ FifoGeometry link_geometry(const LinkFacts& link) {
                           std::bit_ceil(slots), kLeastLinkSlots, kMostLinkSlots))};
 }
 
+std::uint64_t slot_limit(std::uint64_t all_bytes, std::uint64_t edges, std::uint32_t slots) {
+  return std::max(kLeastSlotBytes,
+                  std::bit_floor(all_bytes / std::max<std::uint64_t>(edges * slots, 1)));
+}
+
 }  // namespace
 
 std::chrono::microseconds nap_for(const LinkFacts& link, const FifoGeometry& ring) {
@@ -137,11 +147,14 @@ std::chrono::microseconds nap_for(const LinkFacts& link, const FifoGeometry& rin
 }
 
 Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t cache_bytes,
-                             const std::optional<LinkFacts>& link) {
-  const FifoGeometry ring = link ? link_geometry(*link) : shm_geometry(cache_bytes);
+                             const std::optional<LinkFacts>& link, const LocalEdges& local) {
+  FifoGeometry ring = link ? link_geometry(*link) : shm_geometry(cache_bytes);
+  ring.slot_bytes = std::min(ring.slot_bytes, slot_limit(kMostRingBytes, local.ring, kShmSlots));
+  FifoGeometry star = ring;
+  if (link) star = {std::min(ring.slot_bytes, kMostStarSlotBytes), kStarSlots};
+  star.slot_bytes = std::min(star.slot_bytes, slot_limit(kMostStarBytes, local.star, star.slots));
   Geometries chosen;
-  chosen.link = {ring, ring};
-  if (link) chosen.link.star = {std::min(ring.slot_bytes, kMostStarSlotBytes), kStarSlots};
+  chosen.link = {ring, star};
   chosen.memory = chosen.link;
   chosen.memory.ring.slots = kShmSlots;
   for (EdgeGeometries* edges : {&chosen.memory, &chosen.link}) {

@@ -56,9 +56,16 @@ struct Geometries {
   EdgeGeometries memory;  // nowhere more slots than a link has
   EdgeGeometries link;
 };
-// `cache_bytes`: the smallest share of a rank. `link`: the slowest of those between hosts, if there are any.
+// How many edges lie within a host, of the host with most.
+struct LocalEdges {
+  std::uint64_t ring = 0;
+  std::uint64_t star = 0;
+  void count(const ScheduleEdge& edge) { ++(edge.in_ring() ? ring : star); }
+};
+// `cache_bytes`: the smallest share of a rank. `link`: the slowest of those between hosts, if there are any. Slots
+// become smaller where a host has many ranks, so that the memory of them all stays within 24 MiB.
 Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t cache_bytes,
-                             const std::optional<LinkFacts>& link);
+                             const std::optional<LinkFacts>& link, const LocalEdges& local);
 // The edges with the FIFO that each gets in memory.
 std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
                                        const EdgeGeometries& memory);

@@ -24,8 +24,6 @@ constexpr std::uint64_t kRoundsPerClock = 64;
 constexpr auto kRollCallInterval = std::chrono::milliseconds(100);
 constexpr auto kShortestNap = std::chrono::microseconds(50);
 constexpr auto kLongestNap = std::chrono::microseconds(1000);
-// Thirty years: as good as no deadline, and no overflow when it is added to the clock.
-constexpr auto kLongestTimeout = std::chrono::hours(24 * 365 * 30);
 
 // Not when each look keeps someone from working: the pump, or a peer that waits for this core.
 bool looks_at_once(const Company& company) { return company.pump == nullptr && !company.crowded; }
@@ -52,14 +50,14 @@ void Waiter::begin_call(const Signature& signature, std::chrono::milliseconds ti
   } else if (!background) {
     awake_rounds_ += kYieldRounds;
   }
-  timeout_ = std::min<std::chrono::milliseconds>(timeout, kLongestTimeout);
+  timeout_ = timeout;
   clock_runs_ = false;
 }
 
 void Waiter::start_clock(Clock::time_point now) {
   if (clock_runs_) return;
   clock_runs_ = true;
-  deadline_ = now + timeout_;
+  deadline_ = deadline_after(timeout_, now);
   roll_call_ = now + kRollCallInterval;
 }
 

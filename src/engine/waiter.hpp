@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/deadline.hpp"
 #include "carrier/host_segment.hpp"
 #include "carrier/peer_watch.hpp"
 #include "carrier/pump.hpp"
@@ -79,7 +80,6 @@ class Waiter {
   // Nothing, as long as waiting goes on.
   std::optional<WaitResult> look_around(std::uint64_t round, int peer);
   [[nodiscard]] std::chrono::microseconds nap(std::uint64_t round) const;
-  using Clock = std::chrono::steady_clock;
   void start_clock(Clock::time_point now);
   // Why the call cannot end, for `peer`'s sake, or, where `everyone`, for that of any rank of this host.
   std::optional<WaitResult> find_missing(int peer, bool everyone);

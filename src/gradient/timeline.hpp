@@ -8,9 +8,9 @@
 
 #include <rondo/communicator.hpp>
 
-namespace rondo::detail {
+#include "base/deadline.hpp"
 
-using Clock = std::chrono::steady_clock;
+namespace rondo::detail {
 
 // The rows of a rank in the picture.
 enum class Row : std::uint8_t { compute, queue, transfer, reduce };

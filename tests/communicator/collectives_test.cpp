@@ -80,6 +80,19 @@ TEST_P(OneShot, CallsFollowEachOtherAndOtherAlgorithms) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, OneShot, ::testing::Values(1, 2, 3, 4, 8));
 
+TEST(ManyRanks, OfOneHostAgree) {
+  run_ranks(128, {}, [](Communicator& comm) {
+    for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive, Algorithm::one_shot}) {
+      std::vector<int> data(1000);
+      for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<int>(i) + comm.rank();
+      comm.all_reduce(data, ReduceOp::sum, {.algorithm = algorithm});
+      for (std::size_t i = 0; i < data.size(); ++i) {
+        ASSERT_EQ(data[i], 128 * static_cast<int>(i) + 127 * 128 / 2) << name(algorithm);
+      }
+    }
+  });
+}
+
 TEST(OneShot, ADefaultIsAWishAndACallsOwnIsAnOrder) {
   run_ranks(2, {.algorithm = Algorithm::one_shot}, [](Communicator& comm) {
     CollectiveCheck<float>(comm, 100000, ReduceOp::sum, Algorithm::ring).all_reduce();

@@ -1,6 +1,7 @@
 // The FIFO contract for memory of one process and for shared memory; and the FIFO between threads.
 
-#include <sys/stat.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -35,9 +36,9 @@ class PrivateMemory {
 class SharedMemory {
  public:
   SharedMemory() {
-    NamedMapping created = create_shared(contiguous_fifo_bytes(kGeometry));
+    SharedObject created = create_shared(contiguous_fifo_bytes(kGeometry));
+    theirs_ = map_shared(created.file, contiguous_fifo_bytes(kGeometry));
     mine_ = std::move(created.mapping);
-    theirs_ = open_shared(created.name.text(), contiguous_fifo_bytes(kGeometry));
     send_ = SendEnd(contiguous_fifo(mine_.data(), kGeometry));
     recv_ = RecvEnd(contiguous_fifo(theirs_.data(), kGeometry));
   }
@@ -84,20 +85,14 @@ TEST(Fifo, AProducerAndAConsumerThreadAgreeOnEveryByte) {
   EXPECT_EQ(wrong, 0U);
 }
 
-TEST(SharedMemory, NamesAreUnpredictableAndGoWithTheirOwner) {
-  std::string text;
-  {
-    const NamedMapping a = create_shared(4096);
-    const NamedMapping b = create_shared(4096);
-    text = a.name.text();
-    EXPECT_NE(text, b.name.text());
-    EXPECT_EQ(text.size(), std::string_view("/rondo-").size() + 32);
-    struct stat facts {};
-    ASSERT_EQ(::stat(("/dev/shm" + text).c_str(), &facts), 0);
-    EXPECT_EQ(facts.st_mode & 0777U, 0600U);
-    EXPECT_EQ(open_shared(text, 4096).bytes(), 4096U);
-  }
-  EXPECT_THROW(open_shared(text, 4096), TransportError);
+TEST(SharedMemory, OfAnotherSizeOrThatCanShrinkIsRefused) {
+  const SharedObject object = create_shared(8192);
+  EXPECT_EQ(map_shared(object.file, 8192).bytes(), 8192U);
+  EXPECT_THROW(map_shared(object.file, 1U << 20U), TransportError);  // reading it would be SIGBUS
+  EXPECT_NE(::ftruncate(object.file.get(), 4096), 0);
+  const FileDescriptor unsealed(::memfd_create("test", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(unsealed.get(), 8192), 0);
+  EXPECT_THROW(map_shared(unsealed, 8192), TransportError);
 }
 
 TEST(SharedMemory, TooLittleRoomIsAnErrorWithTheCure) {
@@ -105,7 +100,7 @@ TEST(SharedMemory, TooLittleRoomIsAnErrorWithTheCure) {
     static_cast<void>(create_shared(std::size_t{1} << 50U));
     FAIL() << "a petabyte of shared memory";
   } catch (const TransportError& error) {
-    EXPECT_NE(std::string_view(error.what()).find("--shm-size"), std::string_view::npos)
+    EXPECT_NE(std::string_view(error.what()).find("docker run --memory"), std::string_view::npos)
         << error.what();
   }
 }

@@ -35,6 +35,7 @@ inline std::vector<int> run_forked(int size, const std::function<int(const Forke
       }
       ::_exit(code);
     }
+    if (child < 0) throw std::runtime_error("fork");
     children.push_back(child);
   }
   std::vector<int> codes;

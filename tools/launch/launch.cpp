@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <stdexcept>
@@ -57,9 +60,17 @@ int run_processes(const How& how, const std::function<int(Communicator)>& body) 
   std::vector<pid_t> children;
   for (int rank = 0; rank < how.processes; ++rank) {
     const pid_t child = ::fork();
-    if (child != 0) {
+    if (child > 0) {
       children.push_back(child);
       continue;
+    }
+    if (child < 0) {
+      const std::string why = std::strerror(errno);
+      for (const pid_t other : children) ::kill(other, SIGTERM);
+      for (const pid_t other : children) ::waitpid(other, nullptr, 0);
+      std::filesystem::remove_all(folder);
+      throw std::runtime_error("cannot start process " + std::to_string(rank) + " of " +
+                               std::to_string(how.processes) + ": " + why);
     }
     const int code = guarded(how.program, [&] {
       return body(from_socket(folder + "/socket", rank, how.processes, how.options));

@@ -1,0 +1,160 @@
+#include "bootstrap/local_socket.hpp"
+
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include <rondo/errors.hpp>
+
+#include "base/log.hpp"
+
+namespace rondo::detail {
+namespace {
+
+// In Linux's abstract name space, which is no place in the file system: names go with their sockets.
+struct AbstractAddress {
+  sockaddr_un address{};
+  socklen_t bytes = 0;
+
+  explicit AbstractAddress(const std::string& name) {
+    address.sun_family = AF_UNIX;
+    const std::size_t length = std::min(name.size(), sizeof(address.sun_path) - 1);
+    std::memcpy(address.sun_path + 1, name.data(), length);
+    bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+  }
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
+};
+
+std::string unpredictable_name() {
+  std::array<std::uint64_t, 2> words{};
+  if (::getrandom(words.data(), sizeof(words), 0) != static_cast<ssize_t>(sizeof(words))) {
+    throw TransportError(
+        fmt::format("getrandom failed: {}; does a sandbox forbid it?", std::strerror(errno)));
+  }
+  return fmt::format("rondo-{:016x}{:016x}", words[0], words[1]);
+}
+
+// One byte, with a descriptor beside it.
+struct FileMessage {
+  char byte = 'f';
+  iovec content{&byte, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr header{};
+
+  FileMessage() {
+    header.msg_iov = &content;
+    header.msg_iovlen = 1;
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+  }
+};
+
+bool send_file(const FileDescriptor& to, const FileDescriptor& file) {
+  FileMessage message;
+  cmsghdr* part = CMSG_FIRSTHDR(&message.header);
+  part->cmsg_level = SOL_SOCKET;
+  part->cmsg_type = SCM_RIGHTS;
+  part->cmsg_len = CMSG_LEN(sizeof(int));
+  const int descriptor = file.get();
+  std::memcpy(CMSG_DATA(part), &descriptor, sizeof(descriptor));
+  return ::sendmsg(to.get(), &message.header, MSG_NOSIGNAL) == 1;
+}
+
+}  // namespace
+
+FileDescriptor make_local_socket() {
+  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.valid()) {
+    throw TransportError(fmt::format("cannot make a Unix socket: {}", std::strerror(errno)));
+  }
+  return socket;
+}
+
+std::string objection_to_peer(const FileDescriptor& socket) {
+  ucred peer{};
+  socklen_t bytes = sizeof(peer);
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) {
+    return fmt::format("the system does not say whose process it is: {}", std::strerror(errno));
+  }
+  if (peer.uid == ::geteuid()) return {};
+  return fmt::format("process {} belongs to user {}, and this one to user {}", peer.pid, peer.uid,
+                     ::geteuid());
+}
+
+bool ready_before(const FileDescriptor& fd, short events, Clock::time_point deadline) {
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    pollfd request{fd.get(), events, 0};
+    const auto wait = static_cast<int>(std::clamp<std::int64_t>(left + 1, 0, 1000));
+    if (::poll(&request, 1, wait) > 0) return true;
+    if (left < 0) return false;
+  }
+}
+
+FileOffer::FileOffer(const FileDescriptor& file)
+    : file_(file), name_(unpredictable_name()), listener_(make_local_socket()) {
+  const AbstractAddress address(name_);
+  if (::bind(listener_.get(), address.get(), address.bytes) != 0 ||
+      ::listen(listener_.get(), SOMAXCONN) != 0) {
+    throw TransportError(fmt::format("cannot listen at a Unix socket: {}", std::strerror(errno)));
+  }
+}
+
+void FileOffer::give(int receivers, Clock::time_point deadline) const {
+  while (receivers > 0 && ready_before(listener_, POLLIN, deadline)) {
+    const FileDescriptor receiver(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!receiver.valid()) continue;
+    const std::string objection = objection_to_peer(receiver);
+    if (!objection.empty()) {
+      log(LogLevel::warning, "somebody asked for the memory of this host's ranks, in vain: {}",
+          objection);
+    } else if (send_file(receiver, file_)) {
+      --receivers;
+    }
+  }
+}
+
+FileDescriptor ask_for_file(const std::string& name) {
+  FileDescriptor socket = make_local_socket();
+  const AbstractAddress address(name);
+  if (::connect(socket.get(), address.get(), address.bytes) != 0) {
+    throw TransportError(
+        fmt::format("cannot reach the rank that made this host's shared memory: {}; containers "
+                    "share memory where they share the network (--network=host)",
+                    std::strerror(errno)));
+  }
+  const std::string objection = objection_to_peer(socket);
+  if (!objection.empty()) {
+    throw TransportError("does not trust the maker of this host's shared memory: " + objection);
+  }
+  return socket;
+}
+
+FileDescriptor receive_file(const FileDescriptor& asked, Clock::time_point deadline) {
+  FileMessage message;
+  const bool ready = ready_before(asked, POLLIN, deadline);
+  if (!ready || ::recvmsg(asked.get(), &message.header, MSG_CMSG_CLOEXEC) != 1) {
+    throw TransportError(
+        "did not get the shared memory of this host from the rank that made it: look at that "
+        "rank's output");
+  }
+  const cmsghdr* part = CMSG_FIRSTHDR(&message.header);
+  if (part == nullptr || part->cmsg_type != SCM_RIGHTS || part->cmsg_len != CMSG_LEN(sizeof(int))) {
+    throw TransportError("got no shared memory: are there file descriptors left (ulimit -n)?");
+  }
+  int descriptor = -1;
+  std::memcpy(&descriptor, CMSG_DATA(part), sizeof(descriptor));
+  return FileDescriptor(descriptor);
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,43 @@
+// Unix sockets between processes of one user on one host: who is at the other end, and how to hand a file over.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "base/deadline.hpp"
+#include "base/file_descriptor.hpp"
+
+namespace rondo::detail {
+
+// A stream socket that does not block. Throws TransportError.
+FileDescriptor make_local_socket();
+
+// Why the process at the other end is not to be trusted: another user's; empty if it is this process's own user.
+std::string objection_to_peer(const FileDescriptor& socket);
+
+// Whether `fd` is ready for `events` (as poll has them) before the deadline.
+bool ready_before(const FileDescriptor& fd, short events, Clock::time_point deadline);
+
+// An open file that processes of the same user fetch by a name: nobody else gets it, and nothing of it stays when
+// this process ends, however it ends.
+class FileOffer {
+ public:
+  // Throws TransportError.
+  explicit FileOffer(const FileDescriptor& file);
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  // Hands the file to `receivers` processes that have called ask_for_file, or fewer if the deadline passes.
+  void give(int receivers, Clock::time_point deadline) const;
+
+ private:
+  const FileDescriptor& file_;
+  std::string name_;
+  FileDescriptor listener_;
+};
+
+// Asks for the file that is offered by this name; does not wait. Throws TransportError.
+FileDescriptor ask_for_file(const std::string& name);
+// The file, once the other side gives it. Throws TransportError.
+FileDescriptor receive_file(const FileDescriptor& asked, Clock::time_point deadline);
+
+}  // namespace rondo::detail
