@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, trains LeNet on Fashion-MNIST with 2 ranks, and compares the ring
-# with the naive reduce-to-rank-0 and with MPI.
+# Installs what is missing, builds what it runs, trains LeNet on Fashion-MNIST with 2 ranks, and compares the
+# ring with the naive reduce-to-rank-0 and with MPI.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-tools/setup.sh
-tools/build.sh build -Dmpi=enabled -Dhwloc=enabled -Dtests=enabled -Dbenchmarks=enabled -Dexamples=enabled
+tools/setup.sh --demo
+tools/build.sh build -Dmpi=enabled -Dhwloc=enabled -Dbenchmarks=enabled -Dexamples=enabled -- examples/lenet/rondo-lenet bench/rondo-perf
 
 launch=(mpirun -n 2 --oversubscribe)
 if [ "$(id -u)" = 0 ]; then launch+=(--allow-run-as-root); fi

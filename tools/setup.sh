@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Installs what Rondo needs on Debian 12 or Ubuntu and says what; does nothing when all is there.
-# With --lint also what the format check and clang-tidy need; with --bench what tools/bench.sh compares with.
+# Installs what Rondo needs on Debian 12 and 13 or Ubuntu and says what; does nothing when all is there.
+# With --demo only what tools/demo.sh builds and runs; else what all tests need; with --lint also what the format
+# check and clang-tidy need; with --bench what tools/bench.sh compares with.
 set -euo pipefail
 
 packages=(
   g++ meson ninja-build pkg-config
   libopenmpi-dev openmpi-bin libhwloc-dev libhwy-dev libfmt-dev
-  libcli11-dev nlohmann-json3-dev libgtest-dev libbenchmark-dev
+  libcli11-dev nlohmann-json3-dev
   libdnnl-dev zlib1g-dev libxxhash-dev dataset-fashion-mnist
-  python3-matplotlib iproute2
 )
+if [ "${1:-}" != --demo ]; then packages+=(libgtest-dev libbenchmark-dev iproute2 python3-matplotlib); fi
 if [ "${1:-}" = --lint ]; then packages+=(clang-format clang-tidy); fi
 if [ "${1:-}" = --bench ]; then packages+=(mpich libmpich-dev libgloo-dev iperf3); fi
 

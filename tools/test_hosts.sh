@@ -49,21 +49,29 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-make_namespace() {
-  ip netns add "$1" || { echo "test_hosts: cannot make the network namespace $1" >&2; exit 77; }
-  made+=("$1")
-  ip -n "$1" link set lo up
+# Whether a machine allows it is only known by trying: a container may not, even as root.
+need() {
+  local output
+  output=$("$@" 2>&1) && return
+  echo "test_hosts: this machine does not allow '$*': $output" >&2
+  exit 77
 }
-shape() { ip netns exec "$1" tc qdisc add dev "$2" root tbf rate "$rate" burst 256kb latency 50ms; }
+make_namespace() {
+  need ip netns add "$1"
+  made+=("$1")
+  need ip -n "$1" link set lo up
+  need ip netns exec "$1" unshare -u true
+}
+shape() { need ip netns exec "$1" tc qdisc add dev "$2" root tbf rate "$rate" burst 256kb latency 50ms; }
 
 make_namespace "$prefix-net"
-ip -n "$prefix-net" link add bridge0 type bridge
-ip -n "$prefix-net" link set bridge0 up
+need ip -n "$prefix-net" link add bridge0 type bridge
+need ip -n "$prefix-net" link set bridge0 up
 names=""
 for ((i = 0; i < hosts; ++i)); do
   space=$prefix-h$i
   make_namespace "$space"
-  ip -n "$space" link add eth0 type veth peer name "port$i" netns "$prefix-net"
+  need ip -n "$space" link add eth0 type veth peer name "port$i" netns "$prefix-net"
   ip -n "$space" address add "10.77.0.$((i + 1))/24" dev eth0
   ip -n "$space" link set eth0 up
   ip -n "$prefix-net" link set "port$i" master bridge0 up
@@ -92,14 +100,22 @@ exec taskset -c "\$(cat "$work/cores-\$host")" ip netns exec "$prefix-\$host" un
 AGENT
 chmod +x "$work/agent"
 
+# Open MPI 5 starts processes through PRRTE, which has settings of its own.
+case "$(mpirun --version | head -1)" in
+  *"Open MPI) 4."*)
+    start=(--map-by "$map_by" --mca plm_rsh_agent "$work/agent" --mca oob_tcp_if_include 10.77.0.0/24
+      --mca rmaps_base_oversubscribe 1 --mca btl "tcp,vader,self") ;;
+  *)
+    start=(--map-by "$map_by:oversubscribe" --prtemca plm_ssh_agent "$work/agent" --prtemca prte_if_include 10.77.0.0/24
+      --mca btl "tcp,sm,self") ;;
+esac
+
 export RONDO_TEST_HOSTS=$work  # a folder that all hosts see
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 # In the background, since bash acts on a signal only between commands.
 taskset -c "$(cores_of 0)" ip netns exec "$prefix-h0" unshare -u sh -c 'hostname h0; exec "$@"' sh \
-  mpirun -n $((hosts * ranks_per_host)) --host "${names#,}" --map-by "$map_by" \
-  --mca plm_rsh_agent "$work/agent" --mca btl tcp,vader,self --mca pml ob1 \
-  --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 \
-  --mca mpi_yield_when_idle 1 --mca rmaps_base_oversubscribe 1 --bind-to none \
+  mpirun -n $((hosts * ranks_per_host)) --host "${names#,}" \
+  "${start[@]}" --mca pml ob1 --mca btl_tcp_if_include 10.77.0.0/24 --mca mpi_yield_when_idle 1 --bind-to none \
   "$@" 2> >(grep -v 'plm:rsh: setpgid failed' >&2) &
 run=$!
 code=0

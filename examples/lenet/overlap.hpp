@@ -4,7 +4,7 @@
 #include <array>
 #include <chrono>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <rondo/communicator.hpp>
 #include <rondo/gradient_reducer.hpp>
 #include <string>
