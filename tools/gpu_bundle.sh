@@ -9,13 +9,13 @@ bundle=.gpu-bundle
 rm -rf "$bundle"
 mkdir -p "$bundle/root"
 
-packages=(libgtest-dev libhwy-dev libhwy1 libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libxxhash-dev
+packages=(libgtest-dev libhwy-dev libhwy1 libfmt-dev $(dpkg -S '*/libfmt.so.[0-9]*' | sed 's/:.*//' | head -1) libcli11-dev nlohmann-json3-dev zlib1g-dev libxxhash-dev
   dataset-fashion-mnist pkgconf-bin libpkgconf3)
 for package in "${packages[@]}"; do
   while IFS= read -r file; do
     case $file in
       */hwy/tests/* | */hwy/contrib/*/*_test* | *libhwy_test* | *libhwy_contrib*) continue ;;
-      *libz.so* | *libxxhash.so* | *libfmt*) continue ;;  # archives, or headers, will do
+      *libz.so* | *libxxhash.so*) continue ;;  # archives will do
       /usr/include/* | */pkgconfig/*.pc | *.a | *.so | *.so.* | /usr/bin/pkgconf | /usr/share/datasets/*) ;;
       *) continue ;;
     esac

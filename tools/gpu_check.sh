@@ -1,14 +1,28 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU: tools/gpu_check.sh [FOLDER]. Builds, runs every CUDA test with 1 to 8 ranks
-# on one device (threads, then forked processes), compute-sanitizer on a small set, rondo-perf on device
-# memory and the trainer; leaves log, results and summary.json in FOLDER (gpu-check). Needs nvcc, g++,
-# Meson and Ninja; where packages are missing, .gpu-bundle, which tools/gpu_bundle.sh fills elsewhere.
-# Exit code: how many steps failed.
+# What needs a GPU, in phases of a few minutes each: tools/gpu_check.sh PHASE [FOLDER]
+#
+#   build      sets up and builds what the phases run, past failures; each other phase does so first where it is missing
+#   tests      every CUDA test with 1 to 8 ranks on one device, as threads
+#   processes  the same with forked processes, and gradients
+#   sanitize   compute-sanitizer's tools on a small set
+#   perf       rondo-perf on device memory: all algorithms, then a sweep of slots, their size and threads
+#   train      the trainer against itself with other ranks and algorithms, and against PyTorch
+#   all        one after the other
+#
+# Each step's output and code go to FOLDER (gpu-check), where nothing is ever wiped, and all of FOLDER to the archive
+# FOLDER.tar.gz. Needs nvcc, g++, Meson and Ninja; where packages are missing, .gpu-bundle, which
+# tools/gpu_bundle.sh fills elsewhere. Exit code: how many steps failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-out=$(realpath -m "${1:-gpu-check}")
+phase=${1:-}
+case $phase in
+  build | tests | processes | sanitize | perf | train | all) ;;
+  *) sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+esac
+out=$(realpath -m "${2:-gpu-check}")
 mkdir -p "$out"
-exec > >(tee "$out/log.txt") 2>&1
+exec > >(tee -a "$out/log.txt") 2>&1
+printf '\n#### %s, %s\n' "$phase" "$(date -u +%FT%TZ)"
 
 PATH=$PATH:/usr/local/cuda/bin
 export CUDA_DEVICE_MAX_CONNECTIONS=32 RONDO_TIMEOUT=60
@@ -23,17 +37,16 @@ step() {
   [ $code = 0 ] || { failed+=("$name"); echo "-- $name failed with $code"; }
   return 0
 }
-rm -f "$out"/*.json "$out"/lenet_torch.txt  # of an earlier run
-: >"$out/steps.jsonl"
+finish() {
+  step summary 60 python3 tools/gpu_summary.py "$out"
+  echo
+  echo "${#failed[@]} steps failed${failed:+: ${failed[*]}}"
+  tar -czf "$out.tar.gz" --exclude=libraries -C "$(dirname "$out")" "$(basename "$out")"
+  exit ${#failed[@]}
+}
 
-nvidia-smi --query-gpu=name,driver_version,memory.total,pci.bus_id --format=csv,noheader | tee "$out/devices.txt" || exit 1
-nvcc --version | tail -2
-g++ --version | head -1
-nvidia-smi topo -m 2>/dev/null || true
-git log -1 --format='commit %h' 2>/dev/null || true
-
-setup=(meson setup build-gpu -Dcuda=enabled -Dtests=enabled -Dbenchmarks=enabled -Dexamples=auto)
 data=/usr/share/datasets/fashion-mnist
+setup=(meson setup build-gpu -Dcuda=enabled -Dtests=enabled -Dbenchmarks=enabled -Dexamples=auto)
 if ! pkg-config --exists gtest libhwy fmt CLI11 nlohmann_json libxxhash zlib 2>/dev/null; then
   [ -d .gpu-bundle ] || { echo "packages are missing here, and there is no .gpu-bundle: make it with tools/gpu_bundle.sh" >&2; exit 1; }
   root=$PWD/.gpu-bundle/root
@@ -49,7 +62,7 @@ python_libraries=$(python3 -c 'import nvidia; print("\n".join(nvidia.__path__))'
 if [ -n "$python_libraries" ] && ! ldconfig -p | grep -q libcudnn.so; then
   links=$out/libraries
   mkdir -p "$links/include" "$links/lib"
-  find $python_libraries -name 'cudnn*.h' -exec ln -sf {} "$links/include/" \;
+  find $python_libraries \( -name 'cudnn*.h' -o -name 'cublas*.h' \) -exec ln -sf {} "$links/include/" \;
   while IFS= read -r library; do
     name=$(basename "$library")
     ln -sf "$library" "$links/lib/$name"
@@ -58,46 +71,77 @@ if [ -n "$python_libraries" ] && ! ldconfig -p | grep -q libcudnn.so; then
   export CPATH=${CPATH:-}:$links/include LIBRARY_PATH=${LIBRARY_PATH:-}:$links/lib LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}:$links/lib
 fi
 
-[ -f build-gpu/build.ninja ] || step setup 120 "${setup[@]}"
-step build 400 ninja -C build-gpu
 tests=build-gpu/tests
-step topology 60 build-gpu/tools/rondo-topo --device cuda --ranks 4
-step groups 240 $tests/test_gpu_device_group
-step processes 240 $tests/test_gpu_device_processes
-step gradients 120 $tests/test_gpu_device_gradients
-
 perf=build-gpu/bench/rondo-perf
-for ranks in 2 4; do
-  step "perf $ranks ranks" 120 $perf --device cuda --ranks $ranks -b 1KiB -e 256MiB -f 8 --algo ring,one_shot,naive,copy --json "$out/perf_$ranks.json"
-  step "perf $ranks ranks 256 MiB" 60 $perf --device cuda --ranks $ranks -b 256MiB -e 256MiB -n 20 --algo ring,copy --json "$out/large_$ranks.json"
-done
-# Without MPS, processes take turns on a device: this shows that they get through, not how fast.
-step "perf 2 processes" 60 $perf --device cuda --processes 2 -b 1KiB -e 256KiB -f 16 -n 3 -w 1 --algo ring,one_shot --json "$out/perf_processes.json"
-step "perf bf16" 60 $perf --device cuda --ranks 2 -d bf16 -b 64MiB -e 64MiB -n 20 --algo ring,copy --json "$out/perf_bf16.json"
-
-if [ -x $tests/test_gpu_lenet ]; then
-  step "lenet agreement" 100 $tests/test_gpu_lenet
-  lenet=(build-gpu/examples/lenet/rondo-lenet --device cuda --data "$data")
-  step "lenet 1 rank alone" 60 "${lenet[@]}" --ranks 1 --algo none --history "$out/lenet_alone.json"
-  step "lenet 1 rank" 60 "${lenet[@]}" --ranks 1 --history "$out/lenet_1.json"
-  step "lenet 2 ranks" 60 "${lenet[@]}" --ranks 2 --history "$out/lenet_2.json"
-  step "lenet 2 processes" 90 "${lenet[@]}" --processes 2 --history "$out/lenet_processes.json"
-  step "lenet naive" 60 "${lenet[@]}" --ranks 2 --algo naive --epochs 3 --history "$out/lenet_naive.json"
-  python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null &&
-    step "lenet by PyTorch" 120 bash -c 'set -o pipefail; python3 bench/peers/lenet_ddp.py --ranks 1 --device cuda --epochs 5 --data "$1" | tee "$2"' _ "$data" "$out/lenet_torch.txt"
-fi
-
-# Last, and briefly: where a tool starts one kernel after the other, ranks wait for each other in vain.
-few='DeviceGroup.TypedCallsAndManyChannels:DeviceGroup.ACapturedCallIsReplayed:Ranks/DeviceGroups.EveryCollectiveAndCount/0'
-if command -v compute-sanitizer >/dev/null; then
+trainer=build-gpu/examples/lenet/rondo-lenet
+build() {
+  nvidia-smi --query-gpu=name,driver_version,memory.total,pci.bus_id --format=csv,noheader | tee "$out/devices.txt"
+  nvcc --version | tail -2
+  g++ --version | head -1
+  nvidia-smi topo -m 2>/dev/null
+  git log -1 --format='commit %h' 2>/dev/null
+  [ -f build-gpu/build.ninja ] || step setup 120 "${setup[@]}"
+  local targets=($tests/test_gpu_device_group $tests/test_gpu_device_processes $tests/test_gpu_device_gradients
+    build-gpu/tools/rondo-topo "$perf")
+  ninja -C build-gpu -t targets all 2>/dev/null | grep -q '^examples/lenet/rondo-lenet:' && targets+=("$trainer")
+  ninja -C build-gpu -t targets all 2>/dev/null | grep -q '^tests/test_gpu_lenet:' && targets+=($tests/test_gpu_lenet)
+  step build 520 ninja -C build-gpu -j 16 -k 0 "${targets[@]#build-gpu/}"
+}
+run_tests() {
+  step topology 60 build-gpu/tools/rondo-topo --device cuda --ranks 4
+  step groups 300 $tests/test_gpu_device_group
+}
+run_processes() {
+  step processes 300 $tests/test_gpu_device_processes
+  step gradients 150 $tests/test_gpu_device_gradients
+}
+# Briefly: where a tool starts one kernel after the other, ranks wait for each other in vain.
+sanitize() {
+  local few='DeviceGroup.TypedCallsAndManyChannels:DeviceGroup.ACapturedCallIsReplayed:Ranks/DeviceGroups.EveryCollectiveAndCount/0'
+  command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not here: memcheck, racecheck and synccheck were not run"; return; }
   for tool in memcheck racecheck synccheck; do
-    RONDO_TIMEOUT=5 step "sanitizer $tool" 40 compute-sanitizer --tool $tool --error-exitcode 9 $tests/test_gpu_device_group --gtest_filter="$few"
+    RONDO_TIMEOUT=30 step "sanitizer $tool" 150 compute-sanitizer --tool $tool --error-exitcode 9 $tests/test_gpu_device_group --gtest_filter="$few"
   done
-else
-  echo "compute-sanitizer is not here: memcheck, racecheck and synccheck were not run"
-fi
+}
+measure() {
+  for ranks in 2 4; do
+    step "perf $ranks ranks" 60 $perf --device cuda --ranks $ranks -b 1KiB -e 256MiB -f 8 --algo ring,one_shot,naive,copy --json "$out/perf_$ranks.json"
+    step "perf $ranks ranks 256 MiB" 40 $perf --device cuda --ranks $ranks -b 256MiB -e 256MiB -n 20 --algo ring,copy --json "$out/large_$ranks.json"
+  done
+  # Without MPS, processes take turns on a device: this shows that they get through, not how fast.
+  step "perf 2 processes" 40 $perf --device cuda --processes 2 -b 1KiB -e 256KiB -f 16 -n 3 -w 1 --algo ring,one_shot --json "$out/perf_processes.json"
+  step "perf bf16" 30 $perf --device cuda --ranks 2 -d bf16 -b 64MiB -e 64MiB -n 20 --algo ring,copy --json "$out/perf_bf16.json"
+  for slots in 2 4; do
+    for kib in 32 64 128; do
+      for threads in 256 512; do
+        step "sweep $slots x $kib KiB, $threads threads" 15 $perf --device cuda --ranks 2 -b 1MiB -e 256MiB -f 256 -n 20 --algo ring \
+          --slots $slots --slot-bytes ${kib}KiB --block-threads $threads --json "$out/sweep_${slots}_${kib}_$threads.json"
+      done
+    done
+  done
+}
+train() {
+  [ -x $tests/test_gpu_lenet ] || { echo "cuDNN or cuBLAS is not here: the trainer was not built"; return; }
+  step "lenet agreement" 100 $tests/test_gpu_lenet
+  local lenet=("$trainer" --device cuda --data "$data")
+  step "lenet 1 rank alone" 50 "${lenet[@]}" --ranks 1 --algo none --history "$out/lenet_alone.json"
+  step "lenet 1 rank" 50 "${lenet[@]}" --ranks 1 --history "$out/lenet_1.json"
+  # One call after the backward pass: if only the next hangs, the reducer's stream shares a queue.
+  step "lenet 2 ranks, no overlap" 50 "${lenet[@]}" --ranks 2 --no-overlap --history "$out/lenet_2_no_overlap.json"
+  step "lenet 2 ranks" 50 "${lenet[@]}" --ranks 2 --history "$out/lenet_2.json"
+  step "lenet 2 processes" 60 "${lenet[@]}" --processes 2 --epochs 2 --history "$out/lenet_processes.json"
+  step "lenet naive" 40 "${lenet[@]}" --ranks 2 --algo naive --epochs 3 --history "$out/lenet_naive.json"
+  python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null &&
+    step "lenet by PyTorch" 90 bash -c 'set -o pipefail; python3 bench/peers/lenet_ddp.py --ranks 1 --device cuda --epochs 5 --data "$1" | tee "$2"' _ "$data" "$out/lenet_torch.txt"
+}
 
-step summary 60 python3 tools/gpu_summary.py "$out"
-echo
-echo "${#failed[@]} steps failed${failed:+: ${failed[*]}}"
-exit ${#failed[@]}
+if [ "$phase" = build ] || [ ! -x "$perf" ]; then build; fi
+case $phase in
+  tests) run_tests ;;
+  processes) run_processes ;;
+  sanitize) sanitize ;;
+  perf) measure ;;
+  train) train ;;
+  all) run_tests; run_processes; sanitize; measure; train ;;
+esac
+finish

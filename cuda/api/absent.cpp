@@ -44,7 +44,7 @@ void unregister_host(void* /*memory*/) { refuse(); }
 IpcHandle export_memory(void* /*memory*/) { refuse(); }
 void* open_memory(const IpcHandle& /*handle*/) { refuse(); }
 void close_memory(void* /*base*/) { refuse(); }
-Stream make_stream() { refuse(); }
+Stream make_stream(bool /*urgent*/) { refuse(); }
 void destroy(Stream /*stream*/) { refuse(); }
 void wait_for(Stream /*stream*/) { refuse(); }
 bool is_capturing(Stream /*stream*/) { refuse(); }

@@ -82,7 +82,8 @@ void close_memory(void* base);
 
 // Streams, events, graphs.
 
-Stream make_stream();
+// `urgent`: its kernels start before those of others that wait for room.
+Stream make_stream(bool urgent);
 void destroy(Stream stream);
 void wait_for(Stream stream);
 bool is_capturing(Stream stream);
@@ -93,7 +94,8 @@ void wait_for(Event event, Stream stream);
 void wait_for(Event event);
 double microseconds_between(Event from, Event to);  // both have happened
 void begin_capture(Stream stream);
-Graph end_capture(Stream stream);
+Graph end_capture(
+    Stream stream);  // and made ready, so that its first launch does not wait for others
 void launch(Graph graph, Stream stream);
 void destroy(Graph graph);
 

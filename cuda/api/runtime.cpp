@@ -212,8 +212,12 @@ Pool make_pool(int device) {
   cudaMemPool_t pool = nullptr;
   require(cudaMemPoolCreate(&pool, &properties), "cudaMemPoolCreate");
   int off = 0;
-  const cudaError_t code =
-      cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowInternalDependencies, &off);
+  // Memory stays in the pool: giving it back at each synchronisation would unmap it while other ranks wait.
+  std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
+  cudaError_t code = cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowInternalDependencies, &off);
+  if (code == cudaSuccess) {
+    code = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all);
+  }
   if (code != cudaSuccess) cudaMemPoolDestroy(pool);
   require(code, "cudaMemPoolSetAttribute");
   return pool;
@@ -264,9 +268,13 @@ void* open_memory(const IpcHandle& handle) {
 
 void close_memory(void* base) { require(cudaIpcCloseMemHandle(base), "cudaIpcCloseMemHandle"); }
 
-Stream make_stream() {
+Stream make_stream(bool urgent) {
+  int least = 0;
+  int greatest = 0;
+  require(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
   cudaStream_t stream = nullptr;
-  require(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+  require(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, urgent ? greatest : least),
+          "cudaStreamCreateWithPriority");
   return stream;
 }
 
@@ -323,6 +331,8 @@ Graph end_capture(Stream stream) {
   const cudaError_t code = cudaGraphInstantiate(&executable, graph, 0);
   cudaGraphDestroy(graph);
   require(code, "cudaGraphInstantiate");
+  require(cudaGraphUpload(executable, of(stream)), "cudaGraphUpload");
+  wait_for(stream);
   return executable;
 }
 
@@ -372,7 +382,7 @@ void start(const Kernel& kernel, int blocks, int threads, const KernelArguments&
 void write_pattern(void* memory, std::size_t words, std::uint64_t seed) {
   std::uint64_t count = words;
   void* pointers[] = {&memory, &count, &seed};
-  const Stream stream = make_stream();
+  const Stream stream = make_stream(false);
   const cudaError_t code =
       cudaLaunchKernel(write_pattern_kernel(), dim3(1), dim3(256), pointers, 0, of(stream));
   const cudaError_t done = code == cudaSuccess ? cudaStreamSynchronize(of(stream)) : code;

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/environment.hpp"
 #include "gradient/agreement.hpp"
 #include "gradient/bucket_size.hpp"
 #include "gradient/device_memory.hpp"
@@ -23,11 +24,31 @@ std::string objection_on_devices(const GradientOptions& options) {
   return {};
 }
 
+// A rank with a reducer has three streams: that of its calls, the reducer's, and the one that gradients come
+// from. With fewer connections than streams some share a queue, and a call may stand behind one that waits for it.
+std::string objection_to_streams(const Topology& topology, int rank) {
+  constexpr int kStreamsOfARank = 3;
+  const RankPlace& mine = topology.places[static_cast<std::size_t>(rank)];
+  const auto here = static_cast<int>(
+      std::count_if(topology.places.begin(), topology.places.end(), [&](const RankPlace& place) {
+        return place.host == mine.host && place.process_id == mine.process_id &&
+               place.device == mine.device;
+      }));
+  const int connections = environment_device_connections();
+  if (here == 1 || here * kStreamsOfARank <= connections) return {};
+  return fmt::format(
+      "{} ranks of one process share {}, and with gradient reducers they have {} streams, more "
+      "than "
+      "CUDA's {} connections to a device; set the environment variable CUDA_DEVICE_MAX_CONNECTIONS "
+      "to 32 before the program starts, or have fewer ranks there",
+      here, mine.device, here * kStreamsOfARank, connections);
+}
+
 }  // namespace
 
 ReducerStream::ReducerStream(int device, std::size_t gradients) : device_(device) {
   const DeviceScope scope(device);
-  stream_ = api::make_stream();
+  stream_ = api::make_stream(true);
   finished_ = api::make_event(false);
   for (std::size_t i = 0; i < gradients; ++i) produced_.push_back(api::make_event(false));
 }
@@ -64,6 +85,9 @@ DeviceReducer::DeviceReducer(cuda::Communicator& communicator, std::vector<Param
   rondo::Communicator& host = communicator_.host();
   std::string objection = objection_to(parameters_, options_);
   if (objection.empty()) objection = objection_on_devices(options_);
+  if (objection.empty()) {
+    objection = objection_to_streams(communicator_.topology(), communicator_.rank());
+  }
   if (!objection.empty()) {
     objection = fmt::format("rank {}: GradientReducer: {}", host.rank(), objection);
   }
@@ -114,6 +138,8 @@ double DeviceReducer::call_us(std::size_t bytes) {
     const DeviceMemory memory(communicator_.device(), bytes);
     const Call call =
         all_reduce(memory.data(), bytes / sizeof(float), DataType::f32, ReduceOp::sum);
+    // Allocating waits for what runs on the device: no rank's call may be under way there yet.
+    communicator_.host().barrier();
     communicator_.enqueue(call, stream_.get());
     communicator_.wait(stream_.get());
     const auto start = std::chrono::steady_clock::now();

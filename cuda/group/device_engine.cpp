@@ -31,6 +31,7 @@ DeviceEngine::DeviceEngine(CommunicatorState& host, DeviceWiring wiring)
              wiring_.geometry.star} {
   const DeviceScope scope(wiring_.device);
   last_call_ = api::make_event(false);
+  for (api::Event& mark : marks_) mark = api::make_event(false);
   scratch_ = api::make_pool(wiring_.device);
   watcher_ = std::thread([this] { watch(); });
 }
@@ -40,6 +41,7 @@ DeviceEngine::~DeviceEngine() {
     const DeviceScope scope(wiring_.device);
     if (any_call_) api::wait_for(last_call_);
     api::destroy(last_call_);
+    for (const api::Event mark : marks_) api::destroy(mark);
     api::destroy(scratch_);
   } catch (const std::exception& error) {
     log(LogLevel::warning, "rank {}: waiting for its last call: {}", wiring_.rank, error.what());
@@ -106,7 +108,20 @@ void DeviceEngine::enqueue(const Call& call, Algorithm algorithm, std::chrono::m
     if (capturing) return;
     api::record(last_call_, stream);
     any_call_ = true;
+    bound_run_ahead(stream);
   });
+}
+
+// CUDA holds about a thousand operations of a stream, and then whoever enqueues one more waits with a lock that
+// other threads' launches need: a rank that ran ahead would keep those from starting who could let it go on. So
+// this thread waits first, for a call of some hundreds before, without that lock.
+void DeviceEngine::bound_run_ahead(api::Stream stream) {
+  if (++enqueued_ % kCallsPerMark != 0) return;
+  const std::size_t marks = marks_.size();
+  const std::uint64_t number = enqueued_ / kCallsPerMark;
+  api::record(marks_[number % marks], stream);
+  // The oldest of those that were recorded.
+  if (number >= marks) api::wait_for(marks_[(number + 1) % marks]);
 }
 
 void DeviceEngine::start(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,

@@ -2,6 +2,7 @@
 // ended, tells hosts why kernels gave up, and drives the pump.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -27,7 +28,7 @@ class DeviceEngine {
   ~DeviceEngine();
 
   // `call` has been checked, and its algorithm is settled. Any thread may call, in the same order on
-  // all ranks.
+  // all ranks. Waits for the device when a few hundred calls are ahead of it.
   void enqueue(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,
                api::Stream stream);
   // Throws what has ended the communicator, if anything has.
@@ -55,6 +56,7 @@ class DeviceEngine {
   [[nodiscard]] std::string reason_of(int rank) const;
 
   void leave();
+  void bound_run_ahead(api::Stream stream);
 
   CommunicatorState& host_;
   AbortBoard& board_;
@@ -64,6 +66,10 @@ class DeviceEngine {
   api::Event last_call_ = nullptr;
   api::Pool scratch_ = nullptr;
   bool any_call_ = false;
+  // Of each kCallsPerMark calls, the last: how far the device has come.
+  static constexpr std::uint64_t kCallsPerMark = 64;
+  std::array<api::Event, 4> marks_{};
+  std::uint64_t enqueued_ = 0;
 
   // The watcher's; the text, once it has been raised, everyone's.
   std::optional<OtherCall> suspected_;

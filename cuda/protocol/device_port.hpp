@@ -27,7 +27,7 @@ class DevicePort {
         call_(arguments),
         signature_(signature),
         channel_(channel),
-        patience_{arguments.timeout_ns, 0} {}
+        patience_{arguments.timeout_ns, 0, block.leader() && channel == 0, signature.sequence} {}
 
   [[nodiscard]] RONDO_HOST_DEVICE std::uint64_t chunk_at(int position) const {
     return static_cast<std::uint64_t>(call_.chunks_are_ranks ? call_.rank.ring[position]
@@ -40,8 +40,7 @@ class DevicePort {
     if (failed_) return false;
     if (block_.leader()) {
       RecvEnd& end = block_.from()[from];
-      waited(from,
-             wait_until(block_, call_.rank.control, patience_, [&] { return end.can_peek(); }));
+      waited(from, wait_until(block_, call_, patience_, [&] { return end.can_peek(); }));
       if (leader_ok_) check_header(from, *end.slot(), slice);
       if (leader_ok_) block_.shared().received = payload(end.slot());
     }
@@ -52,8 +51,7 @@ class DevicePort {
     if (failed_) return false;
     if (block_.leader() && leader_ok_) {
       SendEnd& end = block_.to()[to];
-      waited(to,
-             wait_until(block_, call_.rank.control, patience_, [&] { return end.can_acquire(); }));
+      waited(to, wait_until(block_, call_, patience_, [&] { return end.can_acquire(); }));
       if (leader_ok_) block_.shared().sent = payload(end.slot());
     }
     return true;
@@ -64,6 +62,11 @@ class DevicePort {
     if (!block_.all(leader_ok_)) {
       failed_ = true;
       return;
+    }
+    if (step.has(kSend) && block_.leader()) {
+      SlotHeader& header = *block_.to()[step.to].slot();
+      header.signature = signature_;
+      header.bytes = slice.count * sizeof(T);
     }
     const std::byte* received = step.has(kRecv) ? block_.shared().received : nullptr;
     std::byte* sent = step.has(kSend) ? block_.shared().sent : nullptr;
@@ -86,7 +89,7 @@ class DevicePort {
     if (failed_) return;
     settle();
     if (!block_.leader()) return;
-    block_.from()[from].release();
+    block_.from()[from].release_after_fence();
     ++slices_received_;
   }
 
@@ -94,19 +97,21 @@ class DevicePort {
     if (failed_) return;
     settle();
     if (!block_.leader()) return;
-    SendEnd& end = block_.to()[to];
-    end.slot()->signature = signature_;
-    end.slot()->bytes = slice.count * sizeof(T);
-    end.publish();
+    block_.to()[to].publish_after_fence();
     bytes_sent_ += slice.count * sizeof(T);
   }
 
   [[nodiscard]] RONDO_HOST_DEVICE bool failed() const { return failed_; }
+  // By the leader, when the call is over.
+  RONDO_HOST_DEVICE void tell_hosts() { patience_.tell_hosts(call_); }
 
  private:
-  // Everyone's reads and writes of this slice's slots are over.
+  // Everyone's reads and writes of this slice's slots are over: the barrier gathers them, and one fence of
+  // the leader's comes before both counters that it stores.
   RONDO_HOST_DEVICE void settle() {
-    if (!settled_) block_.sync();
+    if (settled_) return;
+    block_.sync();
+    if (block_.leader()) fence_before_stores();
     settled_ = true;
   }
 
@@ -173,7 +178,6 @@ RONDO_HOST_DEVICE void run_ring(B& block, const KernelArguments& call, int chann
     block.to()[i] = to[i];
     block.from()[i] = from[i];
   }
-  if (block.leader() && channel == 0) announce(rank.control, signature);
   block.sync();
 
   Slicing slicing = call.slicing;
@@ -188,6 +192,7 @@ RONDO_HOST_DEVICE void run_ring(B& block, const KernelArguments& call, int chann
     from[i] = block.from()[i];
   }
   if (block.leader()) {
+    port.tell_hosts();
     ++state.calls;
     state.failed = port.failed() ? 1 : 0;
   }

@@ -68,11 +68,13 @@ RONDO_HOST_DEVICE Pack combine_packs(const Pack& a, const Pack& b, const Operati
 }
 
 // Calls `load(i)` and then `store(i, value)` for every i below `count` that is this thread's. Loads of
-// a batch come before its first store, so that all of them are under way at once.
+// a batch come before its first store, so that all of them are under way at once. What is left behind the
+// last whole batch goes in batches of half the size, and so on: without conditions, which would cost registers.
 template <int kBatch, Block B, class Load, class Store>
-RONDO_HOST_DEVICE void in_batches(B& block, std::uint64_t count, Load load, Store store) {
+RONDO_HOST_DEVICE void in_batches(B& block, std::uint64_t count, Load load, Store store,
+                                  std::uint64_t first) {
   const std::uint64_t stride = block.threads();
-  std::uint64_t i = block.thread();
+  std::uint64_t i = first;
   for (; i + (kBatch - 1) * stride < count; i += kBatch * stride) {
     decltype(load(i)) values[kBatch];
     RONDO_UNROLL
@@ -80,7 +82,7 @@ RONDO_HOST_DEVICE void in_batches(B& block, std::uint64_t count, Load load, Stor
     RONDO_UNROLL
     for (int k = 0; k < kBatch; ++k) store(i + static_cast<std::uint64_t>(k) * stride, values[k]);
   }
-  for (; i < count; i += stride) store(i, load(i));
+  if constexpr (kBatch > 1) in_batches<kBatch / 2>(block, count, load, store, i);
 }
 
 // Where values go: one or two places.
@@ -106,7 +108,8 @@ RONDO_HOST_DEVICE void copy_units(B& block, const Targets& to, const std::byte* 
       [&](std::uint64_t i, const Unit& value) {
         Access::store(to.first + i * sizeof(Unit), value);
         if (to.second != nullptr) Access::store(to.second + i * sizeof(Unit), value);
-      });
+      },
+      block.thread());
 }
 
 // to ← from, `count` elements.
@@ -146,7 +149,8 @@ RONDO_HOST_DEVICE void combine_units(B& block, const Targets& to, const std::byt
         const Unit value = operation(operands.a, operands.b);
         Access::store(to.first + i * sizeof(Unit), value);
         if (to.second != nullptr) Access::store(to.second + i * sizeof(Unit), value);
-      });
+      },
+      block.thread());
 }
 
 // to ← a operation b, `count` elements.

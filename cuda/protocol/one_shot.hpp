@@ -75,9 +75,13 @@ class OneShot {
     units_ = kHeaderUnits + (part_.count + kPerUnit - 1) / kPerUnit;
   }
 
+  // By the leader, when the call is over.
+  RONDO_HOST_DEVICE void tell_hosts() { patience_.tell_hosts(call_); }
+
   // Whether this thread found all it waited for.
   RONDO_HOST_DEVICE bool run() {
-    if (block_.leader() && channel_ == 0) announce(call_.rank.control, signature_);
+    patience_.to_announce = block_.leader() && channel_ == 0;
+    patience_.sequence = signature_.sequence;
     for (std::uint64_t unit = block_.thread(); unit < units_; unit += block_.threads()) send(unit);
     for (std::uint64_t unit = block_.thread(); unit < units_; unit += block_.threads()) {
       if (!(unit < kHeaderUnits ? compare(unit) : combine(unit))) return false;
@@ -105,16 +109,23 @@ class OneShot {
     }
   }
 
+  [[nodiscard]] RONDO_HOST_DEVICE bool complete(const Words& words) const {
+    return static_cast<std::uint32_t>(words.low) == number_ &&
+           static_cast<std::uint32_t>(words.high) == number_;
+  }
+  RONDO_HOST_DEVICE static std::uint64_t data_of(const Words& words) {
+    return (words.low >> 32U) | (words.high >> 32U << 32U);
+  }
+
   RONDO_HOST_DEVICE RONDO_FORCE_INLINE bool receive(int peer, std::uint64_t unit,
                                                     std::uint64_t& value) {
     Words* from = inbox(call_.rank.rank, peer, unit);
     Words words{};
-    const FailureKind kind = wait_until(block_, call_.rank.control, patience_, [&] {
+    const FailureKind kind = wait_until(block_, call_, patience_, [&] {
       words = {load_relaxed(from->low), load_relaxed(from->high)};
-      return static_cast<std::uint32_t>(words.low) == number_ &&
-             static_cast<std::uint32_t>(words.high) == number_;
+      return complete(words);
     });
-    value = (words.low >> 32U) | (words.high >> 32U << 32U);
+    value = data_of(words);
     if (kind != FailureKind::none) fail(kind, peer, {});
     return kind == FailureKind::none;
   }
@@ -138,19 +149,41 @@ class OneShot {
     return true;
   }
 
+  // Of several peers at once: the loads are all under way before the first is looked at, and only what has
+  // not come is waited for.
+  static constexpr int kPeersAtOnce = 4;
+
   RONDO_HOST_DEVICE bool combine(std::uint64_t unit) {
     const int size = call_.rank.size;
     std::uint64_t sum = 0;
-    for (int peer = 0; peer < size; ++peer) {
-      std::uint64_t value = mine(unit);
-      if (peer != call_.rank.rank && !receive(peer, unit, value)) return false;
-      if (peer == 0) {
-        sum = value;
-        continue;
+    for (int first = 0; first < size; first += kPeersAtOnce) {
+      Words early[kPeersAtOnce];
+      RONDO_UNROLL
+      for (int i = 0; i < kPeersAtOnce; ++i) {
+        if (first + i >= size || first + i == call_.rank.rank) continue;
+        Words* from = inbox(call_.rank.rank, first + i, unit);
+        early[i] = {load_relaxed(from->low), load_relaxed(from->high)};
       }
-      Reduction::with_operation(peer == size - 1, size, [&](const auto& operation) {
-        sum = combine_units(sum, value, operation);
-      });
+      RONDO_UNROLL
+      for (int i = 0; i < kPeersAtOnce; ++i) {
+        const int peer = first + i;
+        if (peer >= size) break;
+        std::uint64_t value = 0;
+        if (peer == call_.rank.rank) {
+          value = mine(unit);
+        } else if (complete(early[i])) {
+          value = data_of(early[i]);
+        } else if (!receive(peer, unit, value)) {
+          return false;
+        }
+        if (peer == 0) {
+          sum = value;
+          continue;
+        }
+        Reduction::with_operation(peer == size - 1, size, [&](const auto& operation) {
+          sum = combine_units(sum, value, operation);
+        });
+      }
     }
     store(unit, sum);
     return true;
@@ -222,6 +255,7 @@ RONDO_HOST_DEVICE void run_one_shot(B& block, const KernelArguments& call, int c
   OneShot<Reduction, B> call_of_mine(block, call, channel);
   const bool ok = block.all(call_of_mine.run());
   if (block.leader()) {
+    call_of_mine.tell_hosts();
     ++state.calls;
     ++state.one_shots;
     state.failed = ok ? 0 : 1;

@@ -1,10 +1,12 @@
 // How a thread of a block waits: it looks, and now and then asks whether the communicator has ended
 // or the call's deadline has passed. A deadline counts from the call's first long wait, as on the
-// host.
+// host; and only then the rank shows which call it is in, since that is written over PCIe, and whatever is
+// published next would wait for it.
 #pragma once
 
 #include <cstdint>
 
+#include "protocol/arguments.hpp"
 #include "protocol/block.hpp"
 #include "protocol/control.hpp"
 
@@ -13,13 +15,25 @@ namespace rondo::detail::gpu {
 struct Patience {
   std::uint64_t timeout_ns = 0;
   std::uint64_t deadline_ns = 0;  // 0: no long wait yet
+  // On the leader of channel 0, until it has shown the hosts which call this is.
+  bool to_announce = false;
+  std::uint64_t sequence = 0;  // of this call on its channel
+
+  RONDO_HOST_DEVICE void tell_hosts(const KernelArguments& call) {
+    if (!to_announce) return;
+    to_announce = false;
+    Signature signature = call.signature;
+    signature.sequence = sequence;
+    announce(call.rank.control, signature);
+  }
 };
 
-inline constexpr int kLooksPerQuestion = 64;
+// Enough that the question, a read over PCIe of about a microsecond, is a small part of the looks between two.
+inline constexpr int kLooksPerQuestion = 256;
 
 // Until `ready()`, which is then the last thing called.
 template <Block B, class Ready>
-RONDO_HOST_DEVICE RONDO_FORCE_INLINE FailureKind wait_until(B& block, const Control& control,
+RONDO_HOST_DEVICE RONDO_FORCE_INLINE FailureKind wait_until(B& block, const KernelArguments& call,
                                                             Patience& patience, Ready ready) {
   for (;;) {
     RONDO_DO_NOT_UNROLL
@@ -27,7 +41,8 @@ RONDO_HOST_DEVICE RONDO_FORCE_INLINE FailureKind wait_until(B& block, const Cont
       if (ready()) return FailureKind::none;
       block.pause();
     }
-    if (load_relaxed(control.abort->value) != 0) return FailureKind::aborted;
+    if (load_relaxed(call.rank.control.abort->value) != 0) return FailureKind::aborted;
+    patience.tell_hosts(call);
     const std::uint64_t now = block.now_ns();
     if (patience.deadline_ns == 0) patience.deadline_ns = now + patience.timeout_ns;
     if (now > patience.deadline_ns) return FailureKind::timed_out;

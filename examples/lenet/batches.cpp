@@ -5,7 +5,7 @@
 #include <random>
 #include <rondo/chunk.hpp>
 
-#include "model.hpp"
+#include "parameters.hpp"
 
 namespace lenet {
 

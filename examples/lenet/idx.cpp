@@ -7,7 +7,7 @@
 #include <array>
 #include <memory>
 
-#include "model.hpp"
+#include "parameters.hpp"
 
 namespace lenet {
 namespace {

@@ -53,4 +53,21 @@ RONDO_HOST_DEVICE inline void store_relaxed(std::uint64_t& word, std::uint64_t v
 #endif
 }
 
+// What this thread wrote before, and saw written before it, is visible to whoever loads with acquire what
+// store_after_fence stores after this. On a device one fence serves several stores, where each store_release
+// would wait for all writes anew; on a host, where a release costs nothing, the store is one.
+RONDO_HOST_DEVICE inline void fence_before_stores() {
+#ifdef __CUDA_ARCH__
+  cuda::atomic_thread_fence(cuda::memory_order_release, cuda::thread_scope_system);
+#endif
+}
+
+RONDO_HOST_DEVICE inline void store_after_fence(std::uint64_t& word, std::uint64_t value) {
+#ifdef __CUDA_ARCH__
+  store_relaxed(word, value);
+#else
+  store_release(word, value);
+#endif
+}
+
 }  // namespace rondo::detail

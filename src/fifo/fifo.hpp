@@ -102,6 +102,11 @@ class SendEnd {
     // Release pairs with the consumer's acquire of `tail`: it sees the slot's bytes.
     store_release(memory_.tail->value, published_);
   }
+  // The same after fence_before_stores(), before which all of the slot was written.
+  RONDO_HOST_DEVICE void publish_after_fence() {
+    ++published_;
+    store_after_fence(memory_.tail->value, published_);
+  }
   [[nodiscard]] const FifoGeometry& geometry() const { return memory_.geometry; }
 
  private:
@@ -136,6 +141,11 @@ class RecvEnd {
     ++released_;
     // Release pairs with the producer's acquire of `head`: my reads of the slot came before.
     store_release(memory_.head->value, released_);
+  }
+  // The same after fence_before_stores(), before which all of the slot was read.
+  RONDO_HOST_DEVICE void release_after_fence() {
+    ++released_;
+    store_after_fence(memory_.head->value, released_);
   }
   [[nodiscard]] const FifoGeometry& geometry() const { return memory_.geometry; }
 

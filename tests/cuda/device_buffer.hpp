@@ -43,7 +43,7 @@ class DeviceStream {
  public:
   explicit DeviceStream(int device) : device_(device) {
     const detail::gpu::DeviceScope scope(device);
-    stream_ = detail::gpu::api::make_stream();
+    stream_ = detail::gpu::api::make_stream(false);
   }
   DeviceStream(const DeviceStream&) = delete;
   DeviceStream& operator=(const DeviceStream&) = delete;

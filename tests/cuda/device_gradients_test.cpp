@@ -135,6 +135,29 @@ void check_type(int ranks, const GradientOptions& options, double factor) {
   });
 }
 
+// All ranks are told the same, and the communicator lives.
+TEST_P(DeviceGradients, OfMoreStreamsThanConnectionsAreRefused) {
+  if (ranks() * 3 <= 8) return;
+  on_ranks(ranks(), [](cuda::Communicator& comm) {
+    DeviceModel<float> model(comm.device());
+    comm.host().barrier();
+    if (comm.rank() == 0) ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8", 1);
+    comm.host().barrier();
+    const int here = (comm.size() + cuda::device_count() - 1) / cuda::device_count();
+    try {
+      const cuda::GradientReducer reducer(comm, model.parameters(), small_buckets());
+      EXPECT_LE(here * 3, 8);
+    } catch (const UsageError& error) {
+      EXPECT_NE(std::string_view(error.what()).find("CUDA_DEVICE_MAX_CONNECTIONS"),
+                std::string_view::npos);
+    }
+    comm.host().barrier();
+    if (comm.rank() == 0) ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+    comm.host().barrier();
+    const cuda::GradientReducer reducer(comm, model.parameters(), small_buckets());
+  });
+}
+
 TEST_P(DeviceGradients, OfEveryTypeAreSummedOrAveraged) {
   check_type<float>(ranks(), small_buckets(), 1);
   check_type<double>(ranks(), small_buckets(), 1);

@@ -2,6 +2,7 @@
 // the CUDA runtime, on a GPU.
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <deque>
@@ -189,6 +190,32 @@ TEST_F(DeviceGroup, ACapturedCallIsReplayed) {
       detail::gpu::api::destroy(graphs[rank]);
     }
   }
+}
+
+// Rank 0 has all its calls to make before rank 1 makes its first; no more than 256 are ever enqueued ahead.
+TEST_F(DeviceGroup, ARankRunsAheadOfTheDeviceByABoundedNumberOfCalls) {
+  constexpr int kMost = 256;
+  constexpr int kCalls = 1000;
+  Group group(on_one_device(2), {.channels = 1});
+  std::atomic<int> made_by_one = 0;
+  std::atomic<int> most_ahead = 0;
+  std::atomic<int> made_by_zero = 0;
+  const auto calls = [&](std::size_t rank, std::atomic<int>& made) {
+    const DeviceBuffer<float> buffer(0, 16, 1.0F);
+    for (int call = 0; call < kCalls; ++call) {
+      group[rank].comm().broadcast(buffer.span(), 0, group[rank].stream());
+      ++made;
+      if (rank == 0) most_ahead = std::max(most_ahead.load(), call - made_by_one.load());
+    }
+    group[rank].comm().wait(group[rank].stream());
+  };
+  std::thread zero([&] { calls(0, made_by_zero); });
+  while (made_by_zero < 100) std::this_thread::yield();
+  std::thread one([&] { calls(1, made_by_one); });
+  zero.join();
+  one.join();
+  EXPECT_LE(most_ahead, kMost);
+  EXPECT_GE(most_ahead, 99);
 }
 
 TEST_F(DeviceGroup, ARankThatStaysAwayIsATimeoutOfAllAndTheDeviceStaysUsable) {

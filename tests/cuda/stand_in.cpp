@@ -376,7 +376,7 @@ void close_memory(void* base) {
   world().opened.erase(at);
 }
 
-Stream make_stream() {
+Stream make_stream(bool /*urgent*/) {
   const std::lock_guard lock(world().mutex);
   ++world().streams;
   return new CUstream_st;

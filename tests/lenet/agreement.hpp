@@ -35,8 +35,8 @@ struct Trace {
   std::int64_t correct = 0;
 };
 
-inline Trace trace_of(Learner& learner) {
-  learner.set_parameters(agreement_parameters());
+inline Trace trace_of(Learner& learner, const ParameterBlock& parameters = agreement_parameters()) {
+  learner.set_parameters(parameters);
   Trace trace;
   for (int epoch = 1; epoch <= 3; ++epoch) {
     const auto order = shuffled(agreement_data().train.count(), kAgreementOptions.seed, epoch);
@@ -60,11 +60,21 @@ inline constexpr std::array<double, 15> kLosses = {
     2.3104443, 2.2970639, 2.2711342, 2.2379281, 2.1898229, 2.1388522, 2.0082825, 1.7505946,
     1.7266377, 1.3729608, 0.6987113, 0.5986703, 0.5994564, 0.5017242, 0.4154404};
 
-inline void expect_agreement(const Trace& trace, double tolerance) {
+// What rounding does to these losses: how far they were apart, up to each step, in eight runs whose parameters
+// were moved at the start by up to 8 units in the last place. A unit that ReLU cuts off or not is a jump, and at
+// this rate jumps grow, so another order of additions (another version of oneDNN, a GPU) may be as far away.
+inline constexpr std::array<double, 15> kRounding = {1e-7,   2e-7,   1e-6,   1e-5,   1.1e-4,
+                                                     3e-4,   5e-4,   5e-4,   4e-3,   1.3e-2,
+                                                     1.3e-2, 1.3e-2, 1.3e-2, 2.4e-2, 2.8e-2};
+
+inline void expect_agreement(const Trace& trace) {
+  constexpr double kRoom = 4;
   ASSERT_EQ(trace.losses.size(), kLosses.size());
   for (std::size_t i = 0; i < kLosses.size(); ++i) {
-    EXPECT_NEAR(trace.losses[i], kLosses[i], tolerance) << "step " << i;
+    EXPECT_NEAR(trace.losses[i], kLosses[i], kRoom * kRounding[i]) << "step " << i;
   }
+  constexpr std::int64_t kCorrect = 76;  // of 101, in all of those runs
+  EXPECT_NEAR(static_cast<double>(trace.correct), kCorrect, 2);
 }
 
 }  // namespace lenet

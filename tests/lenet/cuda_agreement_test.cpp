@@ -32,7 +32,7 @@ TEST_F(CudaAgreement, TheLossesOfEveryStepAreTheCpus) {
   std::vector<rondo::cuda::Communicator> group = rondo::cuda::local_group({0});
   const auto learner =
       make_cuda_learner(agreement_data(), kAgreementOptions, group[0], by_ring(true));
-  expect_agreement(trace_of(*learner), 2e-4);
+  expect_agreement(trace_of(*learner));
 }
 
 // Each rank a thread, all on one device.
@@ -60,8 +60,9 @@ TEST_F(CudaAgreement, TwoAndThreeRanksDoTheArithmeticOfOne) {
     for (std::thread& thread : threads) thread.join();
   }
   ASSERT_EQ(losses.size(), 3U);
-  EXPECT_NEAR(losses[1], losses[0], 1e-4);
-  EXPECT_NEAR(losses[2], losses[0], 1e-4);
+  constexpr double kMost = 4 * kRounding[9];  // the second epoch ends with the tenth step
+  EXPECT_NEAR(losses[1], losses[0], kMost);
+  EXPECT_NEAR(losses[2], losses[0], kMost);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "idx.hpp"
-#include "model.hpp"
+#include "parameters.hpp"
 
 namespace lenet {
 namespace {

@@ -1,3 +1,4 @@
+#include <array>
 #include <map>
 #include <memory>
 #include <rondo/cuda_gradient_reducer.hpp>
@@ -115,6 +116,7 @@ class CudaLearner final : public Learner {
     const std::size_t begin = index * options_.batch_size;
     const std::size_t whole = std::min(options_.batch_size, train_count_ - begin);
     graph_for(whole).launch(stream_.get());
+    bound_run_ahead();
   }
 
   BatchResult totals() override {
@@ -173,6 +175,27 @@ class CudaLearner final : public Learner {
     return *model;
   }
 
+  // A full launch queue would make this thread wait inside CUDA, and with it another rank's that has to start.
+  void bound_run_ahead() {
+    constexpr std::size_t kStepsPerMark = 16;
+    if (++launched_ % kStepsPerMark != 0) return;
+    const std::size_t mark = launched_ / kStepsPerMark % 2;
+    check(cudaEventRecord(marks_[mark].get(), stream_.get()));
+    check(cudaEventSynchronize(marks_[1 - mark].get()));  // at once if it was never recorded
+  }
+
+  // cuDNN and cuBLAS load code and allocate in their first calls, which a capture does not allow. Gradients are
+  // computed anew by the step that follows; what was counted is put back.
+  void warm_up(CudaModel& model, std::size_t offset, std::size_t count) {
+    Totals before;
+    check(cudaMemcpy(&before, totals_.get(), sizeof(before), cudaMemcpyDeviceToHost));
+    cuda::gather(train_.view(), order_.get(), totals_.get(), options_.batch_size, offset, count,
+                 model.images(), model.labels(), stream_.get());
+    model.forward_backward(totals_.get(), [](std::size_t) {});
+    check(cudaStreamSynchronize(stream_.get()));
+    check(cudaMemcpy(totals_.get(), &before, sizeof(before), cudaMemcpyHostToDevice));
+  }
+
   // By the size of the whole minibatch. Every rank makes its graphs at the same steps; they are made
   // while nothing is under way, since that loads code and allocates.
   StepGraph& graph_for(std::size_t whole) {
@@ -184,6 +207,7 @@ class CudaLearner final : public Learner {
     const auto mine = share(positions, devices_.rank(), devices_.size());
     const auto offset = static_cast<std::size_t>(mine.data() - positions.data());
     CudaModel* model = mine.empty() ? nullptr : &model_for(mine.size());
+    if (model != nullptr) warm_up(*model, offset, mine.size());
     devices_.host().barrier();
     graph = std::make_unique<StepGraph>(stream_.get(),
                                         [&] { enqueue_step(model, whole, offset, mine.size()); });
@@ -226,6 +250,8 @@ class CudaLearner final : public Learner {
   Buffer<std::uint32_t> order_;
   Buffer<Totals> totals_;
   cuda::Stream stream_;
+  std::array<cuda::Event, 2> marks_;  // how far the device has come
+  std::size_t launched_ = 0;
   cuda::Libraries libraries_;
   std::optional<rondo::cuda::GradientReducer> reducer_;
   std::map<std::size_t, std::unique_ptr<CudaModel>> models_;

@@ -76,7 +76,12 @@ inline cudaError_t make_stream(cudaStream_t* stream) {
   return cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
 }
 
+inline cudaError_t make_event(cudaEvent_t* event) {
+  return cudaEventCreateWithFlags(event, cudaEventDisableTiming);
+}
+
 using Stream = Owned<cudaStream_t, make_stream, cudaStreamDestroy>;
+using Event = Owned<cudaEvent_t, make_event, cudaEventDestroy>;
 using Dnn = Owned<cudnnHandle_t, cudnnCreate, cudnnDestroy>;
 using Blas = Owned<cublasHandle_t, cublasCreate_v2, cublasDestroy_v2>;
 using TensorShape =
