@@ -5,7 +5,7 @@
 #include <random>
 #include <rondo/chunk.hpp>
 
-#include "parameters.hpp"
+#include "learner.hpp"
 
 namespace lenet {
 

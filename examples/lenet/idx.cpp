@@ -7,7 +7,7 @@
 #include <array>
 #include <memory>
 
-#include "parameters.hpp"
+#include "learner.hpp"
 
 namespace lenet {
 namespace {

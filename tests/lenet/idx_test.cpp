@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "idx.hpp"
-#include "parameters.hpp"
+#include "learner.hpp"
 
 namespace lenet {
 namespace {
