@@ -463,6 +463,18 @@ TEST(Processes, WrongRanksAreRefused) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
 }
 
+TEST(Processes, ToldOfDifferentSizesAreRefused) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    try {
+      from_socket(me.socket, me.rank, me.rank == 0 ? 2 : 3, {.timeout = std::chrono::minutes(5)});
+    } catch (const UsageError& error) {
+      return says(error, "rank 1 of 3, but rank 0 was told of 2 ranks") ? 0 : 1;
+    }
+    return 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
 // A pump that cannot be made stands for whatever fails on one rank alone.
 TEST(Processes, AFailureOfOneRankIsAnErrorOfAll) {
   const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {

@@ -1,10 +1,12 @@
 // The vector kernels against the plain reference, on every instruction set that this processor has.
 
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -186,6 +188,35 @@ TEST_P(VectorKernels, Copy) {
         }
       }
     }
+  }
+}
+
+// What was streamed is there for whoever sees the flag that is stored after it.
+TEST_P(VectorKernels, WhatIsStreamedComesBeforeWhatFollows) {
+  constexpr std::size_t kBytes = 2048;
+  constexpr std::uint8_t kRounds = 250;
+  const CopyKernel copy = vector_copy();
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    std::vector<std::byte> memory(kBytes);
+    std::atomic<int> handed_over = 0;
+    std::atomic<int> taken = 0;
+    std::thread reader([&] {
+      for (int round = 1; round <= kRounds; ++round) {
+        while (handed_over.load(std::memory_order_acquire) < round) std::this_thread::yield();
+        std::size_t wrong = 0;
+        // From the end, which was written last.
+        for (std::size_t i = kBytes; i-- > 0;) wrong += memory[i] == std::byte(round) ? 0 : 1;
+        EXPECT_EQ(wrong, 0U);
+        taken.store(round, std::memory_order_release);
+      }
+    });
+    for (int round = 1; round <= kRounds; ++round) {
+      const std::vector<std::byte> from(kBytes, std::byte(round));
+      copy.streaming(memory.data(), from.data(), kBytes);
+      handed_over.store(round, std::memory_order_release);
+      while (taken.load(std::memory_order_acquire) < round) std::this_thread::yield();
+    }
+    reader.join();
   }
 }
 
