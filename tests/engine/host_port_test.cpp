@@ -4,31 +4,56 @@
 
 #include "communicator/wiring.hpp"
 #include "engine/host_port.hpp"
+#include "tests/support/asleep.hpp"
 
 namespace rondo::detail {
 namespace {
 
-// Whether rank 1 of two takes a slot that rank 0 sends, with this signature and size, for the next of its call.
+// Rank 1 of two, in a call of its own, to which rank 0 has sent one slot.
+class Receiver {
+ public:
+  Receiver(const Signature& sent, std::uint64_t sent_bytes, const Signature& own)
+      : group_(wire_local_group(2, {})), waiter_(company_of(group_[1])) {
+    SendEnd& end = group_[0].to[1];
+    EXPECT_TRUE(end.can_acquire());
+    end.slot()->signature = sent;
+    end.slot()->bytes = sent_bytes;
+    end.publish();
+    waiter_.begin_call(own, std::chrono::seconds(60), false);
+    call_ = {own, {}, sizeof(float), vector_kernel(DataType::f32, ReduceOp::sum)};
+  }
+  HostPort& port() { return port_; }
+  [[nodiscard]] Bell& bell_of(int rank) const { return group_[1].segment->bell(rank); }
+
+ private:
+  static Company company_of(Wiring& wiring) {
+    return {wiring.segment.get(),  wiring.rank,  &wiring.ranks_sharing, &wiring.peers, nullptr,
+            &wiring.topology.ring, &wiring.from, wiring.crowded,        wiring.nap};
+  }
+
+  std::vector<Wiring> group_;
+  Waiter waiter_;
+  HostCall call_;
+  HostPort port_{group_[1], waiter_, call_};
+};
+
+// Whether it takes what was sent for the next of its call.
 bool takes(const Signature& sent, std::uint64_t sent_bytes, const Signature& own,
            const Range& slice) {
-  std::vector<Wiring> group = wire_local_group(2, {});
-  SendEnd& end = group[0].to[1];
-  EXPECT_TRUE(end.can_acquire());
-  end.slot()->signature = sent;
-  end.slot()->bytes = sent_bytes;
-  end.publish();
-  Wiring& wiring = group[1];
-  Waiter waiter({wiring.segment.get(), wiring.rank, &wiring.ranks_sharing, &wiring.peers, nullptr,
-                 &wiring.topology.ring, &wiring.from, wiring.crowded, wiring.nap});
-  waiter.begin_call(own, std::chrono::seconds(60), false);
-  const HostCall call{own, {}, sizeof(float), vector_kernel(DataType::f32, ReduceOp::sum)};
-  HostPort port(wiring, waiter, call);
-  const bool taken = port.wait_received(0, slice);
+  Receiver receiver(sent, sent_bytes, own);
+  const bool taken = receiver.port().wait_received(0, slice);
   if (!taken) {
-    EXPECT_EQ(port.stop().result, WaitResult::other_call);
-    EXPECT_EQ(port.stop().peer, 0);
+    EXPECT_EQ(receiver.port().stop().result, WaitResult::other_call);
+    EXPECT_EQ(receiver.port().stop().peer, 0);
   }
   return taken;
+}
+
+TEST(HostPort, RingsForWhoMayWaitForAFreeSlot) {
+  Receiver receiver({}, 0, {});
+  ASSERT_TRUE(receiver.port().wait_received(0, {}));
+  const test::SleeperOn sleeper(receiver.bell_of(0));
+  receiver.port().release(0);
 }
 
 TEST(HostPort, TakesWhatItExpectsAlone) {

@@ -17,6 +17,7 @@
 
 #include "tests/gradient/toy_model.hpp"
 #include "tests/support/count_allocations.hpp"
+#include "tests/support/errors.hpp"
 #include "tests/support/ranks.hpp"
 
 namespace rondo::test {
@@ -27,16 +28,6 @@ GradientOptions small_buckets(Average average = Average::sum) {
   options.bucket_bytes = 2_KiB;
   options.average = average;
   return options;
-}
-
-template <class Function>
-std::string usage_error(Function&& function) {
-  try {
-    function();
-  } catch (const UsageError& error) {
-    return error.what();
-  }
-  return "no UsageError";
 }
 
 void expect_in(const std::string& part, const std::string& text) {

@@ -1,15 +1,19 @@
-// Whether a thread of this process sleeps in the kernel.
+// A thread that sleeps on a bell until somebody rings it.
 #pragma once
 
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <fstream>
 #include <string>
 #include <thread>
 
+#include "carrier/bell.hpp"
+
 namespace rondo::test {
 
-// `thread`: as gettid() names it.
+// Whether a thread of this process, as gettid() names it, sleeps in the kernel.
 inline bool is_asleep(pid_t thread) {
   std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
   std::string line;
@@ -18,8 +22,25 @@ inline bool is_asleep(pid_t thread) {
   return end != std::string::npos && line.size() > end + 2 && line[end + 2] == 'S';
 }
 
-inline void wait_until_asleep(pid_t thread) {
-  while (!is_asleep(thread)) std::this_thread::yield();
-}
+// Asleep when it has been made; the destructor returns when the bell was rung. One that nobody wakes sleeps for
+// longer than a test may take.
+class SleeperOn {
+ public:
+  explicit SleeperOn(detail::Bell& bell)
+      : thread_([this, &bell] {
+          id_ = ::gettid();
+          bell.sleep([this] { return looked_.exchange(true); }, std::chrono::seconds(100'000));
+        }) {
+    while (!looked_ || !is_asleep(id_)) std::this_thread::yield();
+  }
+  SleeperOn(const SleeperOn&) = delete;
+  SleeperOn& operator=(const SleeperOn&) = delete;
+  ~SleeperOn() { thread_.join(); }
+
+ private:
+  std::atomic<bool> looked_ = false;
+  std::atomic<pid_t> id_ = 0;
+  std::thread thread_;  // last, since it uses the others
+};
 
 }  // namespace rondo::test
