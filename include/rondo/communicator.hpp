@@ -31,7 +31,7 @@ CommunicatorState& state_of(Communicator& communicator);
 /// that call, or in its next, if its own part of the first was over before the difference was found (a
 /// rank between two others in the chain of a broadcast or reduce). In two chains that follow each other
 /// the next call may itself be over; then the one after it fails. A rank that makes no further call is
-/// told in the log when its communicator is destroyed. All ranks get bit-identical results, and the same bits on
+/// told in the log when its communicator is destroyed, if the difference was found by then. All ranks get bit-identical results, and the same bits on
 /// every run with the same placement of ranks.
 ///
 /// Buffers: host memory. `in` and `out` are either the same buffer (in place) or do not overlap. In

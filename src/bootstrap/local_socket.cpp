@@ -1,6 +1,7 @@
 #include "bootstrap/local_socket.hpp"
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -113,12 +114,18 @@ FileOffer::FileOffer(const FileDescriptor& file)
 void FileOffer::give(int receivers, Clock::time_point deadline) const {
   while (receivers > 0 && ready_before(listener_, POLLIN, deadline)) {
     const FileDescriptor receiver(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!receiver.valid() && (errno == EMFILE || errno == ENFILE)) {
+      log(LogLevel::warning, "cannot hand out shared memory: {}; allow more open files (ulimit -n)",
+          std::strerror(errno));
+      return;
+    }
     if (!receiver.valid()) continue;
     const std::string objection = objection_to_peer(receiver);
     if (!objection.empty()) {
       log(LogLevel::warning, "somebody asked for the memory of this host's ranks, in vain: {}",
           objection);
-    } else if (send_file(receiver, file_)) {
+    } else {
+      static_cast<void>(send_file(receiver, file_));  // one that is gone needs none
       --receivers;
     }
   }
@@ -127,7 +134,14 @@ void FileOffer::give(int receivers, Clock::time_point deadline) const {
 FileDescriptor ask_for_file(const std::string& name) {
   FileDescriptor socket = make_local_socket();
   const AbstractAddress address(name);
-  if (::connect(socket.get(), address.get(), address.bytes) != 0) {
+  const Clock::time_point give_up = deadline_after(std::chrono::seconds(10));
+  int code = ::connect(socket.get(), address.get(), address.bytes);
+  // The queue may be full for a moment: its name can be seen by others.
+  while (code != 0 && errno == EAGAIN && Clock::now() < give_up) {
+    ::sched_yield();
+    code = ::connect(socket.get(), address.get(), address.bytes);
+  }
+  if (code != 0) {
     throw TransportError(
         fmt::format("cannot reach the rank that made this host's shared memory: {}; containers "
                     "share memory where they share the network (--network=host)",

@@ -35,7 +35,7 @@ class FileOffer {
   FileDescriptor listener_;
 };
 
-// Asks for the file that is offered by this name; does not wait. Throws TransportError.
+// Asks for the file that is offered by this name; waits only while too many others ask. Throws TransportError.
 FileDescriptor ask_for_file(const std::string& name);
 // The file, once the other side gives it. Throws TransportError.
 FileDescriptor receive_file(const FileDescriptor& asked, Clock::time_point deadline);

@@ -23,6 +23,7 @@
 #include "bootstrap/local_socket.hpp"
 
 namespace rondo::detail {
+
 namespace {
 
 constexpr std::uint64_t kMagic = 0x32306F646E6F7271U;
@@ -33,6 +34,37 @@ struct Hello {
   std::int32_t rank = 0;
   std::int32_t size = 0;
 };
+
+}  // namespace
+
+// Somebody who has come to rank 0 and has not said yet who it is.
+class Visitor {
+ public:
+  explicit Visitor(FileDescriptor socket) : socket_(std::move(socket)) {}
+
+  [[nodiscard]] const FileDescriptor& socket() const { return socket_; }
+  FileDescriptor take_socket() { return std::move(socket_); }
+
+  // Reads what is there. False when the visitor is gone or says something that no rank says.
+  bool listen() {
+    auto* bytes = reinterpret_cast<char*>(&hello_);
+    const ssize_t received =
+        ::recv(socket_.get(), bytes + heard_, sizeof(hello_) - heard_, MSG_DONTWAIT);
+    if (received < 0) return errno == EINTR || errno == EAGAIN;
+    if (received == 0) return false;
+    heard_ += static_cast<std::size_t>(received);
+    return heard_ < sizeof(hello_.magic) || hello_.magic == kMagic;
+  }
+  // Once all of it is there.
+  [[nodiscard]] const Hello* hello() const { return heard_ == sizeof(hello_) ? &hello_ : nullptr; }
+
+ private:
+  FileDescriptor socket_;
+  Hello hello_{0, 0, 0};
+  std::size_t heard_ = 0;
+};
+
+namespace {
 
 // What rank 0 says to all that have come.
 enum class Verdict : std::uint8_t { welcome, usage, timeout, transport };
@@ -88,38 +120,17 @@ class SocketName {
   std::string path_;
 };
 
-// Somebody who has come to rank 0 and has not said yet who it is.
-class Visitor {
- public:
-  explicit Visitor(FileDescriptor socket) : socket_(std::move(socket)) {}
-
-  [[nodiscard]] const FileDescriptor& socket() const { return socket_; }
-  FileDescriptor take_socket() { return std::move(socket_); }
-
-  // Reads what is there. False when the visitor is gone or says something that no rank says.
-  bool listen() {
-    auto* bytes = reinterpret_cast<char*>(&hello_);
-    const ssize_t received =
-        ::recv(socket_.get(), bytes + heard_, sizeof(hello_) - heard_, MSG_DONTWAIT);
-    if (received < 0) return errno == EINTR || errno == EAGAIN;
-    if (received == 0) return false;
-    heard_ += static_cast<std::size_t>(received);
-    return heard_ < sizeof(hello_.magic) || hello_.magic == kMagic;
-  }
-  // Once all of it is there.
-  [[nodiscard]] const Hello* hello() const { return heard_ == sizeof(hello_) ? &hello_ : nullptr; }
-
- private:
-  FileDescriptor socket_;
-  Hello hello_{0, 0, 0};
-  std::size_t heard_ = 0;
-};
-
 // Everyone who has come since the last look, but for other users' processes.
 void let_in(const FileDescriptor& listener, std::vector<Visitor>& visitors) {
   for (;;) {
     FileDescriptor socket(
         ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket.valid() && (errno == EMFILE || errno == ENFILE)) {
+      throw TransportError(
+          fmt::format("from_socket: rank 0 cannot take in more ranks: {}; allow more open files "
+                      "(ulimit -n)",
+                      std::strerror(errno)));
+    }
     if (!socket.valid()) return;
     const std::string objection = objection_to_peer(socket);
     if (objection.empty()) {
@@ -186,6 +197,22 @@ void SocketBootstrap::listen_for_all(const std::string& path) {
 
 void SocketBootstrap::admit_all(const FileDescriptor& listener, const std::string& path) {
   std::vector<Visitor> visitors;
+  try {
+    admit(listener, visitors, path);
+  } catch (...) {
+    // Who has come and was not heard yet is told as well.
+    try {
+      let_in(listener, visitors);
+    } catch (const TransportError&) {
+      // There is no room for them.
+    }
+    for (Visitor& visitor : visitors) sockets_.push_back(visitor.take_socket());
+    throw;
+  }
+}
+
+void SocketBootstrap::admit(const FileDescriptor& listener, std::vector<Visitor>& visitors,
+                            const std::string& path) {
   for (int known = 1; known < size_;) {
     if (!wait_for_any(listener, visitors, deadline_)) throw_missing(path);
     let_in(listener, visitors);
@@ -270,8 +297,8 @@ void SocketBootstrap::connect_to_first(const std::string& path) {
   hello.size = size_;
   send_all(sockets_[0], &hello, sizeof(hello), 0);
   Answer answer;
-  // Rank 0 names who is missing when its own deadline has passed.
-  deadline_ += std::chrono::seconds(1);
+  // Rank 0 names who is missing when its own deadline has passed, which began by now.
+  deadline_ = deadline_after(timeout_) + std::chrono::seconds(1);
   receive_all(sockets_[0], &answer, sizeof(answer), 0);
   answer.reason.back() = '\0';
   throw_refusal(answer);

@@ -15,6 +15,8 @@
 
 namespace rondo::detail {
 
+class Visitor;
+
 class SocketBootstrap final : public Bootstrap {
  public:
   // Waits for all `size` ranks to come to `path`, which rank 0 makes and removes. Throws UsageError,
@@ -28,6 +30,8 @@ class SocketBootstrap final : public Bootstrap {
  private:
   void listen_for_all(const std::string& path);
   void admit_all(const FileDescriptor& listener, const std::string& path);
+  void admit(const FileDescriptor& listener, std::vector<Visitor>& visitors,
+             const std::string& path);
   void answer_all(const std::exception_ptr& refusal) noexcept;
   void connect_to_first(const std::string& path);
   // Whole blobs, before the deadline; `peer` is named when it is gone or late.

@@ -49,7 +49,13 @@ std::uint64_t room() {
   if (const auto kib = number_in("/proc/meminfo", "MemAvailable:")) bytes = *kib * 1024;
   const auto most = number_in("/sys/fs/cgroup/memory.max", {});
   const auto used = number_in("/sys/fs/cgroup/memory.current", {});
-  if (most && used) bytes = std::min(bytes, *most > *used ? *most - *used : 0);
+  if (most && used) {
+    // What the page cache holds is counted as used, and given up when it is needed.
+    const char* stat = "/sys/fs/cgroup/memory.stat";
+    const std::uint64_t cached =
+        number_in(stat, "inactive_file").value_or(0) + number_in(stat, "active_file").value_or(0);
+    bytes = std::min(bytes, *most + cached > *used ? *most + cached - *used : 0);
+  }
   return bytes;
 }
 
@@ -80,7 +86,12 @@ Mapping map_private(std::size_t bytes) {
 }
 
 SharedObject create_shared(std::size_t bytes) {
-  FileDescriptor file(::memfd_create("rondo", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  // Some systems refuse memory files that could be executed; older ones do not know how to forbid it.
+  constexpr unsigned kNotExecutable = 8;  // MFD_NOEXEC_SEAL
+  FileDescriptor file(::memfd_create("rondo", MFD_CLOEXEC | MFD_ALLOW_SEALING | kNotExecutable));
+  if (!file.valid() && errno == EINVAL) {
+    file = FileDescriptor(::memfd_create("rondo", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  }
   if (!file.valid()) {
     throw TransportError(fmt::format(
         "cannot make shared memory (memfd_create): {}; {}", std::strerror(errno),

@@ -217,6 +217,9 @@ std::unique_ptr<Pump> MpiPump::another(PumpEdges edges) {
 }
 
 void MpiPump::look_for_abort() {
+  int gone = 0;
+  MPI_Finalized(&gone);
+  if (gone != 0) return;
   if (hearing_ == MPI_REQUEST_NULL || !finished(hearing_, "listening for an abort", kAnyPeer))
     return;
   memory_->heard.text.back() = '\0';
@@ -249,8 +252,10 @@ void MpiPump::tell_call(int peer, const Signature& call) {
   check_mpi(MPI_Comm_rank(comm_, &mine), "MPI_Comm_rank");
   said = {session_, mine, call};
   told_peer_ = peer;
-  check_mpi(MPI_Isend(&said, sizeof(CallMessage), MPI_BYTE, peer, kCallTag, comm_, &saying_call_),
-            "MPI_Isend", peer);
+  // Synchronous, so that its end says that the peer has it: where the peer destroys its communicator first, this
+  // rank keeps the communicator's number, and what is under way never reaches one made later.
+  check_mpi(MPI_Issend(&said, sizeof(CallMessage), MPI_BYTE, peer, kCallTag, comm_, &saying_call_),
+            "MPI_Issend", peer);
 }
 
 std::optional<int> MpiPump::busy_peer() {

@@ -28,8 +28,8 @@ struct AbortMessage {
   std::array<char, 1012> text{};
 };
 
-// What a rank that waits tells a rank on another host. MPI may deliver what was sent on a communicator that
-// is gone to a later one with the same number; `session` tells them apart.
+// What a rank that waits tells a rank on another host. `session` is the communicator's: what another one said is
+// not believed.
 struct CallMessage {
   std::uint64_t session = 0;
   std::int32_t rank = 0;
@@ -45,6 +45,7 @@ class MpiPump final : public Pump {
   void begin_call(Algorithm algorithm) override;
   void drive_all() override { drives_all_ = true; }
   bool progress() override;
+  void look_for_abort() override;
   std::unique_ptr<Pump> another(PumpEdges edges) override;
   [[nodiscard]] std::optional<int> busy_peer() override;
   void tell_call(int peer, const Signature& call) override;
@@ -119,7 +120,6 @@ class MpiPump final : public Pump {
   // Whether anything ended. Looks at the oldest operation of each edge.
   bool finish_oldest(Direction direction);
   void check_ended(int code, int done) const;
-  void look_for_abort();
   void listen_for_calls();
   void look_for_calls();
 

@@ -54,6 +54,8 @@ class Pump {
   virtual void drive_all() = 0;
   // Moves what can be moved without waiting; whether there was anything. Throws TransportError.
   virtual bool progress() = 0;
+  // Raises the abort board if a rank on another host has told of an abort. Throws TransportError.
+  virtual void look_for_abort() = 0;
   // Another pump between the same ranks, for other edges. Collective over the ranks. Throws
   // TransportError.
   virtual std::unique_ptr<Pump> another(PumpEdges edges) = 0;

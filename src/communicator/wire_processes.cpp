@@ -272,7 +272,14 @@ class ProcessWirer {
     const RankFacts& me = facts_[static_cast<std::size_t>(rank_)];
     for (const int rank : wiring.ranks_sharing) {
       const RankFacts& peer = facts_[static_cast<std::size_t>(rank)];
-      if (rank == rank_ || peer.process_namespace != me.process_namespace) continue;
+      if (rank == rank_) continue;
+      if (peer.process_namespace != me.process_namespace) {
+        log(LogLevel::warning,
+            "rank {}: rank {} has process ids of its own (another container), so its process "
+            "cannot be watched. If it is killed, calls end at their deadline",
+            rank_, rank);
+        continue;
+      }
       const int error = wiring.peers.watch(rank, static_cast<int>(peer.process_id));
       if (error == 0) continue;
       log(LogLevel::warning,

@@ -63,7 +63,7 @@ struct LocalEdges {
   void count(const ScheduleEdge& edge) { ++(edge.in_ring() ? ring : star); }
 };
 // `cache_bytes`: the smallest share of a rank. `link`: the slowest of those between hosts, if there are any. Slots
-// become smaller where a host has many ranks, so that the memory of them all stays within 24 MiB.
+// become smaller where a host has many ranks, unless options name them, so that up to 128 take at most 24 MiB.
 Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t cache_bytes,
                              const std::optional<LinkFacts>& link, const LocalEdges& local);
 // The edges with the FIFO that each gets in memory.

@@ -22,6 +22,11 @@ Engine::Engine(Wiring wiring)
              wiring_.star_geometry} {}
 
 Engine::~Engine() {
+  try {
+    if (wiring_.pump != nullptr) wiring_.pump->look_for_abort();
+  } catch (const TransportError& error) {
+    log(LogLevel::warning, "rank {}: {}", wiring_.rank, error.what());
+  }
   wiring_.segment->presence(wiring_.rank).leave();
   if (!board_.raised()) return;
   // No call of this rank has met it: other hosts may not know of it, and neither does this rank's caller.

@@ -54,6 +54,12 @@ void Waiter::begin_call(const Signature& signature, std::chrono::milliseconds ti
   clock_runs_ = false;
 }
 
+// A rank that has ended the communicator may have left since the board was looked at: its reason is the better one.
+// It raised the board before it left, and what was found was read with acquire.
+WaitResult Waiter::unless_aborted(WaitResult found) const {
+  return board_.raised() ? WaitResult::aborted : found;
+}
+
 void Waiter::start_clock(Clock::time_point now) {
   if (clock_runs_) return;
   clock_runs_ = true;
@@ -121,20 +127,20 @@ bool Waiter::someone_is_in_another_call(int peer, bool at_rest) {
 }
 
 std::optional<WaitResult> Waiter::look_around(std::uint64_t round, int peer) {
-  if (company_.pump != nullptr) company_.pump->progress();
+  const bool moved = company_.pump != nullptr && company_.pump->progress();
   if (board_.raised()) return WaitResult::aborted;
   if (round < spin_rounds_) return std::nullopt;
   const bool sleeps = round >= awake_rounds_;
   if (!sleeps && round % kRoundsPerClock != 0) return std::nullopt;
-  if (round % kRoundsPerClock == 0 && someone_is_in_another_call(peer, sleeps)) {
-    return WaitResult::other_call;
+  if (round % kRoundsPerClock == 0 && someone_is_in_another_call(peer, sleeps && !moved)) {
+    return unless_aborted(WaitResult::other_call);
   }
   const auto now = Clock::now();
   start_clock(now);
   const bool too_late = now >= deadline_;
   const bool everyone = too_late || now >= roll_call_;
   if (everyone) roll_call_ = now + kRollCallInterval;
-  if (const auto missing = find_missing(peer, everyone)) return missing;
+  if (const auto missing = find_missing(peer, everyone)) return unless_aborted(*missing);
   if (too_late) return WaitResult::timed_out;
   return std::nullopt;
 }

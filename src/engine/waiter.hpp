@@ -84,6 +84,7 @@ class Waiter {
   // Why the call cannot end, for `peer`'s sake, or, where `everyone`, for that of any rank of this host.
   std::optional<WaitResult> find_missing(int peer, bool everyone);
   WaitResult found(WaitResult result, int rank);
+  [[nodiscard]] WaitResult unless_aborted(WaitResult found) const;
   bool someone_is_in_another_call(int peer, bool at_rest);
   bool is_another_call(int rank, const Signature& call);
   [[nodiscard]] bool shares_memory(int rank) const;

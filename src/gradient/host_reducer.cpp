@@ -73,12 +73,12 @@ void HostReducer::form_buckets(const std::vector<std::uint32_t>& order) {
   finished_.buckets.resize(store_.buckets().size());
 }
 
-// Refuses an algorithm that cannot be, now and not in finish(); on all ranks alike. Buckets may be formed anew in
-// any order, so the largest that the cap allows counts.
+// Refuses an algorithm that cannot be, now and not in finish(); on all ranks alike. Where buckets may be formed
+// anew, in any order, the largest that the cap allows counts.
 void HostReducer::check_algorithm() const {
   for (std::size_t bucket = 0; bucket < store_.buckets().size(); ++bucket) {
     Call call = call_of(bucket);
-    if (!options_.layout_independent) {
+    if (!options_.layout_independent && !ordered_) {
       call.count = largest_bucket_elems(shapes_, store_.buckets()[bucket].type, limits_);
     }
     try {

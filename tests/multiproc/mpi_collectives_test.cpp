@@ -1,10 +1,12 @@
 // Communicators over MPI processes. RONDO_TEST_CARRIER=mpi forces the MPI carrier onto one host.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -104,6 +106,23 @@ TEST(Mpi, CallsByDifferentAlgorithmsAreAMismatch) {
         << error.what();
   }
   MPI_Barrier(MPI_COMM_WORLD);
+}
+
+// A rank that waited has told the root which call it is in; when the root ends at once, that message may still be
+// under way, and must not reach the next communicator.
+TEST(Mpi, WhatAWaitingRankSaysDoesNotOutliveItsCommunicator) {
+  CommunicatorOptions with = options();
+  if (with.carrier != CarrierChoice::mpi) return;
+  for (int round = 0; round < 60; ++round) {
+    Communicator comm = from_mpi(MPI_COMM_WORLD, with);
+    if (comm.size() == 1) return;
+    // Late by about as long as the others wait before they say so.
+    const auto late = std::chrono::steady_clock::now() + std::chrono::milliseconds(34 + round % 11);
+    while (comm.rank() == 0 && std::chrono::steady_clock::now() < late) std::this_thread::yield();
+    std::vector<int> data(100, comm.rank() == 0 ? round : -1);
+    comm.broadcast(data, 0, {.algorithm = Algorithm::ring});
+    ASSERT_EQ(data, std::vector<int>(100, round));
+  }
 }
 
 // Calls of 80 KB fit the slots of an edge, so that a rank that only sends waits for no free slot.

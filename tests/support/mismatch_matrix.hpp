@@ -43,6 +43,12 @@ inline std::vector<Call> different_calls(std::size_t count,
     if (collective == Collective::broadcast) continue;
     add(collective, Algorithm::ring, [](Call& call) { call.op = ReduceOp::max; });
   }
+  for (const Algorithm algorithm : algorithms) {
+    if (algorithm == Algorithm::ring) continue;
+    add(Collective::all_reduce, algorithm, [](Call& call) { call.type = DataType::i32; });
+    add(Collective::all_reduce, algorithm, [](Call& call) { ++call.count; });
+    add(Collective::all_reduce, algorithm, [](Call& call) { call.op = ReduceOp::max; });
+  }
   return calls;
 }
 
@@ -82,14 +88,14 @@ struct Mismatch {
   bool asynchronous = false;
 };
 
-// Both orders of every pair; blocking and asynchronous calls take turns.
+// Every pair twice: by blocking calls, and in the other order by asynchronous ones.
 inline std::vector<Mismatch> all_mismatches(std::size_t count,
                                             const std::vector<Algorithm>& algorithms) {
   const std::vector<Call> calls = different_calls(count, algorithms);
   std::vector<Mismatch> pairs;
   for (std::size_t a = 0; a < calls.size(); ++a) {
     for (std::size_t b = 0; b < calls.size(); ++b) {
-      if (a != b) pairs.push_back({calls[a], calls[b], (a + b) % 2 == 1});
+      if (a != b) pairs.push_back({calls[a], calls[b], a < b});
     }
   }
   return pairs;
