@@ -53,7 +53,9 @@ class DeviceBuffers {
 class Stopwatch {
  public:
   Stopwatch()
-      : stream_(api::make_stream(false)), start_(api::make_event(true)), stop_(api::make_event(true)) {}
+      : stream_(api::make_stream(false)),
+        start_(api::make_event(true)),
+        stop_(api::make_event(true)) {}
   Stopwatch(const Stopwatch&) = delete;
   Stopwatch& operator=(const Stopwatch&) = delete;
   ~Stopwatch() {
