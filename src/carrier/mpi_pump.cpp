@@ -68,6 +68,12 @@ MpiPump::~MpiPump() {
 }
 
 bool MpiPump::settle() {
+  try {
+    // Several ranks may have told this one of their calls: each waits until it has been heard.
+    for (std::size_t rank = 0; rank < told_calls_.size(); ++rank) look_for_calls();
+  } catch (const TransportError&) {
+    return false;
+  }
   std::vector<MPI_Request> open;
   const auto take = [&](RequestRing& requests, bool cancel) {
     for (; requests.outstanding() > 0; requests.finish_oldest()) {

@@ -144,7 +144,8 @@ class ProcessWirer {
     return facts;
   }
 
-  // One segment a host, made by its lowest rank and handed to the others. A host that shares nothing has an abort board in each process.
+  // One segment a host, made by its lowest rank and handed to the others. A host that shares nothing has an abort
+  // board in each process.
   void share_segment() {
     const bool wanted = options_.carrier != CarrierChoice::mpi && ranks_of_host(rank_).size() > 1;
     const bool one_host = static_cast<int>(ranks_of_host(rank_).size()) == bootstrap_.size();

@@ -29,7 +29,7 @@ Engine::~Engine() {
   }
   wiring_.segment->presence(wiring_.rank).leave();
   if (!board_.raised()) return;
-  // No call of this rank has met it: other hosts may not know of it, and neither does this rank's caller.
+  // Other hosts may not know of it; and if no call of this rank has thrown it, neither does the caller.
   const AbortRecord record = board_.read();
   if (wiring_.pump != nullptr) wiring_.pump->announce_abort(record);
   if (!told_of_the_end_ && record.rank != wiring_.rank) {
