@@ -1,9 +1,11 @@
 // What happens when something is wrong: who is told what.
 
 #include <atomic>
+#include <latch>
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -222,7 +224,8 @@ TEST(Mismatch, WithARankThatHasGoneOn) {
   EXPECT_EQ(told, 3);
 }
 
-// The last rank of the chain makes another call, after which nobody makes one more.
+// The rank in the middle of the chain is through with its last call before the last rank makes
+// another.
 TEST(Mismatch, ThatARankCannotLearnFromACallIsLogged) {
   std::vector<std::string> lines;
   std::mutex mutex;
@@ -231,20 +234,23 @@ TEST(Mismatch, ThatARankCannotLearnFromACallIsLogged) {
     lines.emplace_back(text);
   });
   std::vector<Communicator> group = local_group(3, {.timeout = std::chrono::seconds(10)});
+  std::latch middle_rank_is_through(1);
   std::vector<std::thread> threads;
   for (std::size_t rank = 0; rank < 3; ++rank) {
     threads.emplace_back([&, rank] {
       std::vector<float> data(10);
       try {
-        if (rank < 2) {
-          group[rank].broadcast(data, 0, {.algorithm = Algorithm::ring});
-        } else {
+        if (rank == 2) {
+          middle_rank_is_through.wait();
           group[rank].barrier({.algorithm = Algorithm::ring});
+        } else {
+          group[rank].broadcast(data, 0, {.algorithm = Algorithm::ring});
         }
         EXPECT_EQ(rank, 1U);
       } catch (const Error&) {
         EXPECT_NE(rank, 1U);
       }
+      if (rank == 1) middle_rank_is_through.count_down();
     });
   }
   for (std::thread& thread : threads) thread.join();
