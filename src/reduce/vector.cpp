@@ -29,83 +29,64 @@ constexpr bool kRoundsToF16 = false;
 constexpr bool kRoundsToF16 = true;
 #endif
 
-// How elements of type T get into vectors of the type they are computed in, and back: `kVectors` of them at a
-// time.
+// How vectors of elements of type T, as they lie in memory, are reduced. No struct holds vectors here: those of
+// SVE have no size that the compiler knows.
 template <class T>
 struct Lanes {
-  using Tag = hn::ScalableTag<T>;
-  static constexpr std::size_t kVectors = 1;
-  static HWY_INLINE auto load(Tag tag, const std::byte* from) {
-    return hn::LoadU(tag, reinterpret_cast<const T*>(from));
-  }
-  template <class V>
-  static HWY_INLINE void store(Tag tag, V value, std::byte* to) {
-    hn::StoreU(value, tag, reinterpret_cast<T*>(to));
+  using Stored = hn::ScalableTag<T>;
+  template <class Op, class V>
+  static HWY_INLINE V reduced(Op op, V a, V b) {
+    return op(a, b);
   }
 };
 
 template <>
 struct Lanes<Float16> {
-  using Tag = hn::ScalableTag<float>;
-  using Narrow = hn::Rebind<hwy::float16_t, Tag>;
-  static constexpr std::size_t kVectors = 1;
-  static HWY_INLINE auto load(Tag tag, const std::byte* from) {
-    return hn::PromoteTo(tag, hn::LoadU(Narrow{}, reinterpret_cast<const hwy::float16_t*>(from)));
-  }
-  template <class V>
-  static HWY_INLINE void store(Tag /*tag*/, V value, std::byte* to) {
-    hn::StoreU(hn::DemoteTo(Narrow{}, value), Narrow{}, reinterpret_cast<hwy::float16_t*>(to));
+  using Computed = hn::ScalableTag<float>;
+  using Stored = hn::Rebind<hwy::float16_t, Computed>;
+  template <class Op, class V>
+  static HWY_INLINE V reduced(Op op, V a, V b) {
+    const Computed computed;
+    return hn::DemoteTo(Stored{}, op(hn::PromoteTo(computed, a), hn::PromoteTo(computed, b)));
   }
 };
 
-// The elements at even and at odd places.
-template <class V>
-struct EvenOdd {
-  V even;
-  V odd;
-};
-
-// An f32 is a bf16 with 16 more bits below, so 32-bit lanes hold two elements, and nothing has to move between
-// lanes. Highway's conversion to bf16 truncates, so the rounding is done on the bits, as BFloat16 does it.
+// An f32 is a bf16 with 16 more bits below, so 32-bit lanes hold two elements, at an even and at an odd place,
+// and nothing has to move between lanes. Highway's conversion to bf16 truncates, so the rounding is done on the
+// bits, as BFloat16 does it.
 template <>
 struct Lanes<BFloat16> {
-  using Tag = hn::ScalableTag<float>;
-  using Wide = hn::RebindToUnsigned<Tag>;
-  static constexpr std::size_t kVectors = 2;
-  static HWY_INLINE auto load(Tag tag, const std::byte* from) {
-    const Wide wide;
-    const auto pairs = hn::LoadU(wide, reinterpret_cast<const std::uint32_t*>(from));
-    const auto even = hn::BitCast(tag, hn::ShiftLeft<16>(pairs));
-    const auto odd = hn::BitCast(tag, hn::And(pairs, hn::Set(wide, 0xFFFF0000U)));
-    return EvenOdd<decltype(even)>{even, odd};
+  using Computed = hn::ScalableTag<float>;
+  using Stored = hn::RebindToUnsigned<Computed>;
+  template <class V>
+  static HWY_INLINE auto even(V pairs) {
+    return hn::BitCast(Computed{}, hn::ShiftLeft<16>(pairs));
+  }
+  template <class V>
+  static HWY_INLINE auto odd(V pairs) {
+    return hn::BitCast(Computed{}, upper_half(pairs));
+  }
+  template <class V>
+  static HWY_INLINE V upper_half(V bits) {
+    return hn::And(bits, hn::Set(Stored{}, 0xFFFF0000U));
   }
   // The result is in the upper half of each lane.
   template <class V>
   static HWY_INLINE auto rounded(V value) {
-    const Wide wide;
-    const auto bits = hn::BitCast(wide, value);
-    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(wide, 1));
-    const auto nearest = hn::Add(hn::Add(bits, hn::Set(wide, 0x7FFF)), odd);
-    const auto quiet = hn::Or(bits, hn::Set(wide, 0x400000));
-    return hn::IfThenElse(hn::RebindMask(wide, hn::IsNaN(value)), quiet, nearest);
+    const Stored stored;
+    const auto bits = hn::BitCast(stored, value);
+    const auto last = hn::And(hn::ShiftRight<16>(bits), hn::Set(stored, 1));
+    const auto nearest = hn::Add(hn::Add(bits, hn::Set(stored, 0x7FFF)), last);
+    const auto quiet = hn::Or(bits, hn::Set(stored, 0x400000));
+    return hn::IfThenElse(hn::RebindMask(stored, hn::IsNaN(value)), quiet, nearest);
   }
-  template <class V>
-  static HWY_INLINE void store(Tag /*tag*/, const EvenOdd<V>& value, std::byte* to) {
-    const Wide wide;
-    const auto odd = hn::And(rounded(value.odd), hn::Set(wide, 0xFFFF0000U));
-    const auto pairs = hn::Or(hn::ShiftRight<16>(rounded(value.even)), odd);
-    hn::StoreU(pairs, wide, reinterpret_cast<std::uint32_t*>(to));
+  template <class Op, class V>
+  static HWY_INLINE V reduced(Op op, V a, V b) {
+    const auto even_places = rounded(op(even(a), even(b)));
+    const auto odd_places = rounded(op(odd(a), odd(b)));
+    return hn::Or(hn::ShiftRight<16>(even_places), upper_half(odd_places));
   }
 };
-
-template <class Op, class V>
-HWY_INLINE V apply(Op op, V a, V b) {
-  return op(a, b);
-}
-template <class Op, class V>
-HWY_INLINE EvenOdd<V> apply(Op op, const EvenOdd<V>& a, const EvenOdd<V>& b) {
-  return {op(a.even, b.even), op(a.odd, b.odd)};
-}
 
 struct VectorSum {
   template <class V>
@@ -183,18 +164,20 @@ HWY_INLINE void prefetch_first(const std::byte* written, std::size_t bytes) {
 template <class T, bool kTwoOutputs, class VectorOp, class ScalarOp>
 HWY_INLINE void vector_loop(std::byte* dst, std::byte* also, const std::byte* a, const std::byte* b,
                             std::size_t count, VectorOp op, ScalarOp scalar_op) {
-  const typename Lanes<T>::Tag tag;
-  const std::size_t lanes = hn::Lanes(tag) * Lanes<T>::kVectors;
+  const typename Lanes<T>::Stored tag;
+  using Lane = hn::TFromD<typename Lanes<T>::Stored>;
+  const std::size_t elements = hn::Lanes(tag) * sizeof(Lane) / sizeof(T);
   const bool in_place = dst == b;  // its lines come with what is read
   prefetch_first(kTwoOutputs ? also : dst, count * sizeof(T));
   std::size_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
+  for (; i + elements <= count; i += elements) {
     const std::size_t at = i * sizeof(T);
     prefetch(a, kTwoOutputs ? also : dst, at, count * sizeof(T));
     if (kTwoOutputs && !in_place) prefetch(a, dst, at, count * sizeof(T));
-    const auto value = apply(op, Lanes<T>::load(tag, a + at), Lanes<T>::load(tag, b + at));
-    Lanes<T>::store(tag, value, dst + at);
-    if constexpr (kTwoOutputs) Lanes<T>::store(tag, value, also + at);
+    const auto value = Lanes<T>::reduced(op, hn::LoadU(tag, reinterpret_cast<const Lane*>(a + at)),
+                                         hn::LoadU(tag, reinterpret_cast<const Lane*>(b + at)));
+    hn::StoreU(value, tag, reinterpret_cast<Lane*>(dst + at));
+    if constexpr (kTwoOutputs) hn::StoreU(value, tag, reinterpret_cast<Lane*>(also + at));
   }
   const std::size_t at = i * sizeof(T);
   scalar_loop<T>(dst + at, kTwoOutputs ? also + at : nullptr, a + at, b + at, count - i, scalar_op);
