@@ -133,7 +133,9 @@ std::string two_sockets_with_gpus() {
   const std::string two_behind_a_switch = fmt::format(
       R"(<object type="Bridge" gp_index="60" bridge_type="1-1" depth="1" bridge_pci="0000:[01-02]" pci_busid="0000:00:01.0" pci_type="0604 [10b5:8747] [10b5:8747] ca" pci_link_speed="0.0">{}{}</object>)",
       pci(1), pci(2));
-  return R"(<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE topology SYSTEM "hwloc2.dtd"><topology version="2.0"><object type="Machine" os_index="0" cpuset="0x3" complete_cpuset="0x3" allowed_cpuset="0x3" nodeset="0x3" complete_nodeset="0x3" allowed_nodeset="0x3" gp_index="1">)" +
+  // hwloc's own parser, where libxml2 is absent, wants each header on a line.
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
+         R"(<topology version="2.0"><object type="Machine" os_index="0" cpuset="0x3" complete_cpuset="0x3" allowed_cpuset="0x3" nodeset="0x3" complete_nodeset="0x3" allowed_nodeset="0x3" gp_index="1">)" +
          package(0, host_bridge(0, two_behind_a_switch + pci(5)) + host_bridge(32, pci(33))) +
          package(1, host_bridge(64, pci(65))) + "</object></topology>";
 }
