@@ -328,11 +328,18 @@ Graph end_capture(Stream stream) {
   cudaGraph_t graph = nullptr;
   require(cudaStreamEndCapture(of(stream), &graph), "cudaStreamEndCapture");
   cudaGraphExec_t executable = nullptr;
-  const cudaError_t code = cudaGraphInstantiate(&executable, graph, 0);
+  // Kernels keep the priorities of the streams that they were captured on.
+  const cudaError_t code =
+      cudaGraphInstantiate(&executable, graph, cudaGraphInstantiateFlagUseNodePriority);
   cudaGraphDestroy(graph);
   require(code, "cudaGraphInstantiate");
-  require(cudaGraphUpload(executable, of(stream)), "cudaGraphUpload");
-  wait_for(stream);
+  try {
+    require(cudaGraphUpload(executable, of(stream)), "cudaGraphUpload");
+    wait_for(stream);
+  } catch (const CudaError&) {
+    cudaGraphExecDestroy(executable);
+    throw;
+  }
   return executable;
 }
 

@@ -51,6 +51,11 @@ ReducerStream::ReducerStream(int device, std::size_t gradients) : device_(device
   stream_ = api::make_stream(true);
   finished_ = api::make_event(false);
   for (std::size_t i = 0; i < gradients; ++i) produced_.push_back(api::make_event(false));
+  ahead_.emplace();
+}
+
+void ReducerStream::enqueued(std::size_t operations) {
+  if (!api::is_capturing(stream_)) ahead_->enqueued(operations, stream_);
 }
 
 void ReducerStream::wait() noexcept {
@@ -66,6 +71,7 @@ ReducerStream::~ReducerStream() {
   wait();
   try {
     const DeviceScope scope(device_);
+    ahead_.reset();
     for (const api::Event event : produced_) api::destroy(event);
     api::destroy(finished_);
     api::destroy(stream_);
@@ -113,6 +119,8 @@ void DeviceReducer::set_up() {
     communicator_.enqueue(call, stream_.get());
   }
   communicator_.wait(stream_.get());
+  // Allocating waits for what runs on the device: the last values of other ranks there may still be under way.
+  communicator_.host().barrier();
   ordered_ = !options_.order_by_arrival;
   limits_ = limits_for(options_, shapes_, communicator_.host(),
                        [this](std::size_t bytes) { return call_us(bytes); });
@@ -236,17 +244,21 @@ void DeviceReducer::take_complete_buckets() {
 }
 
 void DeviceReducer::take_round(std::size_t bucket) {
-  for (const Member& member : store_.buckets()[bucket].members) {
+  const std::vector<Member>& members = store_.buckets()[bucket].members;
+  for (const Member& member : members) {
     if (!ledger_.marked(member.parameter)) continue;
     api::wait_for(stream_.produced(member.parameter), stream_.get());
   }
+  stream_.enqueued(members.size());
   const GradientStore::Load& load = store_.load(bucket);
   if (load.count == 0) return;
   store_.pack(bucket, averaging_.factor);
+  stream_.enqueued(members.size());
   Call call = all_reduce(load.data, load.count, load.type, averaging_.op);
   call.options.algorithm = options_.layout_independent ? Algorithm::ring : options_.algorithm;
   communicator_.enqueue(call, stream_.get());
   store_.unpack(bucket);
+  stream_.enqueued(members.size());
 }
 
 void DeviceReducer::finish(api::Stream stream) {

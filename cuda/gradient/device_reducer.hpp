@@ -14,6 +14,7 @@
 #include "gradient/complaint.hpp"
 #include "gradient/gradient_store.hpp"
 #include "gradient/ledger.hpp"
+#include "group/operations_ahead.hpp"
 
 namespace rondo::detail::gpu {
 
@@ -29,12 +30,15 @@ class ReducerStream {
   [[nodiscard]] api::Stream get() const { return stream_; }
   [[nodiscard]] api::Event produced(std::size_t gradient) const { return produced_[gradient]; }
   [[nodiscard]] api::Event finished() const { return finished_; }
+  // So many operations were enqueued on this stream, besides those of collectives. Waits where they are many.
+  void enqueued(std::size_t operations);
 
  private:
   int device_;
   api::Stream stream_ = nullptr;
   api::Event finished_ = nullptr;
   std::vector<api::Event> produced_;  // by parameter
+  std::optional<OperationsAhead> ahead_;
 };
 
 class DeviceReducer {

@@ -31,7 +31,7 @@ DeviceEngine::DeviceEngine(CommunicatorState& host, DeviceWiring wiring)
              wiring_.geometry.star} {
   const DeviceScope scope(wiring_.device);
   last_call_ = api::make_event(false);
-  for (api::Event& mark : marks_) mark = api::make_event(false);
+  ahead_.emplace();
   scratch_ = api::make_pool(wiring_.device);
   watcher_ = std::thread([this] { watch(); });
 }
@@ -41,7 +41,7 @@ DeviceEngine::~DeviceEngine() {
     const DeviceScope scope(wiring_.device);
     if (any_call_) api::wait_for(last_call_);
     api::destroy(last_call_);
-    for (const api::Event mark : marks_) api::destroy(mark);
+    ahead_.reset();
     api::destroy(scratch_);
   } catch (const std::exception& error) {
     log(LogLevel::warning, "rank {}: waiting for its last call: {}", wiring_.rank, error.what());
@@ -104,28 +104,17 @@ void DeviceEngine::enqueue(const Call& call, Algorithm algorithm, std::chrono::m
     // Calls of one rank follow each other. Also on what looks like the same stream: a handle may stand
     // for another stream in another thread, or for a new one.
     if (!capturing && any_call_) api::wait_for(last_call_, stream);
-    start(call, algorithm, timeout, stream);
+    const std::uint64_t started = start(call, algorithm, timeout, stream);
     if (capturing) return;
     api::record(last_call_, stream);
     any_call_ = true;
-    bound_run_ahead(stream);
+    constexpr std::uint64_t kToKeepTheOrder = 2;
+    ahead_->enqueued(kToKeepTheOrder + started, stream);
   });
 }
 
-// CUDA holds about a thousand operations of a stream, and then whoever enqueues one more waits with a lock that
-// other threads' launches need: a rank that ran ahead would keep those from starting who could let it go on. So
-// this thread waits first, for a call of some hundreds before, without that lock.
-void DeviceEngine::bound_run_ahead(api::Stream stream) {
-  if (++enqueued_ % kCallsPerMark != 0) return;
-  const std::size_t marks = marks_.size();
-  const std::uint64_t number = enqueued_ / kCallsPerMark;
-  api::record(marks_[number % marks], stream);
-  // The oldest of those that were recorded.
-  if (number >= marks) api::wait_for(marks_[(number + 1) % marks]);
-}
-
-void DeviceEngine::start(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,
-                         api::Stream stream) {
+std::uint64_t DeviceEngine::start(const Call& call, Algorithm algorithm,
+                                  std::chrono::milliseconds timeout, api::Stream stream) {
   const DeviceGeometry& geometry = wiring_.geometry;
   const int most = algorithm == Algorithm::naive ? geometry.star_channels : geometry.channels;
   const int channels = channels_for(call, algorithm, geometry.size, most);
@@ -135,7 +124,7 @@ void DeviceEngine::start(const Call& call, Algorithm algorithm, std::chrono::mil
   const api::Kernel kernel{call.type, call.op, algorithm == Algorithm::one_shot};
   if (!arguments.schedule.needs_scratch()) {
     api::start(kernel, channels, wiring_.threads, arguments, stream);
-    return;
+    return 1;
   }
   // `naive` sums up the whole vector where the output has room for a part, or for none.
   const std::size_t element = size_of(call.type);
@@ -152,6 +141,8 @@ void DeviceEngine::start(const Call& call, Algorithm algorithm, std::chrono::mil
                     chunk.count * element, stream);
   }
   api::release_async(scratch, stream);
+  constexpr std::uint64_t kWithScratch = 4;
+  return kWithScratch;
 }
 
 void DeviceEngine::check() const {

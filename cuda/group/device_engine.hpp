@@ -2,7 +2,6 @@
 // ended, tells hosts why kernels gave up, and drives the pump.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -15,6 +14,7 @@
 
 #include "communicator/state.hpp"
 #include "group/failure_text.hpp"
+#include "group/operations_ahead.hpp"
 #include "group/wiring.hpp"
 
 namespace rondo::detail::gpu {
@@ -39,8 +39,9 @@ class DeviceEngine {
   [[nodiscard]] const DeviceWiring& wiring() const { return wiring_; }
 
  private:
-  void start(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,
-             api::Stream stream);
+  // Returns how many operations of the device it took.
+  std::uint64_t start(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,
+                      api::Stream stream);
   // A CudaError ends the communicator for all.
   template <class Function>
   void or_end(Function&& function);
@@ -56,7 +57,6 @@ class DeviceEngine {
   [[nodiscard]] std::string reason_of(int rank) const;
 
   void leave();
-  void bound_run_ahead(api::Stream stream);
 
   CommunicatorState& host_;
   AbortBoard& board_;
@@ -66,10 +66,7 @@ class DeviceEngine {
   api::Event last_call_ = nullptr;
   api::Pool scratch_ = nullptr;
   bool any_call_ = false;
-  // Of each kCallsPerMark calls, the last: how far the device has come.
-  static constexpr std::uint64_t kCallsPerMark = 64;
-  std::array<api::Event, 4> marks_{};
-  std::uint64_t enqueued_ = 0;
+  std::optional<OperationsAhead> ahead_;
 
   // The watcher's; the text, once it has been raised, everyone's.
   std::optional<OtherCall> suspected_;

@@ -34,11 +34,12 @@ const Failure* failure_of(const DeviceWiring& wiring, int rank) {
 }
 
 std::string text_of(const DeviceWiring& wiring, int rank, const Failure& failure) {
-  // Channels count calls of their own; people count those of the rank.
+  // Channels count calls of their own; people count those of the rank, which its channel 0 shows: perhaps after
+  // another channel has failed.
   Signature mine = failure.mine;
   Signature theirs = failure.theirs;
-  const std::uint64_t offset =
-      load_relaxed(wiring.control.entry(rank).calls) - 1 - failure.mine.sequence;
+  const std::uint64_t calls = load_relaxed(wiring.control.entry(rank).calls);
+  const std::uint64_t offset = calls > mine.sequence ? calls - 1 - mine.sequence : 0;
   mine.sequence += offset;
   theirs.sequence += offset;
   if (static_cast<FailureKind>(failure.kind) == FailureKind::mismatched) {

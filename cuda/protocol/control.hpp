@@ -28,10 +28,10 @@ struct alignas(kCounterSpacing) Failure {
 };
 static_assert(sizeof(Failure) == kCounterSpacing);
 
-// Which call a rank's device has begun last. Written by the leader of its channel 0, without order: hosts
-// that read it believe what they have read twice.
+// The last call that a rank's device has shown: one that waits for long, or has ended. Written by the leader
+// of its channel 0, without order: hosts that read it believe what they have read twice.
 struct alignas(kCounterSpacing) Entry {
-  std::uint64_t calls = 0;  // begun so far
+  std::uint64_t calls = 0;  // with this one
   std::uint64_t signature[sizeof(Signature) / sizeof(std::uint64_t)] = {};
 };
 static_assert(sizeof(Entry) == kCounterSpacing);
@@ -45,7 +45,7 @@ struct Control {
   Failure* failures = nullptr;  // of this rank, by channel
 };
 
-// By the leader of channel 0, as a call begins: for those that wait for this rank in vain.
+// By the leader of channel 0, for those that wait for this rank in vain.
 RONDO_HOST_DEVICE inline void announce(const Control& control, const Signature& signature) {
   struct Words {
     std::uint64_t of[sizeof(Signature) / sizeof(std::uint64_t)];

@@ -102,7 +102,7 @@ class DevicePort {
   }
 
   [[nodiscard]] RONDO_HOST_DEVICE bool failed() const { return failed_; }
-  // By the leader, when the call is over.
+  // By the leader, when the call is over, or fails.
   RONDO_HOST_DEVICE void tell_hosts() { patience_.tell_hosts(call_); }
 
  private:
@@ -132,6 +132,7 @@ class DevicePort {
 
   RONDO_HOST_DEVICE void fail(int position, Failure& reason) {
     leader_ok_ = false;
+    tell_hosts();
     reason.peer = call_.rank.ring[position];
     reason.mine = signature_;
     reason.slices_received = slices_received_;

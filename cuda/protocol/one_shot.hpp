@@ -84,7 +84,7 @@ class OneShot {
     patience_.sequence = signature_.sequence;
     for (std::uint64_t unit = block_.thread(); unit < units_; unit += block_.threads()) send(unit);
     for (std::uint64_t unit = block_.thread(); unit < units_; unit += block_.threads()) {
-      if (!(unit < kHeaderUnits ? compare(unit) : combine(unit))) return false;
+      if (!receive_all(unit)) return false;
     }
     return true;
   }
@@ -130,32 +130,15 @@ class OneShot {
     return kind == FailureKind::none;
   }
 
-  // My signature against those of the others.
-  RONDO_HOST_DEVICE bool compare(std::uint64_t unit) {
-    for (int peer = 0; peer < call_.rank.size; ++peer) {
-      std::uint64_t value = 0;
-      if (peer == call_.rank.rank) continue;
-      if (!receive(peer, unit, value)) return false;
-      if (value == header_[unit]) continue;
-      Header theirs;
-      RONDO_UNROLL
-      for (std::uint64_t i = 0; i < kHeaderUnits; ++i) {
-        if (!receive(peer, i, theirs.units[i])) return false;
-      }
-      const auto other = std::bit_cast<Signature>(theirs);
-      fail(FailureKind::mismatched, peer, other);
-      return false;
-    }
-    return true;
-  }
-
   // Of several peers at once: the loads are all under way before the first is looked at, and only what has
   // not come is waited for.
   static constexpr int kPeersAtOnce = 4;
 
-  RONDO_HOST_DEVICE bool combine(std::uint64_t unit) {
+  // Gives this unit of every rank, in their order, to `take(rank, value)`, until that returns false. False, too,
+  // where a wait has failed.
+  template <class Take>
+  RONDO_HOST_DEVICE RONDO_FORCE_INLINE bool from_all(std::uint64_t unit, Take take) {
     const int size = call_.rank.size;
-    std::uint64_t sum = 0;
     for (int first = 0; first < size; first += kPeersAtOnce) {
       Words early[kPeersAtOnce];
       RONDO_UNROLL
@@ -176,17 +159,45 @@ class OneShot {
         } else if (!receive(peer, unit, value)) {
           return false;
         }
-        if (peer == 0) {
-          sum = value;
-          continue;
-        }
-        Reduction::with_operation(peer == size - 1, size, [&](const auto& operation) {
-          sum = combine_units(sum, value, operation);
-        });
+        if (!take(peer, value)) return false;
       }
     }
-    store(unit, sum);
     return true;
+  }
+
+  // Compares this unit of my signature with that of the others', or sums up the elements of this unit. One loop
+  // for both: a second one costs registers.
+  RONDO_HOST_DEVICE bool receive_all(std::uint64_t unit) {
+    const int size = call_.rank.size;
+    const bool of_signature = unit < kHeaderUnits;
+    int differs = call_.rank.rank;
+    std::uint64_t sum = 0;
+    const bool all = from_all(unit, [&](int peer, std::uint64_t value) {
+      if (of_signature) {
+        if (value != header_[unit]) differs = peer;
+        return differs == call_.rank.rank;
+      }
+      if (peer == 0) {
+        sum = value;
+        return true;
+      }
+      Reduction::with_operation(peer == size - 1, size, [&](const auto& operation) {
+        sum = combine_units(sum, value, operation);
+      });
+      return true;
+    });
+    if (all && !of_signature) store(unit, sum);
+    if (differs != call_.rank.rank) tell_difference(differs);
+    return all;
+  }
+
+  RONDO_HOST_DEVICE void tell_difference(int peer) {
+    Header theirs;
+    RONDO_UNROLL
+    for (std::uint64_t i = 0; i < kHeaderUnits; ++i) {
+      if (!receive(peer, i, theirs.units[i])) return;
+    }
+    fail(FailureKind::mismatched, peer, std::bit_cast<Signature>(theirs));
   }
 
   template <class Operation>

@@ -1,7 +1,7 @@
 // How a thread of a block waits: it looks, and now and then asks whether the communicator has ended
 // or the call's deadline has passed. A deadline counts from the call's first long wait, as on the
-// host; and only then the rank shows which call it is in, since that is written over PCIe, and whatever is
-// published next would wait for it.
+// host. A rank shows which call it is in at that wait, or when the call is over, and not when the call
+// begins: the hosts' memory is written over PCIe, and whatever is published next would wait for that.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Patience {
   }
 };
 
-// Enough that the question, a read over PCIe of about a microsecond, is a small part of the looks between two.
+// So many that the question, which takes about a microsecond over PCIe, takes little time beside them.
 inline constexpr int kLooksPerQuestion = 256;
 
 // Until `ready()`, which is then the last thing called.
@@ -41,8 +41,9 @@ RONDO_HOST_DEVICE RONDO_FORCE_INLINE FailureKind wait_until(B& block, const Kern
       if (ready()) return FailureKind::none;
       block.pause();
     }
+    patience.tell_hosts(
+        call);  // before this wait can fail: its failure is told by the number of the call
     if (load_relaxed(call.rank.control.abort->value) != 0) return FailureKind::aborted;
-    patience.tell_hosts(call);
     const std::uint64_t now = block.now_ns();
     if (patience.deadline_ns == 0) patience.deadline_ns = now + patience.timeout_ns;
     if (now > patience.deadline_ns) return FailureKind::timed_out;

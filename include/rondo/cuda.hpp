@@ -62,26 +62,29 @@ struct State;
 /// Calls are those of rondo::Communicator, on memory that the rank's device can reach, and ordered by a
 /// stream: a call is enqueued and returns; it starts when what was enqueued on the stream before has
 /// ended, and what is enqueued behind it waits for it. Nothing is allocated (but for `naive`
-/// reduce_scatter and reduce to a rank other than 0) and nothing waits, so a call can be captured in a
-/// CUDA graph and replayed; every rank then replays alike. Buffers are aligned to their elements.
+/// reduce_scatter and reduce to a rank other than 0), and a call can be captured in a CUDA graph and
+/// replayed; every rank then replays alike. Buffers are aligned to their elements.
 ///
 /// Every rank makes the same calls in the same order. Calls on different streams of one rank run in
 /// the order in which they were made; those that are captured are ordered by their graphs alone, and
-/// their replays must have ended before the communicator goes. A call returns at once unless some
-/// hundreds of this rank's (192 to 256) have not ended: then it waits for the oldest of them, so that no launch
-/// queue of CUDA's fills up. One thread may drive many ranks, as long as it gives each its call before it gives
+/// their replays must have ended before the communicator goes. A call returns at once unless many of
+/// this rank's (97 to 128) have not ended: then it waits for the oldest of them, so that no launch queue of
+/// CUDA's fills up. One thread may drive many ranks, as long as it gives each its call before it gives
 /// any of them that many more. Replays of graphs are the caller's to bound.
 ///
 /// Several ranks may share one device. Each then needs a stream of its own, made with
 /// cudaStreamNonBlocking: on the default stream, one rank's call would stand behind another's, which
 /// waits for it. Nor may work that a program does on the device wait for a call of one rank before the
 /// other ranks' calls are enqueued: cudaDeviceSynchronize and cudaFree wait for those of all ranks of the
-/// process. Waiting blocks take room from other kernels: choose fewer channels where that hurts.
+/// process. With 8 or more ranks of a process on a device, or 3 or more that have gradient reducers, the
+/// environment variable CUDA_DEVICE_MAX_CONNECTIONS must be 32, or UsageError says so: else their streams share
+/// queues. Waiting blocks take room from other kernels: choose fewer channels where that hurts.
 ///
 /// Errors: UsageError at the call, before anything is enqueued. Others end the communicator on all
 /// ranks: kernels stop by themselves, the device stays usable, and the reason is thrown by the next
 /// call, check() or wait() (MismatchError, TimeoutError, PeerError; CudaError where CUDA refuses
-/// something). A deadline counts from a call's first long wait on the device.
+/// something). Only where another process was killed while kernels wrote to its memory, the driver may end this
+/// process's use of the device: a CudaError then takes PeerError's place, and the device needs a new process. A deadline counts from a call's first long wait on the device.
 class RONDO_API Communicator {
  public:
   explicit Communicator(std::unique_ptr<State> state);

@@ -55,7 +55,9 @@ class StepGraph {
       throw;
     }
     check(cudaStreamEndCapture(stream, &graph));
-    const cudaError_t code = cudaGraphInstantiate(&executable_, graph, 0);
+    // The reducer's kernels keep their stream's priority.
+    const cudaError_t code =
+        cudaGraphInstantiate(&executable_, graph, cudaGraphInstantiateFlagUseNodePriority);
     cudaGraphDestroy(graph);
     check(code);
     check(cudaGraphUpload(executable_, stream));

@@ -1,0 +1,33 @@
+// How far a host runs ahead of a device. CUDA holds about a thousand operations of a stream, and then whoever
+// enqueues one more waits with a lock that other threads' launches need: a rank that ran ahead would keep those
+// from starting who could let it go on. So the host waits first, for an operation of some hundreds before,
+// without that lock.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "api/api.hpp"
+
+namespace rondo::detail::gpu {
+
+class OperationsAhead {
+ public:
+  // On the current device.
+  OperationsAhead();
+  OperationsAhead(const OperationsAhead&) = delete;
+  OperationsAhead& operator=(const OperationsAhead&) = delete;
+  ~OperationsAhead();
+
+  // So many operations have been enqueued, the last of them on `stream`, which is not being captured. Waits
+  // while more than 288 to 384 have not ended: a reducer's stream carries what two such bounds allow.
+  void enqueued(std::uint64_t operations, api::Stream stream);
+
+ private:
+  static constexpr std::uint64_t kPerMark = 96;
+  std::array<api::Event, 4> marks_{};
+  std::uint64_t since_last_mark_ = 0;
+  std::uint64_t marked_ = 0;
+};
+
+}  // namespace rondo::detail::gpu
