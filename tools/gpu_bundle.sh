@@ -9,9 +9,15 @@ bundle=.gpu-bundle
 rm -rf "$bundle"
 mkdir -p "$bundle/root"
 
-packages=(libgtest-dev libhwy-dev libhwy1 libfmt-dev $(dpkg -S '*/libfmt.so.[0-9]*' | sed 's/:.*//' | head -1) libcli11-dev nlohmann-json3-dev zlib1g-dev libxxhash-dev
-  dataset-fashion-mnist pkgconf-bin libpkgconf3)
+# The package that a library is in, whose name differs between releases.
+package_of() { dpkg -S "/usr/lib/x86_64-linux-gnu/$1" | sed 's/:.*//;q'; }
+packages=(libgtest-dev libhwy-dev libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libxxhash-dev dataset-fashion-mnist pkgconf-bin libpkgconf3)
+for library in 'libhwy.so.[0-9]*' 'libfmt.so.[0-9]*'; do
+  package=$(package_of "$library")
+  packages+=("$package")
+done
 for package in "${packages[@]}"; do
+  files=$(dpkg -L "$package")
   while IFS= read -r file; do
     case $file in
       */hwy/tests/* | */hwy/contrib/*/*_test* | *libhwy_test* | *libhwy_contrib*) continue ;;
@@ -22,7 +28,7 @@ for package in "${packages[@]}"; do
     [ -f "$file" ] || continue
     mkdir -p "$bundle/root$(dirname "$file")"
     cp -L "$file" "$bundle/root$file"  # no links: they may not survive the way
-  done < <(dpkg -L "$package")
+  done <<<"$files"
 done
 
 # pkg-config that looks in the bundle alone.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What needs a GPU, in phases of a few minutes each: tools/gpu_check.sh PHASE [FOLDER]
+# What needs a GPU, in phases: tools/gpu_check.sh PHASE [FOLDER]
 #
-#   build      sets up and builds what the phases run, past failures; each other phase does so first where it is missing
+#   build      sets up and builds what the phases run, past failures; each other phase does so first
 #   tests      every CUDA test with 1 to 8 ranks on one device, as threads
 #   processes  the same with forked processes, and gradients
 #   sanitize   compute-sanitizer's tools on a small set
@@ -9,39 +9,74 @@
 #   train      the trainer against itself with other ranks and algorithms, and against PyTorch
 #   all        one after the other
 #
-# Each step's output and code go to FOLDER (gpu-check), where nothing is ever wiped, and all of FOLDER to the archive
-# FOLDER.tar.gz. Needs nvcc, g++, Meson and Ninja; where packages are missing, .gpu-bundle, which
-# tools/gpu_bundle.sh fills elsewhere. Exit code: how many steps failed.
+# A call takes at most RONDO_GPU_CHECK_SECONDS (530). Steps for which no time is left are named; the same call
+# again runs those, and those that failed, but none that has passed with the same sources.
+#
+# Each step's output and code are appended in FOLDER (gpu-check); a result that is measured again goes to
+# FOLDER/earlier first. After each step all of FOLDER goes to the archive FOLDER.tar.gz. Needs nvcc, g++, Meson and
+# Ninja; where packages are missing, .gpu-bundle, which tools/gpu_bundle.sh fills elsewhere. Exit code: how many
+# steps failed or were not run.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 phase=${1:-}
 case $phase in
   build | tests | processes | sanitize | perf | train | all) ;;
-  *) sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  *) sed -n '2,17s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 out=$(realpath -m "${2:-gpu-check}")
 mkdir -p "$out"
+exec 3>&1
 exec > >(tee -a "$out/log.txt") 2>&1
-printf '\n#### %s, %s\n' "$phase" "$(date -u +%FT%TZ)"
+log_writer=$!
+sources=$(find bench cuda examples include src tests tools meson.build meson_options.txt -type f | LC_ALL=C sort | xargs cat | sha1sum | cut -c1-12)
+printf '\n#### %s, %s, sources %s\n' "$phase" "$(date -u +%FT%TZ)" "$sources"
 
 PATH=$PATH:/usr/local/cuda/bin
 export CUDA_DEVICE_MAX_CONNECTIONS=32 RONDO_TIMEOUT=60
+most=${RONDO_GPU_CHECK_SECONDS:-530}
+for_the_end=15
 failed=()
-# step NAME SECONDS COMMAND...: runs it, and notes how it went.
-step() {
+pack() { tar -czf "$out.tar.gz" --exclude=libraries -C "$(dirname "$out")" "$(basename "$out")"; }
+# A result that will be written again is kept under another name.
+keep_earlier() {
+  for file in "$@"; do
+    if [[ $file != "$out"/* ]] || [ ! -e "$file" ]; then continue; fi
+    mkdir -p "$out/earlier"
+    mv "$file" "$out/earlier/$(date -u +%Y%m%dT%H%M%S)_$(basename "$file")"
+  done
+}
+# run NAME SECONDS COMMAND...: runs it within that time and what is left of the call's, and notes how it went.
+run() {
   local name=$1 limit=$2 start=$SECONDS code=0
+  local left=$((most - for_the_end - SECONDS))
   shift 2
+  if [ $left -lt 10 ]; then
+    failed+=("$name (no time left)")
+    return 0
+  fi
   printf '\n== %s: %s\n' "$name" "$*"
-  timeout --kill-after=5 "$limit" "$@" || code=$?
-  printf '{"step": "%s", "code": %d, "seconds": %d}\n' "$name" "$code" $((SECONDS - start)) >>"$out/steps.jsonl"
+  keep_earlier "$@"
+  timeout --kill-after=5 $((limit < left ? limit : left)) "$@" || code=$?
+  printf '{"step": "%s", "code": %d, "seconds": %d, "sources": "%s"}\n' "$name" "$code" $((SECONDS - start)) "$sources" >>"$out/steps.jsonl"
   [ $code = 0 ] || { failed+=("$name"); echo "-- $name failed with $code"; }
-  return 0
+  pack
+}
+# The same, but not where it has passed.
+step() {
+  if grep -qsF "{\"step\": \"$1\", \"code\": 0, " <(grep -sF "\"$sources\"" "$out/steps.jsonl"); then
+    echo "== $1: has passed with these sources"
+    return 0
+  fi
+  run "$@"
 }
 finish() {
-  step summary 60 python3 tools/gpu_summary.py "$out"
+  python3 tools/gpu_summary.py "$out"
   echo
-  echo "${#failed[@]} steps failed${failed:+: ${failed[*]}}"
-  tar -czf "$out.tar.gz" --exclude=libraries -C "$(dirname "$out")" "$(basename "$out")"
+  echo "${#failed[@]} steps failed or were not run"
+  [ ${#failed[@]} = 0 ] || printf '  %s\n' "${failed[@]}"
+  exec >&3 2>&3
+  wait "$log_writer"
+  pack
   exit ${#failed[@]}
 }
 
@@ -59,7 +94,8 @@ if ! pkg-config --exists gtest libhwy fmt CLI11 nlohmann_json libxxhash zlib 2>/
 fi
 # cuDNN and cuBLAS may have come with Python's packages, which have no names to link with.
 python_libraries=$(python3 -c 'import nvidia; print("\n".join(nvidia.__path__))' 2>/dev/null)
-if [ -n "$python_libraries" ] && ! ldconfig -p | grep -q libcudnn.so; then
+system_libraries=$(ldconfig -p)
+if [ -n "$python_libraries" ] && [[ $system_libraries != *libcudnn.so* ]]; then
   links=$out/libraries
   mkdir -p "$links/include" "$links/lib"
   find $python_libraries \( -name 'cudnn*.h' -o -name 'cublas*.h' \) -exec ln -sf {} "$links/include/" \;
@@ -75,17 +111,21 @@ tests=build-gpu/tests
 perf=build-gpu/bench/rondo-perf
 trainer=build-gpu/examples/lenet/rondo-lenet
 build() {
-  nvidia-smi --query-gpu=name,driver_version,memory.total,pci.bus_id --format=csv,noheader | tee "$out/devices.txt"
-  nvcc --version | tail -2
-  g++ --version | head -1
-  nvidia-smi topo -m 2>/dev/null
-  git log -1 --format='commit %h' 2>/dev/null
-  [ -f build-gpu/build.ninja ] || step setup 120 "${setup[@]}"
-  local targets=($tests/test_gpu_device_group $tests/test_gpu_device_processes $tests/test_gpu_device_gradients
+  if [ ! -f build-gpu/build.ninja ]; then
+    nvidia-smi --query-gpu=name,driver_version,memory.total,pci.bus_id --format=csv,noheader | tee -a "$out/devices.txt"
+    nvcc --version | tail -2
+    g++ --version | head -1
+    nvidia-smi topo -m 2>/dev/null
+    git log -1 --format='commit %h' 2>/dev/null
+    run setup 120 "${setup[@]}"
+  fi
+  local known targets=("$tests/test_gpu_device_group" "$tests/test_gpu_device_processes" "$tests/test_gpu_device_gradients"
     build-gpu/tools/rondo-topo "$perf")
-  ninja -C build-gpu -t targets all 2>/dev/null | grep -q '^examples/lenet/rondo-lenet:' && targets+=("$trainer")
-  ninja -C build-gpu -t targets all 2>/dev/null | grep -q '^tests/test_gpu_lenet:' && targets+=($tests/test_gpu_lenet)
-  step build 520 ninja -C build-gpu -j 16 -k 0 "${targets[@]#build-gpu/}"
+  known=$(ninja -C build-gpu -t targets all)
+  for target in "$trainer" $tests/test_gpu_lenet; do
+    if [[ $known == *"${target#build-gpu/}:"* ]]; then targets+=("$target"); fi
+  done
+  run build 480 ninja -C build-gpu -j 16 -k 0 "${targets[@]#build-gpu/}"
 }
 run_tests() {
   step topology 60 build-gpu/tools/rondo-topo --device cuda --ranks 4
@@ -135,7 +175,7 @@ train() {
     step "lenet by PyTorch" 90 bash -c 'set -o pipefail; python3 bench/peers/lenet_ddp.py --ranks 1 --device cuda --epochs 5 --data "$1" | tee "$2"' _ "$data" "$out/lenet_torch.txt"
 }
 
-if [ "$phase" = build ] || [ ! -x "$perf" ]; then build; fi
+build
 case $phase in
   tests) run_tests ;;
   processes) run_processes ;;
