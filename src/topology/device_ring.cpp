@@ -25,22 +25,22 @@ std::array<int, 8> cost_of(const std::vector<int>& path, const Links& links, boo
   return cost;
 }
 
-std::vector<int> best_path(std::vector<int> ranks, const Links& links, bool closed) {
-  std::vector<int> best = ranks;
-  while (std::next_permutation(ranks.begin() + 1, ranks.end())) {
-    if (cost_of(ranks, links, closed) < cost_of(best, links, closed)) best = ranks;
+// Of all orders that begin with the first rank.
+void order_by_cost(std::vector<int>& ranks, const Links& links, bool closed) {
+  std::vector<int> tried = ranks;
+  while (std::next_permutation(tried.begin() + 1, tried.end())) {
+    if (cost_of(tried, links, closed) < cost_of(ranks, links, closed)) ranks = tried;
   }
-  return best;
 }
 
-std::vector<int> nearest_path(std::vector<int> ranks, const Links& links) {
+// From the first rank on, always the nearest of those that are left.
+void order_by_nearest(std::vector<int>& ranks, const Links& links) {
   for (auto last = ranks.begin(); last + 1 < ranks.end(); ++last) {
     const auto nearest = std::min_element(last + 1, ranks.end(), [&](int a, int b) {
       return between(links, *last, a) < between(links, *last, b);
     });
     std::rotate(last + 1, nearest, nearest + 1);
   }
-  return ranks;
 }
 
 }  // namespace
@@ -64,9 +64,12 @@ std::vector<int> device_ring(const std::vector<std::string>& hosts, const Links&
       done[rank] = true;
     }
     const bool closed = here.size() == hosts.size();
-    const std::vector<int> path =
-        here.size() <= kMostPermuted ? best_path(here, links, closed) : nearest_path(here, links);
-    ring.insert(ring.end(), path.begin(), path.end());
+    if (here.size() <= kMostPermuted) {
+      order_by_cost(here, links, closed);
+    } else {
+      order_by_nearest(here, links);
+    }
+    ring.insert(ring.end(), here.begin(), here.end());
   }
   return ring;
 }
