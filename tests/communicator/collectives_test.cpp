@@ -236,37 +236,6 @@ TEST(Async, EveryCollectiveHasAnAsynchronousForm) {
   });
 }
 
-// Who calls again at once, and is at it for long, does not keep the others out: it has the turn, and perhaps took
-// it once more before the other asked.
-TEST(Async, CallersTakeTurns) {
-  Communicator comm = std::move(local_group(1)[0]);
-  std::vector<float> in(1U << 21U);
-  std::vector<float> out(in.size());
-  std::atomic<bool> over = false;
-  std::atomic<int> greedy_calls = 0;
-  std::thread greedy([&] {
-    while (!over.load()) {
-      ++greedy_calls;
-      comm.all_reduce(in, out);
-    }
-  });
-  int most_before = 0;
-  for (int call = 0; call < 50; ++call) {
-    std::vector<int> data(1, call);
-    const int before = greedy_calls.load();
-    if (call % 2 == 0) {
-      comm.all_reduce(data);
-    } else {
-      comm.all_reduce_async(data).wait();
-    }
-    most_before += greedy_calls.load() - before;
-    EXPECT_EQ(data[0], call);
-  }
-  over = true;
-  greedy.join();
-  EXPECT_LE(most_before, 50 * 3);
-}
-
 TEST(Async, AnEmptyWorkIsDone) {
   const Work work;
   EXPECT_TRUE(work.done());

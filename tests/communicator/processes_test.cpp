@@ -189,7 +189,7 @@ TEST(Processes, WatchEachOtherWithOneDescriptorForAllCommunicators) {
 
 // While it joins, rank 1 has room for its socket and two descriptors more: enough for two of the four others.
 TEST(Processes, SayWhenTheyCannotWatch) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef RONDO_TEST_UNDEFINED_SANITIZER
   GTEST_SKIP() << "the undefined-behaviour sanitizer needs descriptors of its own";
 #endif
   const std::vector<int> codes = run_forked(5, [](const ForkedRank& me) {

@@ -2,6 +2,7 @@
 // to rounding.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -67,11 +68,15 @@ inline constexpr std::array<double, 15> kRounding = {1e-7,   2e-7,   1e-6,   1e-
                                                      3e-4,   5e-4,   5e-4,   4e-3,   1.3e-2,
                                                      1.3e-2, 1.3e-2, 1.3e-2, 2.4e-2, 2.8e-2};
 
+// Another exp or log, and another order of a batch's sum, may move the first losses, too, by some units of f32 (2.4e-7).
+inline constexpr double kLeast = 2e-6;
+
 inline void expect_agreement(const Trace& trace) {
   constexpr double kRoom = 4;
   ASSERT_EQ(trace.losses.size(), kLosses.size());
   for (std::size_t i = 0; i < kLosses.size(); ++i) {
-    EXPECT_NEAR(trace.losses[i], kLosses[i], kRoom * kRounding[i]) << "step " << i;
+    EXPECT_NEAR(trace.losses[i], kLosses[i], std::max(kLeast, kRoom * kRounding[i]))
+        << "step " << i;
   }
   constexpr std::int64_t kCorrect = 76;  // of 101, in all of those runs
   EXPECT_NEAR(static_cast<double>(trace.correct), kCorrect, 2);
