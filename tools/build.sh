@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Sets up and builds: tools/build.sh [FOLDER [MESON OPTIONS...] [-- TARGETS...]]; the folder is build unless
 # named, and everything is built unless targets are. Options also reach a folder that was set up before. GPU
-# kernels take minutes to compile: without -Dcuda among the options, only where there is a GPU.
+# kernels take minutes to compile: a folder that is set up without -Dcuda among the options builds them only where
+# there is a GPU.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-build}
@@ -12,10 +13,11 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
   shift
 done
 [ $# = 0 ] || shift
-if [[ " ${options[*]} " != *" -Dcuda="* ]]; then
-  if nvidia-smi -L 2>/dev/null | grep -q GPU; then options+=(-Dcuda=auto); else options+=(-Dcuda=disabled); fi
-fi
 if [ ! -f "$folder/build.ninja" ]; then
+  if [[ " ${options[*]} " != *" -Dcuda="* ]]; then
+    devices=$(nvidia-smi -L 2>/dev/null) || true
+    if [[ $devices == *GPU* ]]; then options+=(-Dcuda=auto); else options+=(-Dcuda=disabled); fi
+  fi
   meson setup "$folder" "${options[@]}"
 else
   meson configure "$folder" "${options[@]}"

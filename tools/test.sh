@@ -13,4 +13,8 @@ for line in open(sys.argv[1]):
     if test["result"] == "SKIP":
         print(f"not run: {test['name']}: {test.get('stdout', '').strip()}")
 SKIPPED
+tests=$(meson test -C build --list 2>/dev/null)
+if [[ $tests != *gpu_device_group* ]]; then
+  echo "not built: the tests that need a GPU, since there is none or no nvcc; tools/build.sh build -Dcuda=enabled builds them"
+fi
 exit $code
