@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what Rondo needs on Debian 12 and 13 or Ubuntu and says what; does nothing when all is there.
-# With --demo only what tools/demo.sh builds and runs; else what all tests need; with --lint also what the format
-# check and clang-tidy need; with --bench what tools/bench.sh compares with.
+# With --demo only what tools/demo.sh builds and runs; else what all tests need; with --lint also Clang, for the
+# format check, clang-tidy and a second compiler; with --aarch64 what tools/aarch64.sh needs; with --bench what
+# tools/bench.sh compares with.
 set -euo pipefail
 
 packages=(
@@ -11,7 +12,10 @@ packages=(
   libdnnl-dev zlib1g-dev libxxhash-dev dataset-fashion-mnist
 )
 if [ "${1:-}" != --demo ]; then packages+=(libgtest-dev libbenchmark-dev iproute2 python3-matplotlib); fi
-if [ "${1:-}" = --lint ]; then packages+=(clang-format clang-tidy); fi
+if [ "${1:-}" = --lint ]; then packages+=(clang-format clang-tidy clang-19 libclang-rt-19-dev libomp-19-dev); fi
+if [ "${1:-}" = --aarch64 ]; then
+  packages+=(g++-aarch64-linux-gnu qemu-user {libc6-dev,libhwloc-dev,libhwy-dev,libfmt-dev,libgtest-dev}:arm64)
+fi
 if [ "${1:-}" = --bench ]; then packages+=(mpich libmpich-dev libgloo-dev iperf3); fi
 
 missing=()
@@ -30,5 +34,6 @@ if [ "$(id -u)" != 0 ]; then
   as_root=(sudo DEBIAN_FRONTEND=noninteractive)
 fi
 export DEBIAN_FRONTEND=noninteractive
+if [ "${1:-}" = --aarch64 ]; then "${as_root[@]}" dpkg --add-architecture arm64; fi
 "${as_root[@]}" apt-get update -q
 "${as_root[@]}" apt-get install -y -q --no-install-recommends "${missing[@]}"

@@ -9,8 +9,11 @@ shift
 # One rank a host; two, in the order of the ring; two, dealt out in turn, so that the ring is 0 2 1 3.
 for layout in "1 slot" "2 slot" "2 node"; do
   read -r ranks_per_host order <<<"$layout"
+  # The matrix of mismatches takes a minute: only where memory and MPI take turns along the ring.
+  filter=-Mpi.EveryMismatch*
+  if [ "$order" = node ]; then filter=*; fi
   for program in "$@"; do
-    timeout 250 "$repository/tools/test_hosts.sh" --hosts 2 --ranks-per-host "$ranks_per_host" --map-by "$order" -- "$program" >"$output" 2>&1
+    timeout 250 "$repository/tools/test_hosts.sh" --hosts 2 --ranks-per-host "$ranks_per_host" --map-by "$order" -- "$program" "--gtest_filter=$filter" >"$output" 2>&1
     code=$?
     if [ $code = 77 ]; then
       echo "skipped: $(cat "$output")"
