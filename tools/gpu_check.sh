@@ -21,14 +21,14 @@ cd "$(dirname "$0")/.." || exit
 phase=${1:-}
 case $phase in
   build | tests | processes | sanitize | perf | train | all) ;;
-  *) sed -n '2,17s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  *) sed -n '2,18s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 out=$(realpath -m "${2:-gpu-check}")
 mkdir -p "$out"
 exec 3>&1
 exec > >(tee -a "$out/log.txt") 2>&1
 log_writer=$!
-sources=$(find bench cuda examples include src tests tools meson.build meson_options.txt -type f | LC_ALL=C sort | xargs cat | sha1sum | cut -c1-12)
+sources=$(find bench cuda examples include src tests tools meson.build \( -name '*.[ch]pp' -o -name '*.cu' -o -name meson.build \) | LC_ALL=C sort | xargs cat | sha1sum | cut -c1-12)
 printf '\n#### %s, %s, sources %s\n' "$phase" "$(date -u +%FT%TZ)" "$sources"
 
 PATH=$PATH:/usr/local/cuda/bin
@@ -36,7 +36,9 @@ export CUDA_DEVICE_MAX_CONNECTIONS=32 RONDO_TIMEOUT=60
 most=${RONDO_GPU_CHECK_SECONDS:-530}
 for_the_end=15
 failed=()
-pack() { tar -czf "$out.tar.gz" --exclude=libraries -C "$(dirname "$out")" "$(basename "$out")"; }
+pack() {
+  timeout 20 tar -czf "$out.tar.gz.part" --exclude=libraries -C "$(dirname "$out")" "$(basename "$out")" && mv "$out.tar.gz.part" "$out.tar.gz"
+}
 # A result that will be written again is kept under another name.
 keep_earlier() {
   for file in "$@"; do
@@ -56,26 +58,45 @@ run() {
   fi
   printf '\n== %s: %s\n' "$name" "$*"
   keep_earlier "$@"
-  timeout --kill-after=5 $((limit < left ? limit : left)) "$@" || code=$?
+  timeout --kill-after=5 $((limit < left ? limit : left)) "$@" 3>&- || code=$?
   printf '{"step": "%s", "code": %d, "seconds": %d, "sources": "%s"}\n' "$name" "$code" $((SECONDS - start)) "$sources" >>"$out/steps.jsonl"
   [ $code = 0 ] || { failed+=("$name"); echo "-- $name failed with $code"; }
   pack
 }
-# The same, but not where it has passed.
+# Whether the program among these words is what the sources make.
+is_built() {
+  local word
+  for word in "$@"; do
+    if [[ $word == build-gpu/* ]]; then
+      [[ $(ninja -C build-gpu -n "${word#build-gpu/}") == *"no work to do"* ]]
+      return
+    fi
+  done
+}
+# The same, but not where it has passed, nor with an old program.
 step() {
   if grep -qsF "{\"step\": \"$1\", \"code\": 0, " <(grep -sF "\"$sources\"" "$out/steps.jsonl"); then
     echo "== $1: has passed with these sources"
     return 0
   fi
+  if ! is_built "$@"; then
+    failed+=("$1 (not built)")
+    return 0
+  fi
   run "$@"
 }
 finish() {
-  python3 tools/gpu_summary.py "$out"
+  timeout 20 python3 tools/gpu_summary.py "$out" || failed+=(summary)
   echo
   echo "${#failed[@]} steps failed or were not run"
   [ ${#failed[@]} = 0 ] || printf '  %s\n' "${failed[@]}"
   exec >&3 2>&3
-  wait "$log_writer"
+  # It ends when nobody can print any more; who hangs may still be able to.
+  for _ in {1..30}; do
+    kill -0 "$log_writer" 2>/dev/null || break
+    sleep 0.1
+  done
+  kill "$log_writer" 2>/dev/null
   pack
   exit ${#failed[@]}
 }
@@ -111,19 +132,18 @@ tests=build-gpu/tests
 perf=build-gpu/bench/rondo-perf
 trainer=build-gpu/examples/lenet/rondo-lenet
 build() {
-  if [ ! -f build-gpu/build.ninja ]; then
-    nvidia-smi --query-gpu=name,driver_version,memory.total,pci.bus_id --format=csv,noheader | tee -a "$out/devices.txt"
-    nvcc --version | tail -2
-    g++ --version | head -1
-    nvidia-smi topo -m 2>/dev/null
-    git log -1 --format='commit %h' 2>/dev/null
-    run setup 120 "${setup[@]}"
-  fi
-  local known targets=("$tests/test_gpu_device_group" "$tests/test_gpu_device_processes" "$tests/test_gpu_device_gradients"
+  timeout 20 nvidia-smi --query-gpu=name,driver_version,memory.total,pci.bus_id --format=csv,noheader >"$out/devices.txt"
+  cat "$out/devices.txt"
+  nvcc --version | tail -2
+  g++ --version | head -1
+  timeout 20 nvidia-smi topo -m 2>/dev/null
+  git log -1 --format='commit %h' 2>/dev/null
+  [ -f build-gpu/build.ninja ] || run setup 120 "${setup[@]}"
+  local target targets=("$tests/test_gpu_device_group" "$tests/test_gpu_device_processes" "$tests/test_gpu_device_gradients"
     build-gpu/tools/rondo-topo "$perf")
-  known=$(ninja -C build-gpu -t targets all)
+  known_targets=$(ninja -C build-gpu -t targets all)
   for target in "$trainer" $tests/test_gpu_lenet; do
-    if [[ $known == *"${target#build-gpu/}:"* ]]; then targets+=("$target"); fi
+    if [[ $known_targets == *"${target#build-gpu/}:"* ]]; then targets+=("$target"); fi
   done
   run build 480 ninja -C build-gpu -j 16 -k 0 "${targets[@]#build-gpu/}"
 }
@@ -161,7 +181,7 @@ measure() {
   done
 }
 train() {
-  [ -x $tests/test_gpu_lenet ] || { echo "cuDNN or cuBLAS is not here: the trainer was not built"; return; }
+  [[ $known_targets == *examples/lenet/rondo-lenet:* ]] || { echo "cuDNN or cuBLAS is not here: no trainer"; return; }
   step "lenet agreement" 100 $tests/test_gpu_lenet
   local lenet=("$trainer" --device cuda --data "$data")
   step "lenet 1 rank alone" 50 "${lenet[@]}" --ranks 1 --algo none --history "$out/lenet_alone.json"
@@ -171,7 +191,7 @@ train() {
   step "lenet 2 ranks" 50 "${lenet[@]}" --ranks 2 --history "$out/lenet_2.json"
   step "lenet 2 processes" 60 "${lenet[@]}" --processes 2 --epochs 2 --history "$out/lenet_processes.json"
   step "lenet naive" 40 "${lenet[@]}" --ranks 2 --algo naive --epochs 3 --history "$out/lenet_naive.json"
-  python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null &&
+  timeout 30 python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null &&
     step "lenet by PyTorch" 90 bash -c 'set -o pipefail; python3 bench/peers/lenet_ddp.py --ranks 1 --device cuda --epochs 5 --data "$1" | tee "$2"' _ "$data" "$out/lenet_torch.txt"
 }
 
