@@ -311,7 +311,15 @@ void record(Event event, Stream stream) {
 void wait_for(Event event, Stream stream) {
   require(cudaStreamWaitEvent(of(stream), event, 0), "cudaStreamWaitEvent");
 }
-void wait_for(Event event) { require(cudaEventSynchronize(event), "cudaEventSynchronize"); }
+// Also while a thread captures a stream in CUDA's global mode, which forbids other threads such waits: no event
+// that is waited for here is part of a capture.
+void wait_for(Event event) {
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  require(cudaThreadExchangeStreamCaptureMode(&mode), "cudaThreadExchangeStreamCaptureMode");
+  const cudaError_t code = cudaEventSynchronize(event);
+  require(cudaThreadExchangeStreamCaptureMode(&mode), "cudaThreadExchangeStreamCaptureMode");
+  require(code, "cudaEventSynchronize");
+}
 
 double microseconds_between(Event from, Event to) {
   float milliseconds = 0;

@@ -5,10 +5,11 @@
 
 #include "api/api.hpp"
 #include "gradient/bucket_memory.hpp"
+#include "group/operations_ahead.hpp"
 
 namespace rondo::detail::gpu {
 
-// The stream must outlive it.
-std::unique_ptr<BucketMemory> memory_on(int device, api::Stream stream);
+// Borrows the stream, and what counts the stream's operations.
+std::unique_ptr<BucketMemory> memory_on(int device, api::Stream stream, OperationsAhead& ahead);
 
 }  // namespace rondo::detail::gpu

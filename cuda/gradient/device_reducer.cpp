@@ -54,8 +54,9 @@ ReducerStream::ReducerStream(int device, std::size_t gradients) : device_(device
   ahead_.emplace();
 }
 
-void ReducerStream::enqueued(std::size_t operations) {
-  if (!api::is_capturing(stream_)) ahead_->enqueued(operations, stream_);
+void ReducerStream::follow(api::Event event) {
+  api::wait_for(event, stream_);
+  ahead_->enqueued(1, stream_);
 }
 
 void ReducerStream::wait() noexcept {
@@ -86,7 +87,8 @@ DeviceReducer::DeviceReducer(cuda::Communicator& communicator, std::vector<Param
       parameters_(std::move(parameters)),
       options_(std::move(options)),
       stream_(communicator.device(), parameters_.size()),
-      store_(parameters_, options_.wire, memory_on(communicator.device(), stream_.get())),
+      store_(parameters_, options_.wire,
+             memory_on(communicator.device(), stream_.get(), stream_.ahead())),
       ledger_(parameters_.size()) {
   rondo::Communicator& host = communicator_.host();
   std::string objection = objection_to(parameters_, options_);
@@ -225,8 +227,23 @@ void DeviceReducer::set_samples(std::uint64_t samples) {
   samples_ = samples;
 }
 
+template <class Function>
+void DeviceReducer::or_end(Function&& function) {
+  try {
+    function();
+  } catch (const CudaError& error) {
+    communicator_.abort(
+        fmt::format("rank {}: GradientReducer: {}", communicator_.rank(), error.what()));
+    throw;
+  }
+}
+
 void DeviceReducer::mark_ready(std::size_t parameter, api::Stream stream) {
   const std::lock_guard lock(mutex_);
+  or_end([&] { mark(parameter, stream); });
+}
+
+void DeviceReducer::mark(std::size_t parameter, api::Stream stream) {
   communicator_.check();
   if (!open_) begin(stream);
   if (parameter >= parameters_.size()) complain(Wrong::unknown, parameter);
@@ -244,32 +261,31 @@ void DeviceReducer::take_complete_buckets() {
 }
 
 void DeviceReducer::take_round(std::size_t bucket) {
-  const std::vector<Member>& members = store_.buckets()[bucket].members;
-  for (const Member& member : members) {
-    if (!ledger_.marked(member.parameter)) continue;
-    api::wait_for(stream_.produced(member.parameter), stream_.get());
+  for (const Member& member : store_.buckets()[bucket].members) {
+    if (ledger_.marked(member.parameter)) stream_.follow(stream_.produced(member.parameter));
   }
-  stream_.enqueued(members.size());
   const GradientStore::Load& load = store_.load(bucket);
   if (load.count == 0) return;
   store_.pack(bucket, averaging_.factor);
-  stream_.enqueued(members.size());
   Call call = all_reduce(load.data, load.count, load.type, averaging_.op);
   call.options.algorithm = options_.layout_independent ? Algorithm::ring : options_.algorithm;
   communicator_.enqueue(call, stream_.get());
   store_.unpack(bucket);
-  stream_.enqueued(members.size());
 }
 
 void DeviceReducer::finish(api::Stream stream) {
   const std::lock_guard lock(mutex_);
+  or_end([&] { close(stream); });
+}
+
+void DeviceReducer::close(api::Stream stream) {
   communicator_.check();
   if (!open_) begin(stream);
   const DeviceScope scope(communicator_.device());
   if (next_ < store_.buckets().size()) {
     // What is not marked may still be read or written by what is on the stream.
     api::record(stream_.finished(), stream);
-    api::wait_for(stream_.finished(), stream_.get());
+    stream_.follow(stream_.finished());
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       if (ledger_.marked(i)) continue;
       if (!options_.allow_unused) complain(Wrong::unmarked, i);

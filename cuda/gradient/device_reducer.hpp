@@ -30,8 +30,10 @@ class ReducerStream {
   [[nodiscard]] api::Stream get() const { return stream_; }
   [[nodiscard]] api::Event produced(std::size_t gradient) const { return produced_[gradient]; }
   [[nodiscard]] api::Event finished() const { return finished_; }
-  // So many operations were enqueued on this stream, besides those of collectives. Waits where they are many.
-  void enqueued(std::size_t operations);
+  // Counts this stream's operations, but for those of collectives.
+  [[nodiscard]] OperationsAhead& ahead() { return *ahead_; }
+  // What follows on this stream waits for the event.
+  void follow(api::Event event);
 
  private:
   int device_;
@@ -62,7 +64,12 @@ class DeviceReducer {
   [[nodiscard]] const GradientStatistics& statistics() const { return finished_; }
 
  private:
+  // A CudaError ends the communicator for all.
+  template <class Function>
+  void or_end(Function&& function);
   // With the lock held.
+  void mark(std::size_t parameter, api::Stream stream);
+  void close(api::Stream stream);
   void begin(api::Stream stream);
   void settle_averaging();
   // Ends the communicator, and throws.

@@ -104,12 +104,12 @@ void DeviceEngine::enqueue(const Call& call, Algorithm algorithm, std::chrono::m
     // Calls of one rank follow each other. Also on what looks like the same stream: a handle may stand
     // for another stream in another thread, or for a new one.
     if (!capturing && any_call_) api::wait_for(last_call_, stream);
-    const std::uint64_t started = start(call, algorithm, timeout, stream);
+    const std::uint64_t operations = start(call, algorithm, timeout, stream);
     if (capturing) return;
     api::record(last_call_, stream);
     any_call_ = true;
     constexpr std::uint64_t kToKeepTheOrder = 2;
-    ahead_->enqueued(kToKeepTheOrder + started, stream);
+    ahead_->enqueued(kToKeepTheOrder + operations, stream);
   });
 }
 

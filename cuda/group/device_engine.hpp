@@ -28,7 +28,7 @@ class DeviceEngine {
   ~DeviceEngine();
 
   // `call` has been checked, and its algorithm is settled. Any thread may call, in the same order on
-  // all ranks. Waits for the device when a few hundred calls are ahead of it.
+  // all ranks. Waits for the device when many operations are ahead of it (OperationsAhead).
   void enqueue(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,
                api::Stream stream);
   // Throws what has ended the communicator, if anything has.

@@ -1,7 +1,9 @@
 #include "group/failure_text.hpp"
 
+#include <chrono>
 #include <cstring>
 #include <iterator>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -21,6 +23,19 @@ std::string who_is_missing(const DeviceWiring& wiring, int rank) {
   return fmt::format("Ranks of this host whose device has not begun that call: {}.", missing);
 }
 
+// Where another channel has failed, channel 0 may not have shown the call yet; it does as it finds that the
+// communicator has ended.
+std::uint64_t calls_shown(const DeviceWiring& wiring, int rank, const Failure& failure) {
+  std::uint64_t& calls = wiring.control.entry(rank).calls;
+  const std::uint64_t before = load_relaxed(calls);
+  if (&failure == &wiring.control.failure(rank, 0)) return before;
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+  while (load_relaxed(calls) == before && std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::yield();
+  }
+  return load_relaxed(calls);
+}
+
 }  // namespace
 
 const Failure* failure_of(const DeviceWiring& wiring, int rank) {
@@ -34,11 +49,10 @@ const Failure* failure_of(const DeviceWiring& wiring, int rank) {
 }
 
 std::string text_of(const DeviceWiring& wiring, int rank, const Failure& failure) {
-  // Channels count calls of their own; people count those of the rank, which its channel 0 shows: perhaps after
-  // another channel has failed.
+  // Channels count calls of their own; people count those of the rank, which its channel 0 shows.
   Signature mine = failure.mine;
   Signature theirs = failure.theirs;
-  const std::uint64_t calls = load_relaxed(wiring.control.entry(rank).calls);
+  const std::uint64_t calls = calls_shown(wiring, rank, failure);
   const std::uint64_t offset = calls > mine.sequence ? calls - 1 - mine.sequence : 0;
   mine.sequence += offset;
   theirs.sequence += offset;

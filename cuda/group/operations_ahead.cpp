@@ -17,6 +17,7 @@ OperationsAhead::~OperationsAhead() {
 }
 
 void OperationsAhead::enqueued(std::uint64_t operations, api::Stream stream) {
+  if (api::is_capturing(stream)) return;
   since_last_mark_ += operations;
   if (since_last_mark_ < kPerMark) return;
   since_last_mark_ = 0;

@@ -19,8 +19,9 @@ class OperationsAhead {
   OperationsAhead& operator=(const OperationsAhead&) = delete;
   ~OperationsAhead();
 
-  // So many operations have been enqueued, the last of them on `stream`, which is not being captured. Waits
-  // while more than 288 to 384 have not ended: a reducer's stream carries what two such bounds allow.
+  // So many operations, at most 96, have been enqueued, the last of them on `stream`. Each 96 a mark follows; then
+  // this waits for the mark three before it, so that at most 384 are ahead. A reducer's stream carries its own and
+  // its collectives', which are bounded apart. Does nothing on a stream that is being captured.
   void enqueued(std::uint64_t operations, api::Stream stream);
 
  private:

@@ -84,7 +84,7 @@ class OneShot {
     patience_.sequence = signature_.sequence;
     for (std::uint64_t unit = block_.thread(); unit < units_; unit += block_.threads()) send(unit);
     for (std::uint64_t unit = block_.thread(); unit < units_; unit += block_.threads()) {
-      if (!receive_all(unit)) return false;
+      if (!finish_unit(unit)) return false;
     }
     return true;
   }
@@ -167,15 +167,15 @@ class OneShot {
 
   // Compares this unit of my signature with that of the others', or sums up the elements of this unit. One loop
   // for both: a second one costs registers.
-  RONDO_HOST_DEVICE bool receive_all(std::uint64_t unit) {
+  RONDO_HOST_DEVICE bool finish_unit(std::uint64_t unit) {
     const int size = call_.rank.size;
     const bool of_signature = unit < kHeaderUnits;
-    int differs = call_.rank.rank;
+    int differing_rank = call_.rank.rank;
     std::uint64_t sum = 0;
     const bool all = from_all(unit, [&](int peer, std::uint64_t value) {
       if (of_signature) {
-        if (value != header_[unit]) differs = peer;
-        return differs == call_.rank.rank;
+        if (value != header_[unit]) differing_rank = peer;
+        return differing_rank == call_.rank.rank;
       }
       if (peer == 0) {
         sum = value;
@@ -187,11 +187,11 @@ class OneShot {
       return true;
     });
     if (all && !of_signature) store(unit, sum);
-    if (differs != call_.rank.rank) tell_difference(differs);
+    if (differing_rank != call_.rank.rank) tell_mismatch(differing_rank);
     return all;
   }
 
-  RONDO_HOST_DEVICE void tell_difference(int peer) {
+  RONDO_HOST_DEVICE void tell_mismatch(int peer) {
     Header theirs;
     RONDO_UNROLL
     for (std::uint64_t i = 0; i < kHeaderUnits; ++i) {

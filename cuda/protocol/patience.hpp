@@ -1,7 +1,7 @@
 // How a thread of a block waits: it looks, and now and then asks whether the communicator has ended
 // or the call's deadline has passed. A deadline counts from the call's first long wait, as on the
-// host. A rank shows which call it is in at that wait, or when the call is over, and not when the call
-// begins: the hosts' memory is written over PCIe, and whatever is published next would wait for that.
+// host. A rank shows which call it is in at that wait, or when the call fails or is over, and not when the
+// call begins: the hosts' memory is written over PCIe, and whatever is published next would wait for that.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,7 @@ RONDO_HOST_DEVICE RONDO_FORCE_INLINE FailureKind wait_until(B& block, const Kern
       if (ready()) return FailureKind::none;
       block.pause();
     }
-    patience.tell_hosts(
-        call);  // before this wait can fail: its failure is told by the number of the call
+    patience.tell_hosts(call);  // before a failure, whose text needs the call's number
     if (load_relaxed(call.rank.control.abort->value) != 0) return FailureKind::aborted;
     const std::uint64_t now = block.now_ns();
     if (patience.deadline_ns == 0) patience.deadline_ns = now + patience.timeout_ns;

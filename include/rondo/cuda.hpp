@@ -67,10 +67,10 @@ struct State;
 ///
 /// Every rank makes the same calls in the same order. Calls on different streams of one rank run in
 /// the order in which they were made; those that are captured are ordered by their graphs alone, and
-/// their replays must have ended before the communicator goes. A call returns at once unless many of
-/// this rank's (97 to 128) have not ended: then it waits for the oldest of them, so that no launch queue of
-/// CUDA's fills up. One thread may drive many ranks, as long as it gives each its call before it gives
-/// any of them that many more. Replays of graphs are the caller's to bound.
+/// their replays must have ended before the communicator goes. A call returns at once while fewer
+/// than 48 of this rank's have not ended. With more it may wait for the oldest of them, so that no launch queue
+/// of CUDA's fills up. One thread may drive many ranks, as long as it gives each its call before it gives
+/// any of them 48 more. Replays of graphs are the caller's to bound.
 ///
 /// Several ranks may share one device. Each then needs a stream of its own, made with
 /// cudaStreamNonBlocking: on the default stream, one rank's call would stand behind another's, which

@@ -39,8 +39,8 @@ namespace rondo::cuda {
 /// no host waits for another in an iteration, a wrong mark, or one that is missing, ends the communicator on all
 /// ranks: the rank that made it throws UsageError, the others PeerError with its text. Statistics have no
 /// times. Host threads meet where the reducer is made, at the end of the first iteration (unless it is captured
-/// or order_by_arrival is off), and with Average::samples at an iteration's first mark; each rank then needs a
-/// thread of its own.
+/// or order_by_arrival is off), and with Average::samples at an iteration's first mark; and a mark waits where
+/// the host is far ahead. So each rank needs a thread of its own.
 class RONDO_API GradientReducer {
  public:
   /// Collective. `parameters`: on the communicator's device. Throws UsageError on all ranks, as

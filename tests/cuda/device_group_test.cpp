@@ -200,15 +200,15 @@ TEST_F(DeviceGroup, ARankRunsAheadOfTheDeviceByABoundedNumberOfCalls) {
   std::atomic<int> made_by_one = 0;
   std::atomic<int> most_ahead = 0;
   std::atomic<int> made_by_zero = 0;
-  // Here, since rank 1's would wait for rank 0's kernels.
+  // Before any call, since allocating waits for kernels that run.
   const DeviceBuffer<float> of_zero(0, 16, 1.0F);
   const DeviceBuffer<float> of_one(0, 16, 1.0F);
   const auto calls = [&](std::size_t rank, std::atomic<int>& made) {
     const DeviceBuffer<float>& buffer = rank == 0 ? of_zero : of_one;
     for (int call = 0; call < kCalls; ++call) {
       group[rank].comm().broadcast(buffer.span(), 0, group[rank].stream());
-      ++made;
       if (rank == 0) most_ahead = std::max(most_ahead.load(), call - made_by_one.load());
+      ++made;
     }
     group[rank].comm().wait(group[rank].stream());
   };
