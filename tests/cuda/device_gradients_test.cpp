@@ -1,10 +1,14 @@
 // Gradients in device memory. Runs on the stand-in everywhere, and, linked with the CUDA runtime, on a GPU.
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <functional>
 #include <memory>
 #include <random>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -113,6 +117,13 @@ class DeviceGradients : public ::testing::TestWithParam<int> {
     if (cuda::device_count() == 0) GTEST_SKIP() << "no CUDA device: " << cuda::why_no_device();
   }
   [[nodiscard]] static int ranks() { return GetParam(); }
+};
+
+class DeviceGradientsOfTwo : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (cuda::device_count() == 0) GTEST_SKIP() << "no CUDA device: " << cuda::why_no_device();
+  }
 };
 
 template <class T>
@@ -356,6 +367,43 @@ TEST_P(DeviceGradients, ChooseTheirBucketSizeAndTakeRankZerosValues) {
     comm.wait(stream.get());
     for (const float element : gradient.read()) ASSERT_EQ(element, 1);
   });
+}
+
+// Buckets of 50 gradients, so that the bound on calls alone would let rank 0 mark all of them.
+TEST_F(DeviceGradientsOfTwo, AreMarkedAheadOfTheDeviceByABoundedNumber) {
+  constexpr std::size_t kGradients = 1000;
+  constexpr std::size_t kElems = 4;
+  constexpr std::size_t kApart = 2 * kElems;  // gradients that touch would be packed as one
+  GradientOptions options;
+  options.bucket_bytes = 50 * kElems * sizeof(float);
+  options.average = Average::sum;
+  std::atomic<int> made_by_zero = 0;
+  std::atomic<int> made_by_one = 0;
+  std::atomic<int> most_ahead = 0;
+  on_ranks(2, [&](cuda::Communicator& comm) {
+    const bool zero = comm.rank() == 0;
+    const DeviceStream stream(comm.device());
+    const DeviceBuffer<float> all(comm.device(), kGradients * kApart, 1.0F);
+    std::vector<Parameter> parameters;
+    for (std::size_t i = 0; i < kGradients; ++i) {
+      parameters.emplace_back("p" + std::to_string(i), all.span().subspan(i * kApart, kElems));
+    }
+    cuda::GradientReducer reducer(comm, parameters, options);
+    while (!zero && made_by_zero < 149) std::this_thread::yield();
+    for (std::size_t i = kGradients; i-- > 0;) {
+      reducer.mark_ready(i, stream.get());
+      if (zero) most_ahead = std::max(most_ahead.load(), made_by_zero - made_by_one);
+      ++(zero ? made_by_zero : made_by_one);
+    }
+    reducer.finish(stream.get());
+    comm.wait(stream.get());
+    const std::vector<float> sums = all.read();
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      ASSERT_EQ(sums[i], i % kApart < kElems ? 2 : 1) << i;
+    }
+  });
+  EXPECT_LE(most_ahead, 250);
+  EXPECT_GE(most_ahead, 148);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, DeviceGradients, testing::Values(1, 2, 3, 4));
