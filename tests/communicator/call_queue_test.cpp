@@ -41,14 +41,15 @@ class TwoCalls {
   std::thread thread_;
 };
 
-// Returns when the thread sleeps until its turn comes.
+// Returns when the thread sleeps until its turn comes: when it has slept in so many looks, one after the other,
+// that it is no short wait for memory or a lock.
 std::thread waiting_caller(CallQueue& queue, std::string& order, char name) {
   std::atomic<pid_t> id = 0;
   std::thread thread([&queue, &order, name, &id] {
     id = ::gettid();
     queue.run([&order, name] { order += name; });
   });
-  while (id == 0 || !test::is_asleep(id)) std::this_thread::yield();
+  for (int looks = 0; looks < 100;) looks = id != 0 && test::is_asleep(id) ? looks + 1 : 0;
   return thread;
 }
 

@@ -1,9 +1,12 @@
 // The FIFO contract for memory of one process and for shared memory; and the FIFO between threads.
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <string>
+#include <string_view>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -103,6 +106,22 @@ TEST(SharedMemory, TooLittleRoomIsAnErrorWithTheCure) {
     EXPECT_NE(std::string_view(error.what()).find("docker run --memory"), std::string_view::npos)
         << error.what();
   }
+}
+
+TEST(SharedMemory, WithoutADescriptorLeftSaysSo) {
+  rlimit usual{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
+  const rlimit none{0, usual.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  std::string text;
+  try {
+    static_cast<void>(create_shared(8192));
+  } catch (const TransportError& error) {
+    text = error.what();
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &usual), 0);
+  EXPECT_NE(text.find("memfd_create"), std::string::npos) << text;
+  EXPECT_NE(text.find("ulimit -n"), std::string::npos) << text;
 }
 
 }  // namespace
