@@ -15,6 +15,6 @@ for line in open(sys.argv[1]):
 SKIPPED
 tests=$(meson test -C build --list 2>/dev/null)
 if [[ $tests != *gpu_device_group* ]]; then
-  echo "not built: the tests that need a GPU, since there is none or no nvcc; tools/build.sh build -Dcuda=enabled builds them"
+  echo "not built: the tests that need a GPU, since the folder has no GPU part; tools/build.sh build -Dcuda=enabled builds it"
 fi
 exit $code
