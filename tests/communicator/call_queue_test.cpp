@@ -47,7 +47,10 @@ std::thread waiting_caller(CallQueue& queue, std::string& order, char name) {
   std::atomic<pid_t> id = 0;
   std::thread thread([&queue, &order, name, &id] {
     id = ::gettid();
-    queue.run([&order, name] { order += name; });
+    // On its own thread, which alone MPI may know.
+    queue.run([&order, name, caller = std::this_thread::get_id()] {
+      order += std::this_thread::get_id() == caller ? name : '?';
+    });
   });
   for (int looks = 0; looks < 100;) looks = id != 0 && test::is_asleep(id) ? looks + 1 : 0;
   return thread;

@@ -89,6 +89,28 @@ TEST(Usage, WrongArgumentsAreErrorsAndNothingIsLost) {
   EXPECT_EQ(data, std::vector<float>(8, 1.0F));
 }
 
+// One past the last of each is none.
+TEST(Usage, EnumeratorsOutOfRangeAreErrors) {
+  std::vector<Communicator> group = local_group(1);
+  std::vector<float> data(8, 1.0F);
+  const auto refusal_of = [&](auto&& change) {
+    Call call{
+        .collective = Collective::all_reduce, .in = data.data(), .out = data.data(), .count = 8};
+    change(call);
+    return message_of<UsageError>([&] { group[0].run(call); });
+  };
+  expect_contains(refusal_of([](Call& call) { call.type = static_cast<DataType>(kDataTypeCount); }),
+                  "not a DataType");
+  expect_contains(refusal_of([](Call& call) { call.op = static_cast<ReduceOp>(kReduceOpCount); }),
+                  "not a ReduceOp");
+  const auto no_algorithm = static_cast<Algorithm>(kAlgorithmCount);
+  expect_contains(refusal_of([&](Call& call) { call.options.algorithm = no_algorithm; }),
+                  "not an Algorithm");
+  expect_contains(message_of<UsageError>([&] { local_group(2, {.algorithm = no_algorithm}); }),
+                  "not an Algorithm");
+  EXPECT_THROW(local_group(2, {.carrier = static_cast<CarrierChoice>(3)}), UsageError);
+}
+
 TEST(Usage, OptionsOutOfRangeAreErrors) {
   EXPECT_THROW(local_group(0), UsageError);
   EXPECT_THROW(local_group(-3), UsageError);

@@ -126,6 +126,17 @@ TEST(Mpi, WhatAWaitingRankSaysDoesNotOutliveItsCommunicator) {
   }
 }
 
+// Who waits for long tells the rank that it waits for which call it is in; that rank may wait for long, too, in the
+// same call.
+TEST(Mpi, RanksThatComeOneAfterTheOtherAreNoMismatch) {
+  Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive}) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300 * comm.rank()));
+    CollectiveCheck<float>(comm, 1000, ReduceOp::sum, algorithm).all_reduce();
+    comm.barrier();
+  }
+}
+
 // Calls of 80 KB fit the slots of an edge, so that a rank that only sends waits for no free slot.
 TEST(Mpi, EveryMismatchIsAnErrorOnEveryRank) {
   CommunicatorOptions with = options();
