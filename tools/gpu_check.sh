@@ -9,8 +9,8 @@
 #   train      the trainer against itself with other ranks and algorithms, and against PyTorch
 #   all        one after the other
 #
-# A call takes at most RONDO_GPU_CHECK_SECONDS (530). Steps for which no time is left are named; the same call
-# again runs those, and those that failed, but none that has passed with the same sources.
+# No step goes on for longer than RONDO_GPU_CHECK_SECONDS (530) less 15 after a call's start. Steps for which no time
+# is left are named; the same call again runs those, and those that failed, but none that has passed with the same sources.
 #
 # Each step's output and code are appended in FOLDER (gpu-check); a result that is measured again goes to
 # FOLDER/earlier first. After each step all of FOLDER goes to the archive FOLDER.tar.gz. Needs nvcc, g++, Meson and

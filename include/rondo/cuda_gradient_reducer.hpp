@@ -19,8 +19,9 @@ class DeviceReducer;
 namespace rondo::cuda {
 
 /// rondo::GradientReducer for device memory. The host only enqueues, and waits only where it is far ahead of the
-/// device (see Communicator): a mark records an event on the stream that produces the gradient, buckets travel on a stream of the reducer's own as soon as the events of their
-/// gradients have happened, and finish() makes a stream wait for the last of them.
+/// device (see Communicator): a mark records an event on the stream that produces the gradient, buckets travel on
+/// a stream of the reducer's own as soon as the events of their gradients have happened, and finish() makes a
+/// stream wait for the last of them.
 ///
 ///     rondo::cuda::GradientReducer reducer(devices, parameters);
 ///     for (...) {

@@ -17,8 +17,8 @@ class LoadedTopology {
   explicit LoadedTopology(bool with_io = false) {
     if (hwloc_topology_init(&topology_) != 0) return;
     if (with_io) hwloc_topology_set_io_types_filter(topology_, HWLOC_TYPE_FILTER_KEEP_ALL);
-    // What /sys says will do. Of these components "pci" leaks, by libpciaccess; "gl" asks X servers, and before
-    // them perhaps a name server, which may take minutes to be found absent; the others start a GPU's runtime.
+    // What /sys says will do. "pci" leaks, by libpciaccess. "gl" connects to X servers, and may first ask a name
+    // server for "localhost": where none answers, this rank would wait for minutes. The others start a GPU's runtime.
     for (const char* component : {"pci", "gl", "opencl", "cuda", "nvml", "rsmi", "levelzero"}) {
       hwloc_topology_set_components(topology_, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component);
     }

@@ -111,19 +111,16 @@ class DeviceModel {
   std::vector<std::unique_ptr<DeviceBuffer<T>>> produced_;
 };
 
-class DeviceGradients : public ::testing::TestWithParam<int> {
+class DeviceReducers : public ::testing::Test {
  protected:
   void SetUp() override {
     if (cuda::device_count() == 0) GTEST_SKIP() << "no CUDA device: " << cuda::why_no_device();
   }
-  [[nodiscard]] static int ranks() { return GetParam(); }
 };
 
-class DeviceGradientsOfTwo : public ::testing::Test {
+class DeviceGradients : public DeviceReducers, public ::testing::WithParamInterface<int> {
  protected:
-  void SetUp() override {
-    if (cuda::device_count() == 0) GTEST_SKIP() << "no CUDA device: " << cuda::why_no_device();
-  }
+  [[nodiscard]] static int ranks() { return GetParam(); }
 };
 
 template <class T>
@@ -370,7 +367,7 @@ TEST_P(DeviceGradients, ChooseTheirBucketSizeAndTakeRankZerosValues) {
 }
 
 // Buckets of 50 gradients, so that the bound on calls alone would let rank 0 mark all of them.
-TEST_F(DeviceGradientsOfTwo, AreMarkedAheadOfTheDeviceByABoundedNumber) {
+TEST_F(DeviceReducers, TakeMarksAheadOfTheDeviceInABoundedNumber) {
   constexpr std::size_t kGradients = 1000;
   constexpr std::size_t kElems = 4;
   constexpr std::size_t kApart = 2 * kElems;  // gradients that touch would be packed as one
@@ -389,6 +386,7 @@ TEST_F(DeviceGradientsOfTwo, AreMarkedAheadOfTheDeviceByABoundedNumber) {
       parameters.emplace_back("p" + std::to_string(i), all.span().subspan(i * kApart, kElems));
     }
     cuda::GradientReducer reducer(comm, parameters, options);
+    // Rank 0 gets so far alone: its 150th mark completes a bucket, and waits for one that rank 1 has to answer.
     while (!zero && made_by_zero < 149) std::this_thread::yield();
     for (std::size_t i = kGradients; i-- > 0;) {
       reducer.mark_ready(i, stream.get());

@@ -127,7 +127,7 @@ TEST(Mpi, WhatAWaitingRankSaysDoesNotOutliveItsCommunicator) {
 }
 
 // Who waits for long tells the rank that it waits for which call it is in; that rank may wait for long, too, in the
-// same call.
+// same call. The sleep makes ranks late, as slow ones are; nothing that is wanted here depends on how long it takes.
 TEST(Mpi, RanksThatComeOneAfterTheOtherAreNoMismatch) {
   Communicator comm = from_mpi(MPI_COMM_WORLD, options());
   for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive}) {
