@@ -12,7 +12,7 @@ packages=(
   libdnnl-dev zlib1g-dev libxxhash-dev dataset-fashion-mnist
 )
 if [ "${1:-}" != --demo ]; then packages+=(libgtest-dev libbenchmark-dev iproute2 python3-matplotlib); fi
-if [ "${1:-}" = --lint ]; then packages+=(clang-format clang-tidy clang-19 libclang-rt-19-dev libomp-19-dev); fi
+if [ "${1:-}" = --lint ]; then packages+=(clang-format-19 clang-tidy-19 clang-19 libclang-rt-19-dev libomp-19-dev); fi
 if [ "${1:-}" = --aarch64 ]; then
   # Others have packages for foreign processors at other addresses.
   grep -qx 'ID=debian' /etc/os-release || { echo "setup: --aarch64 is for Debian" >&2; exit 1; }

@@ -43,8 +43,7 @@ void reduce(benchmark::State& state, DataType type, ReduceOp op) {
 #if defined(__x86_64__)
 [[gnu::target_clones("default", "avx2", "avx512f")]]
 #endif
-std::uint64_t
-read(const Operands& operands, std::size_t bytes) {
+std::uint64_t read(const Operands& operands, std::size_t bytes) {
   std::uint64_t sums[32] = {};
   for (std::size_t at = 0; at + sizeof(sums) <= bytes; at += sizeof(sums)) {
     std::uint64_t a[32];

@@ -108,7 +108,9 @@ Communicator join(rondo::Communicator host, const Options& options) {
   } catch (...) {
     // All ranks throw this. The host communicator goes here, and not as the exception unwinds: it would
     // abort those that are about to find out.
-    { const rondo::Communicator quietly = std::move(host); }
+    {
+      const rondo::Communicator quietly = std::move(host);
+    }
     throw;
   }
 }

@@ -42,7 +42,7 @@ using ElementOf = std::remove_cvref_t<std::ranges::range_reference_t<R>>;
 /// A span, vector, array, ... of elements that outlives the expression that names it.
 template <class R>
 concept ElementRange = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
-    std::ranges::borrowed_range<R> && Element<detail::ElementOf<R>>;
+                       std::ranges::borrowed_range<R> && Element<detail::ElementOf<R>>;
 
 /// An ElementRange that can be written.
 template <class R>

@@ -78,7 +78,7 @@ class RONDO_API Communicator {
     run(calls().all_reduce(buffer, buffer, op, options));
   }
   template <ElementRange In, OutputRange Out>
-  requires SameElements<In, Out>
+    requires SameElements<In, Out>
   void all_reduce(In&& in, Out&& out, ReduceOp op = ReduceOp::sum, CallOptions options = {}) {
     run(calls().all_reduce(in, out, op, options));
   }
@@ -88,7 +88,7 @@ class RONDO_API Communicator {
     return run_async(calls().all_reduce(buffer, buffer, op, options));
   }
   template <ElementRange In, OutputRange Out>
-  requires SameElements<In, Out>
+    requires SameElements<In, Out>
   [[nodiscard]] Work all_reduce_async(In&& in, Out&& out, ReduceOp op = ReduceOp::sum,
                                       CallOptions options = {}) {
     return run_async(calls().all_reduce(in, out, op, options));
@@ -101,7 +101,7 @@ class RONDO_API Communicator {
     run(calls().reduce_scatter(buffer, calls().own_chunk(buffer), op, options));
   }
   template <ElementRange In, OutputRange Out>
-  requires SameElements<In, Out>
+    requires SameElements<In, Out>
   void reduce_scatter(In&& in, Out&& out, ReduceOp op = ReduceOp::sum, CallOptions options = {}) {
     run(calls().reduce_scatter(in, out, op, options));
   }
@@ -111,7 +111,7 @@ class RONDO_API Communicator {
     return run_async(calls().reduce_scatter(buffer, calls().own_chunk(buffer), op, options));
   }
   template <ElementRange In, OutputRange Out>
-  requires SameElements<In, Out>
+    requires SameElements<In, Out>
   [[nodiscard]] Work reduce_scatter_async(In&& in, Out&& out, ReduceOp op = ReduceOp::sum,
                                           CallOptions options = {}) {
     return run_async(calls().reduce_scatter(in, out, op, options));
@@ -123,7 +123,7 @@ class RONDO_API Communicator {
     run(calls().all_gather(calls().own_chunk(buffer), buffer, options));
   }
   template <ElementRange In, OutputRange Out>
-  requires SameElements<In, Out>
+    requires SameElements<In, Out>
   void all_gather(In&& in, Out&& out, CallOptions options = {}) {
     run(calls().all_gather(in, out, options));
   }
@@ -132,7 +132,7 @@ class RONDO_API Communicator {
     return run_async(calls().all_gather(calls().own_chunk(buffer), buffer, options));
   }
   template <ElementRange In, OutputRange Out>
-  requires SameElements<In, Out>
+    requires SameElements<In, Out>
   [[nodiscard]] Work all_gather_async(In&& in, Out&& out, CallOptions options = {}) {
     return run_async(calls().all_gather(in, out, options));
   }
@@ -150,12 +150,12 @@ class RONDO_API Communicator {
 
   /// The same into another buffer; `in` is read on the root only and may be empty elsewhere.
   template <ElementRange In, OutputRange Out>
-  requires SameElements<In, Out>
+    requires SameElements<In, Out>
   void broadcast(In&& in, Out&& out, int root, CallOptions options = {}) {
     run(calls().broadcast(in, out, root, options));
   }
   template <ElementRange In, OutputRange Out>
-  requires SameElements<In, Out>
+    requires SameElements<In, Out>
   [[nodiscard]] Work broadcast_async(In&& in, Out&& out, int root, CallOptions options = {}) {
     return run_async(calls().broadcast(in, out, root, options));
   }
@@ -168,7 +168,7 @@ class RONDO_API Communicator {
     run(calls().reduce(buffer, buffer, root, op, options));
   }
   template <ElementRange In, OutputRange Out>
-  requires SameElements<In, Out>
+    requires SameElements<In, Out>
   void reduce(In&& in, Out&& out, int root, ReduceOp op = ReduceOp::sum, CallOptions options = {}) {
     run(calls().reduce(in, out, root, op, options));
   }
@@ -178,7 +178,7 @@ class RONDO_API Communicator {
     return run_async(calls().reduce(buffer, buffer, root, op, options));
   }
   template <ElementRange In, OutputRange Out>
-  requires SameElements<In, Out>
+    requires SameElements<In, Out>
   [[nodiscard]] Work reduce_async(In&& in, Out&& out, int root, ReduceOp op = ReduceOp::sum,
                                   CallOptions options = {}) {
     return run_async(calls().reduce(in, out, root, op, options));

@@ -125,7 +125,7 @@ class RONDO_API Communicator {
     enqueue(calls().all_reduce(buffer, buffer, op, options), stream);
   }
   template <ElementRange In, OutputRange Out>
-  requires SameElements<In, Out>
+    requires SameElements<In, Out>
   void all_reduce(In&& in, Out&& out, ReduceOp op, Stream stream, CallOptions options = {}) {
     enqueue(calls().all_reduce(in, out, op, options), stream);
   }
@@ -134,7 +134,7 @@ class RONDO_API Communicator {
     enqueue(calls().reduce_scatter(buffer, calls().own_chunk(buffer), op, options), stream);
   }
   template <ElementRange In, OutputRange Out>
-  requires SameElements<In, Out>
+    requires SameElements<In, Out>
   void reduce_scatter(In&& in, Out&& out, ReduceOp op, Stream stream, CallOptions options = {}) {
     enqueue(calls().reduce_scatter(in, out, op, options), stream);
   }
@@ -143,7 +143,7 @@ class RONDO_API Communicator {
     enqueue(calls().all_gather(calls().own_chunk(buffer), buffer, options), stream);
   }
   template <ElementRange In, OutputRange Out>
-  requires SameElements<In, Out>
+    requires SameElements<In, Out>
   void all_gather(In&& in, Out&& out, Stream stream, CallOptions options = {}) {
     enqueue(calls().all_gather(in, out, options), stream);
   }
@@ -152,7 +152,7 @@ class RONDO_API Communicator {
     enqueue(calls().broadcast(buffer, buffer, root, options), stream);
   }
   template <ElementRange In, OutputRange Out>
-  requires SameElements<In, Out>
+    requires SameElements<In, Out>
   void broadcast(In&& in, Out&& out, int root, Stream stream, CallOptions options = {}) {
     enqueue(calls().broadcast(in, out, root, options), stream);
   }
@@ -161,7 +161,7 @@ class RONDO_API Communicator {
     enqueue(calls().reduce(buffer, buffer, root, op, options), stream);
   }
   template <ElementRange In, OutputRange Out>
-  requires SameElements<In, Out>
+    requires SameElements<In, Out>
   void reduce(In&& in, Out&& out, int root, ReduceOp op, Stream stream, CallOptions options = {}) {
     enqueue(calls().reduce(in, out, root, op, options), stream);
   }

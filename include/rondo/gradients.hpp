@@ -41,8 +41,8 @@ struct Parameter {
 
   /// The same, and the parameter itself, which takes rank 0's values when the reducer is made.
   template <OutputRange Gradient, OutputRange Value>
-  requires SameElements<Gradient, Value> Parameter(std::string its_name, Gradient&& its_gradient,
-                                                   Value&& its_value)
+    requires SameElements<Gradient, Value>
+  Parameter(std::string its_name, Gradient&& its_gradient, Value&& its_value)
       : Parameter(std::move(its_name), its_gradient) {
     value = std::ranges::data(its_value);
     value_count = std::ranges::size(its_value);

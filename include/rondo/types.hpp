@@ -185,8 +185,7 @@ constexpr int data_type_of() {
 
 /// A C++ type with a DataType: float, double, Float16, BFloat16 and integers of 1, 4 and 8 bytes.
 template <class T>
-concept Element = detail::data_type_of<T>()
->= 0;
+concept Element = detail::data_type_of<T>() >= 0;
 
 template <Element T>
 inline constexpr DataType kDataTypeOf = static_cast<DataType>(detail::data_type_of<T>());

@@ -106,7 +106,7 @@ SharedObject create_shared(std::size_t bytes) {
 }
 
 Mapping map_shared(const FileDescriptor& file, std::size_t bytes) {
-  struct stat facts {};
+  struct stat facts{};
   const int seals = ::fcntl(file.get(), F_GET_SEALS);
   const bool sealed = seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
   if (!sealed || ::fstat(file.get(), &facts) != 0 || facts.st_uid != ::geteuid() ||

@@ -89,7 +89,7 @@ std::vector<int> PeerWatch::ended() const {
 }
 
 unsigned long process_namespace() {
-  struct stat facts {};
+  struct stat facts{};
   return ::stat("/proc/self/ns/pid", &facts) == 0 ? facts.st_ino : 0;
 }
 

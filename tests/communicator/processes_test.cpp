@@ -134,7 +134,6 @@ TEST(Processes, OneThatHasEndedTheCallIsNotMissed) {
     Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
     comm.barrier();
     std::vector<float> data(10, static_cast<float>(me.rank + 1));
-    const std::string ended = me.socket + ".ended";
     if (me.rank == 2) {  // comes last, when rank 1 is gone
       const auto one = static_cast<pid_t>(comm.topology().places[1].process_id);
       pollfd gone{static_cast<int>(::syscall(SYS_pidfd_open, one, 0)), POLLIN, 0};
@@ -433,7 +432,7 @@ TEST(Processes, TheSocketIsItsOwnersAloneWhateverTheUmask) {
         ::umask(mask);
       } else {
         const detail::FileDescriptor visitor = visit(me.socket);
-        struct stat facts {};
+        struct stat facts{};
         if (::stat(me.socket.c_str(), &facts) != 0 || (facts.st_mode & 0777U) != 0600U) return 1;
       }
       join(me, {.timeout = std::chrono::minutes(5)});

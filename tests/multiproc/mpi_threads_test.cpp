@@ -58,9 +58,8 @@ TEST(MpiThreads, OverlapNeedsAThreadThatMayCall) {
   GradientOptions options;
   options.average = Average::sum;
   options.bucket_bytes = 1_KiB;
-  const std::string text = usage_error([&] {
-    const GradientReducer reducer(comm, {{"w", gradient}}, options);
-  });
+  const std::string text =
+      usage_error([&] { const GradientReducer reducer(comm, {{"w", gradient}}, options); });
   if (level() < MPI_THREAD_SERIALIZED) {
     EXPECT_NE(text.find("rank 0: GradientOptions::overlap"), std::string::npos) << text;
     EXPECT_NE(text.find("MPI_THREAD_SERIALIZED"), std::string::npos) << text;
