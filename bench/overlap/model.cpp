@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <numeric>
-#include <stdexcept>
 
 namespace rondo::overlap {
 namespace {
@@ -46,23 +43,6 @@ Model resnet50() {
   add_stage(model, 4, 3, 1024, 512, 7);
   model.push_back({"fc.weight", std::size_t{2048} * 1000, 2048.0 * 1000});
   model.push_back({"fc.bias", 1000, 1000});
-  return model;
-}
-
-Model read_model(const std::string& file) {
-  std::ifstream in(file);
-  if (!in) throw std::runtime_error(fmt::format("'{}' cannot be read", file));
-  Model model;
-  try {
-    for (const nlohmann::json& tensor : nlohmann::json::parse(in)) {
-      const auto count = tensor.at("count").get<std::size_t>();
-      model.push_back({tensor.value("name", fmt::format("{}", model.size())), count,
-                       tensor.value("work", static_cast<double>(count))});
-    }
-  } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error(fmt::format("'{}': {}", file, error.what()));
-  }
-  if (model.empty()) throw std::runtime_error(fmt::format("'{}' has no tensors", file));
   return model;
 }
 

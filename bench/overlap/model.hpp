@@ -20,10 +20,6 @@ using Model = std::vector<Tensor>;
 // picture of 224 x 224.
 Model resnet50();
 
-// From a JSON file: [{"name": "conv1", "count": 9408, "work": 118013952}, ...]; without "work", the count is
-// taken for it. Throws std::runtime_error that says what is wrong.
-Model read_model(const std::string& file);
-
 // When each gradient is there, in microseconds from the start of a backprop that takes `compute_us`; by tensor.
 std::vector<double> ready_times(const Model& model, double compute_us);
 

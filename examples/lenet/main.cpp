@@ -1,12 +1,9 @@
 // rondo-lenet: trains LeNet on Fashion-MNIST, data-parallel over ranks that are processes of mpirun,
 // forked processes, or threads; on the CPU or on GPUs.
 
-#include <CLI/CLI.hpp>
-#include <cstdio>
 #include <exception>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <rondo/cuda.hpp>
 #include <rondo/rondo.hpp>
@@ -15,7 +12,9 @@
 #include <utility>
 
 #include "compute_threads.hpp"
+#include "files.hpp"
 #include "mpi_sum.hpp"
+#include "options.hpp"
 #include "overlap.hpp"
 #include "report.hpp"
 #include "tools/launch/launch.hpp"
@@ -23,26 +22,7 @@
 
 namespace {
 
-struct Options {
-  int epochs = 10;
-  lenet::TrainingOptions training;
-  std::string algo = "ring";
-  std::string device = "cpu";
-  std::string data = "/usr/share/datasets/fashion-mnist";
-  std::string history;
-  std::size_t bucket_kib =
-      16;  // the same on every machine, so that more than two ranks find the same bits
-  bool no_overlap = false;
-  std::string wire = "exact";
-  std::string trace;
-  int measured_steps = 0;
-  std::string json;  // of what was measured
-  int threads = 1;
-  int ranks = 0;      // threads
-  int processes = 0;  // forked; neither: those of mpirun
-};
-
-rondo::GradientOptions gradient_options(const Options& options) {
+rondo::GradientOptions gradient_options(const lenet::Options& options) {
   rondo::GradientOptions gradients;
   gradients.average = rondo::Average::sum;  // the learner divides by the samples of the minibatch
   gradients.bucket_bytes = options.bucket_kib << 10U;
@@ -61,7 +41,7 @@ struct Rank {
       reducer;  // also the learner's, whose gradients it works on
 };
 
-Rank make_rank(const Options& options, const lenet::Dataset& data, rondo::Communicator& comm,
+Rank make_rank(const lenet::Options& options, const lenet::Dataset& data, rondo::Communicator& comm,
                rondo::cuda::Communicator* devices) {
   const std::optional<rondo::Algorithm> algorithm = rondo::algorithm_named(options.algo);
   if (options.algo == "none" && comm.size() > 1) {
@@ -87,7 +67,7 @@ Rank make_rank(const Options& options, const lenet::Dataset& data, rondo::Commun
 }
 
 // `devices`: null on the CPU.
-void train_on(const Options& options, rondo::Communicator& comm,
+void train_on(const lenet::Options& options, rondo::Communicator& comm,
               rondo::cuda::Communicator* devices) {
   if (comm.rank() == 0 && !options.trace.empty() && !std::ofstream(options.trace)) {
     throw std::runtime_error("'" + options.trace + "' cannot be written");
@@ -105,25 +85,12 @@ void train_on(const Options& options, rondo::Communicator& comm,
   report.finished(hash, data.train.count());
   if (rank.reducer && !options.trace.empty()) rank.reducer->write_trace(options.trace);
   if (comm.rank() == 0 && !options.history.empty()) {
-    report.write_history(options.history,
-                         {{"ranks", comm.size()},
-                          {"device", options.device},
-                          {"epochs", options.epochs},
-                          {"batch_size", options.training.batch_size},
-                          {"lr", options.training.rate},
-                          {"seed", options.training.seed},
-                          {"algo", options.algo},
-                          {"bucket_bytes", rank.reducer ? rank.reducer->bucket_bytes() : 0},
-                          {"overlap", rondo::algorithm_named(options.algo) && !options.no_overlap},
-                          {"wire", options.wire},
-                          {"accumulate", options.training.passes},
-                          {"threads", options.threads},
-                          {"version", RONDO_VERSION}},
-                         hash);
+    lenet::write_history(options, {comm.size(), rank.reducer ? rank.reducer->bucket_bytes() : 0,
+                                   report.results(), hash});
   }
 }
 
-void measure_on(const Options& options, rondo::Communicator& comm) {
+void measure_on(const lenet::Options& options, rondo::Communicator& comm) {
   const lenet::Dataset data = lenet::read_dataset(options.data);
   lenet::TrainingOptions training = options.training;
   training.rate = 0;  // steps alone would lead each rank elsewhere
@@ -140,19 +107,10 @@ void measure_on(const Options& options, rondo::Communicator& comm) {
       comm, *learner, *modes, options.measured_steps, data.train.count() / training.batch_size);
   if (comm.rank() != 0) return;
   lenet::print(report);
-  if (options.json.empty()) return;
-  nlohmann::json all = lenet::json_of(report);
-  all["machine"] = {{"cores", rondo::this_machine().cores}};
-  all["config"] = {{"ranks", comm.size()},
-                   {"batch_size", training.batch_size},
-                   {"steps", options.measured_steps},
-                   {"version", RONDO_VERSION}};
-  std::ofstream out(options.json);
-  out << all.dump(1) << '\n';
-  if (!out) throw std::runtime_error("'" + options.json + "' cannot be written");
+  if (!options.json.empty()) lenet::write_overlap(options, comm.size(), report);
 }
 
-void train(const Options& options, rondo::Communicator ranks) {
+void train(const lenet::Options& options, rondo::Communicator ranks) {
   if (options.measured_steps > 0) {
     measure_on(options, ranks);
     return;
@@ -169,80 +127,8 @@ void train(const Options& options, rondo::Communicator ranks) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options options;
-  CLI::App app(
-      "Trains LeNet on Fashion-MNIST; start it with mpirun -n RANKS, or with --ranks or "
-      "--processes.",
-      "rondo-lenet");
-  app.add_option("--epochs", options.epochs, "passes over the training set")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--batch-size", options.training.batch_size,
-                 "samples of a minibatch, shared between the ranks")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20U))
-      ->capture_default_str();
-  app.add_option("--lr", options.training.rate, "learning rate")->capture_default_str();
-  app.add_option("--seed", options.training.seed, "of parameters and shuffles")
-      ->capture_default_str();
-  app.add_option("--algo", options.algo,
-                 "how gradients are summed; mpi: on the CPU, under mpirun; none: one rank alone")
-      ->check(CLI::IsMember({"ring", "naive", "mpi", "none"}))
-      ->capture_default_str();
-  app.add_option("--device", options.device, "cpu, or cuda: GPUs, one for each rank in turn")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->capture_default_str();
-  app.add_option("--bucket-kib", options.bucket_kib,
-                 "cap of a bucket of gradients; 0: from what is measured of the ranks' links, and "
-                 "the model's size")
-      ->capture_default_str();
-  app.add_flag("--no-overlap", options.no_overlap, "sums gradients after backprop, not during it");
-  app.add_option("--wire", options.wire, "as what gradients travel")
-      ->check(CLI::IsMember({"exact", "bf16", "f16"}))
-      ->capture_default_str();
-  app.add_option(
-         "--accumulate", options.training.passes,
-         "passes over parts of a minibatch, whose gradients are added up before they travel")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  app.add_option("--trace", options.trace,
-                 "file for a timeline of all ranks, which ui.perfetto.dev opens; some MB an epoch");
-  app.add_option("--measure-overlap", options.measured_steps,
-                 "instead of training, takes so many steps three times each: without "
-                 "communication, with it "
-                 "after backprop, and during it")
-      ->check(CLI::PositiveNumber)
-      ->excludes("--trace")
-      ->excludes("--no-overlap");
-  app.add_option("--json", options.json, "file for what --measure-overlap measures")
-      ->needs("--measure-overlap");
-  app.add_option("--data", options.data, "folder of the four IDX files")->capture_default_str();
-  app.add_option("--history", options.history, "file to write the run's history to (JSON)");
-  app.add_option("--threads", options.threads, "compute threads of a rank, on the CPU")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--ranks", options.ranks, "ranks that are threads, without mpirun")
-      ->check(CLI::Range(1, 64));
-  app.add_option("--processes", options.processes,
-                 "ranks that are forked processes, without mpirun")
-      ->check(CLI::Range(1, 64))
-      ->excludes("--ranks");
-  app.set_version_flag("--version", RONDO_VERSION);
-  try {
-    app.parse(argc, argv);
-    const bool without_mpi = options.ranks + options.processes > 0;
-    if (options.algo == "mpi" && (without_mpi || options.device == "cuda")) {
-      throw CLI::ValidationError("--algo", "mpi sums host memory, under mpirun");
-    }
-    if (options.device == "cuda" && (options.training.passes > 1 || !options.trace.empty())) {
-      throw CLI::ValidationError("--device", "with --accumulate or --trace, the CPU");
-    }
-    if (options.measured_steps > 0 &&
-        (options.device == "cuda" || !rondo::algorithm_named(options.algo))) {
-      throw CLI::ValidationError("--measure-overlap", "is for Rondo's algorithms on the CPU");
-    }
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error);
-  }
+  lenet::Options options;
+  if (const auto status = lenet::read_command_line(argc, argv, options)) return *status;
   return rondo::launch::launch({"rondo-lenet",
                                 options.ranks,
                                 options.processes,

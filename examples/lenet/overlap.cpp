@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 namespace lenet {
@@ -144,25 +143,6 @@ void print(const OverlapReport& report) {
   fmt::print("step with overlap / without: {:.4f}; with overlap / alone: {:.4f}\n",
              during.step.median / report.of(Mode::after).step.median,
              during.step.median / alone.step.median);
-}
-
-nlohmann::json json_of(const OverlapReport& report) {
-  const auto of_spread = [](const Spread& spread) {
-    return nlohmann::json{{"median", spread.median}, {"low", spread.low}, {"high", spread.high}};
-  };
-  nlohmann::json modes;
-  for (int mode = 0; mode < kModes; ++mode) {
-    const OverlapReport::OfMode& its = report.of(static_cast<Mode>(mode));
-    modes[kModeNames[mode]] = {{"step_us", of_spread(its.step)},
-                               {"backward_us", of_spread(its.backward)},
-                               {"exchanged_us", of_spread(its.exchanged)}};
-  }
-  return {{"modes", modes},
-          {"communication_us", report.figures.communication_us},
-          {"hidden", report.figures.hidden},
-          {"most_hidden", report.most_hidden},
-          {"buckets", report.buckets},
-          {"bucket_bytes", report.bucket_bytes}};
 }
 
 }  // namespace lenet

@@ -4,7 +4,6 @@
 #include <array>
 #include <chrono>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <rondo/communicator.hpp>
 #include <rondo/gradient_reducer.hpp>
 #include <string>
@@ -73,6 +72,5 @@ OverlapReport measure_overlap(rondo::Communicator& comm, Learner& learner, Three
                               int steps, std::size_t minibatches);
 
 void print(const OverlapReport& report);
-nlohmann::json json_of(const OverlapReport& report);
 
 }  // namespace lenet

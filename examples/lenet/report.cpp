@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
-#include <nlohmann/json.hpp>
 
 #include <cstdio>
 #include <fstream>
@@ -60,25 +59,6 @@ void Report::finished(std::uint64_t hash, std::size_t train_samples) {
   fmt::print("{:<22}{:.4f}\n", "train loss", results_.back().train_loss);
   fmt::print("{:<22}{:.4f}\n", "test accuracy", results_.back().test_accuracy);
   fmt::print("{:<22}{:016x}, equal on all ranks\n", "hash of parameters", hash);
-}
-
-void Report::write_history(const std::filesystem::path& file, const nlohmann::json& config,
-                           std::uint64_t hash) const {
-  nlohmann::json epochs = nlohmann::json::array();
-  for (std::size_t i = 0; i < results_.size(); ++i) {
-    epochs.push_back({{"epoch", i + 1},
-                      {"seconds", results_[i].seconds},
-                      {"train_loss", results_[i].train_loss},
-                      {"test_accuracy", results_[i].test_accuracy}});
-  }
-  const nlohmann::json history = {
-      {"config", config}, {"epochs", epochs}, {"param_hash", fmt::format("{:016x}", hash)}};
-  const std::filesystem::path beside = file.string() + ".part";
-  std::ofstream out(beside);
-  out << history.dump(2) << '\n';
-  out.close();
-  if (!out) throw std::runtime_error(fmt::format("cannot write {}", beside.string()));
-  std::filesystem::rename(beside, file);
 }
 
 }  // namespace lenet

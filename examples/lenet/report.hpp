@@ -1,9 +1,8 @@
-// What the trainer shows: a progress bar on a terminal, plain lines elsewhere, and a history file.
+// What the trainer shows: a progress bar on a terminal, plain lines elsewhere.
 #pragma once
 
-#include <filesystem>
-#include <nlohmann/json_fwd.hpp>
-#include <string>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "trainer.hpp"
@@ -19,10 +18,7 @@ class Report {
   void epoch_done(int epoch, const EpochResult& result);
   void finished(std::uint64_t hash, std::size_t train_samples);
 
-  // {"config", "epochs", "param_hash"}; written beside and then renamed, so that no half file
-  // stays.
-  void write_history(const std::filesystem::path& file, const nlohmann::json& config,
-                     std::uint64_t hash) const;
+  [[nodiscard]] const std::vector<EpochResult>& results() const { return results_; }
 
  private:
   bool visible_;

@@ -7,11 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "protocol/arguments.hpp"
 #include "protocol/block.hpp"
-#include "protocol/device_port.hpp"
-#include "protocol/one_shot.hpp"
-#include "protocol/reduction.hpp"
-#include "reduce/dispatch.hpp"
 
 namespace rondo::test {
 
@@ -93,16 +90,7 @@ class HostBlock {
 static_assert(detail::gpu::Block<HostBlock>);
 
 // What the kernel of this type and operation does, on host threads.
-inline void run_on_host(DataType type, ReduceOp op, HostBlock& block,
-                        const detail::gpu::KernelArguments& call, int channel) {
-  detail::with_type_and_op(type, op, [&](auto type_tag, auto op_tag) {
-    using R = detail::gpu::Reduction<typename decltype(type_tag)::Type, decltype(op_tag)::kOp>;
-    if (call.schedule.algorithm == Algorithm::one_shot) {
-      detail::gpu::run_one_shot<R>(block, call, channel);
-    } else {
-      detail::gpu::run_ring<R>(block, call, channel);
-    }
-  });
-}
+void run_on_host(DataType type, ReduceOp op, HostBlock& block,
+                 const detail::gpu::KernelArguments& call, int channel);
 
 }  // namespace rondo::test

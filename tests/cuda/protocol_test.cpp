@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/exact_values.hpp"
+#include "reduce/dispatch.hpp"
 #include "tests/cuda/host_block.hpp"
 #include "tests/cuda/interleaver.hpp"
 #include "tests/cuda/protocol_group.hpp"

@@ -1,6 +1,6 @@
 // The figures of rondo-overlap and of rondo-lenet --measure-overlap, from cases that are worked out by hand.
 
-#include "bench/overlap/model.hpp"
+#include "bench/overlap/files.hpp"
 
 #include <numeric>
 

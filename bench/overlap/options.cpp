@@ -1,0 +1,51 @@
+#include "bench/overlap/options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <rondo/version.hpp>
+
+namespace rondo::overlap {
+
+std::optional<int> read_command_line(int argc, char** argv, Options& options) {
+  CLI::App app(
+      "Measures how much of the communication of gradients hides behind backprop: each step is "
+      "taken alone, with "
+      "communication after backprop, and during it. Start it with mpirun -n RANKS, or with --ranks "
+      "or "
+      "--processes.",
+      "rondo-overlap");
+  app.add_option("--model", options.model,
+                 "resnet50, or a JSON file: [{\"name\": ..., \"count\": elements, \"work\": "
+                 "share}, ...] in forward "
+                 "order")
+      ->capture_default_str();
+  app.add_option("--compute-ms", options.compute_ms, "how long backprop takes")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_flag("--busy", options.busy, "backprop keeps its core busy; else it sleeps");
+  app.add_option("--bucket-kib", options.bucket_kib,
+                 "caps of buckets, one row each; 0: the reducer's choice")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("-n,--steps", options.steps, "steps in each mode")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--wire", options.wire, "as what gradients travel")
+      ->check(CLI::IsMember({"exact", "bf16", "f16"}))
+      ->capture_default_str();
+  app.add_option("--json", options.json, "file for the rows");
+  app.add_option("--ranks", options.ranks, "ranks that are threads, without mpirun")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--processes", options.processes,
+                 "ranks that are forked processes, without mpirun")
+      ->check(CLI::Range(1, 64))
+      ->excludes("--ranks");
+  app.set_version_flag("--version", RONDO_VERSION);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error);
+  }
+  return std::nullopt;
+}
+
+}  // namespace rondo::overlap

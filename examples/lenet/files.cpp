@@ -1,0 +1,82 @@
+#include "files.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <rondo/options.hpp>
+#include <rondo/topology.hpp>
+#include <rondo/version.hpp>
+#include <stdexcept>
+
+namespace lenet {
+namespace {
+
+nlohmann::json json_of(const OverlapReport& report) {
+  const auto of_spread = [](const rondo::overlap::Spread& spread) {
+    return nlohmann::json{{"median", spread.median}, {"low", spread.low}, {"high", spread.high}};
+  };
+  nlohmann::json modes;
+  for (int mode = 0; mode < rondo::overlap::kModes; ++mode) {
+    const OverlapReport::OfMode& its = report.of(static_cast<rondo::overlap::Mode>(mode));
+    modes[rondo::overlap::kModeNames[mode]] = {{"step_us", of_spread(its.step)},
+                                               {"backward_us", of_spread(its.backward)},
+                                               {"exchanged_us", of_spread(its.exchanged)}};
+  }
+  return {{"modes", modes},
+          {"communication_us", report.figures.communication_us},
+          {"hidden", report.figures.hidden},
+          {"most_hidden", report.most_hidden},
+          {"buckets", report.buckets},
+          {"bucket_bytes", report.bucket_bytes}};
+}
+
+}  // namespace
+
+void write_history(const Options& options, const Run& run) {
+  nlohmann::json epochs = nlohmann::json::array();
+  for (std::size_t i = 0; i < run.results.size(); ++i) {
+    epochs.push_back({{"epoch", i + 1},
+                      {"seconds", run.results[i].seconds},
+                      {"train_loss", run.results[i].train_loss},
+                      {"test_accuracy", run.results[i].test_accuracy}});
+  }
+  const nlohmann::json history = {
+      {"config",
+       {{"ranks", run.ranks},
+        {"device", options.device},
+        {"epochs", options.epochs},
+        {"batch_size", options.training.batch_size},
+        {"lr", options.training.rate},
+        {"seed", options.training.seed},
+        {"algo", options.algo},
+        {"bucket_bytes", run.bucket_bytes},
+        {"overlap", rondo::algorithm_named(options.algo) && !options.no_overlap},
+        {"wire", options.wire},
+        {"accumulate", options.training.passes},
+        {"threads", options.threads},
+        {"version", RONDO_VERSION}}},
+      {"epochs", epochs},
+      {"param_hash", fmt::format("{:016x}", run.hash)}};
+  const std::filesystem::path beside = options.history + ".part";
+  std::ofstream out(beside);
+  out << history.dump(2) << '\n';
+  out.close();
+  if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", beside.string()));
+  std::filesystem::rename(beside, options.history);
+}
+
+void write_overlap(const Options& options, int ranks, const OverlapReport& report) {
+  nlohmann::json all = json_of(report);
+  all["machine"] = {{"cores", rondo::this_machine().cores}};
+  all["config"] = {{"ranks", ranks},
+                   {"batch_size", options.training.batch_size},
+                   {"steps", options.measured_steps},
+                   {"version", RONDO_VERSION}};
+  std::ofstream out(options.json);
+  out << all.dump(1) << '\n';
+  if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", options.json));
+}
+
+}  // namespace lenet

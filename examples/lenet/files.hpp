@@ -1,0 +1,29 @@
+// The JSON files that the trainer writes. Both throw std::runtime_error where a file cannot be written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "options.hpp"
+#include "overlap.hpp"
+#include "trainer.hpp"
+
+namespace lenet {
+
+// What a run was, beside `options`.
+struct Run {
+  int ranks = 1;
+  std::size_t bucket_bytes = 0;  // 0: gradients are not Rondo's to sum, or are on a device
+  std::vector<EpochResult> results;
+  std::uint64_t hash = 0;  // of the parameters
+};
+
+// {"config", "epochs", "param_hash"} to options.history; written beside and then renamed, so that no half file
+// stays.
+void write_history(const Options& options, const Run& run);
+
+// {"modes", ..., "machine", "config"} to options.json.
+void write_overlap(const Options& options, int ranks, const OverlapReport& report);
+
+}  // namespace lenet

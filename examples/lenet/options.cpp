@@ -1,0 +1,86 @@
+#include "options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <rondo/options.hpp>
+#include <rondo/version.hpp>
+
+namespace lenet {
+
+std::optional<int> read_command_line(int argc, char** argv, Options& options) {
+  CLI::App app(
+      "Trains LeNet on Fashion-MNIST; start it with mpirun -n RANKS, or with --ranks or "
+      "--processes.",
+      "rondo-lenet");
+  app.add_option("--epochs", options.epochs, "passes over the training set")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--batch-size", options.training.batch_size,
+                 "samples of a minibatch, shared between the ranks")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20U))
+      ->capture_default_str();
+  app.add_option("--lr", options.training.rate, "learning rate")->capture_default_str();
+  app.add_option("--seed", options.training.seed, "of parameters and shuffles")
+      ->capture_default_str();
+  app.add_option("--algo", options.algo,
+                 "how gradients are summed; mpi: on the CPU, under mpirun; none: one rank alone")
+      ->check(CLI::IsMember({"ring", "naive", "mpi", "none"}))
+      ->capture_default_str();
+  app.add_option("--device", options.device, "cpu, or cuda: GPUs, one for each rank in turn")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  app.add_option("--bucket-kib", options.bucket_kib,
+                 "cap of a bucket of gradients; 0: from what is measured of the ranks' links, and "
+                 "the model's size")
+      ->capture_default_str();
+  app.add_flag("--no-overlap", options.no_overlap, "sums gradients after backprop, not during it");
+  app.add_option("--wire", options.wire, "as what gradients travel")
+      ->check(CLI::IsMember({"exact", "bf16", "f16"}))
+      ->capture_default_str();
+  app.add_option(
+         "--accumulate", options.training.passes,
+         "passes over parts of a minibatch, whose gradients are added up before they travel")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--trace", options.trace,
+                 "file for a timeline of all ranks, which ui.perfetto.dev opens; some MB an epoch");
+  app.add_option("--measure-overlap", options.measured_steps,
+                 "instead of training, takes so many steps three times each: without "
+                 "communication, with it "
+                 "after backprop, and during it")
+      ->check(CLI::PositiveNumber)
+      ->excludes("--trace")
+      ->excludes("--no-overlap");
+  app.add_option("--json", options.json, "file for what --measure-overlap measures")
+      ->needs("--measure-overlap");
+  app.add_option("--data", options.data, "folder of the four IDX files")->capture_default_str();
+  app.add_option("--history", options.history, "file to write the run's history to (JSON)");
+  app.add_option("--threads", options.threads, "compute threads of a rank, on the CPU")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--ranks", options.ranks, "ranks that are threads, without mpirun")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--processes", options.processes,
+                 "ranks that are forked processes, without mpirun")
+      ->check(CLI::Range(1, 64))
+      ->excludes("--ranks");
+  app.set_version_flag("--version", RONDO_VERSION);
+  try {
+    app.parse(argc, argv);
+    const bool without_mpi = options.ranks + options.processes > 0;
+    if (options.algo == "mpi" && (without_mpi || options.device == "cuda")) {
+      throw CLI::ValidationError("--algo", "mpi sums host memory, under mpirun");
+    }
+    if (options.device == "cuda" && (options.training.passes > 1 || !options.trace.empty())) {
+      throw CLI::ValidationError("--device", "with --accumulate or --trace, the CPU");
+    }
+    if (options.measured_steps > 0 &&
+        (options.device == "cuda" || !rondo::algorithm_named(options.algo))) {
+      throw CLI::ValidationError("--measure-overlap", "is for Rondo's algorithms on the CPU");
+    }
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error);
+  }
+  return std::nullopt;
+}
+
+}  // namespace lenet

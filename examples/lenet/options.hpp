@@ -1,0 +1,35 @@
+// The command line of rondo-lenet.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "trainer.hpp"
+
+namespace lenet {
+
+struct Options {
+  int epochs = 10;
+  TrainingOptions training;
+  std::string algo = "ring";
+  std::string device = "cpu";
+  std::string data = "/usr/share/datasets/fashion-mnist";
+  std::string history;
+  // The same on every machine, so that more than two ranks find the same bits.
+  std::size_t bucket_kib = 16;
+  bool no_overlap = false;
+  std::string wire = "exact";
+  std::string trace;
+  int measured_steps = 0;
+  std::string json;  // of what was measured
+  int threads = 1;
+  int ranks = 0;      // threads
+  int processes = 0;  // forked; neither: those of mpirun
+};
+
+// Fills `options`; returns the program's exit status when there is nothing more to do: after --help, --version
+// or an error, which it prints.
+std::optional<int> read_command_line(int argc, char** argv, Options& options);
+
+}  // namespace lenet
