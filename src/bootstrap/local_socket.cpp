@@ -136,7 +136,7 @@ FileDescriptor ask_for_file(const std::string& name) {
   const AbstractAddress address(name);
   const Clock::time_point give_up = deadline_after(std::chrono::seconds(10));
   int code = ::connect(socket.get(), address.get(), address.bytes);
-  // The queue may be full for a moment: its name can be seen by others.
+  // The queue is emptied only once all ranks have asked. Strangers, who can see the name, could have filled it.
   while (code != 0 && errno == EAGAIN && Clock::now() < give_up) {
     ::sched_yield();
     code = ::connect(socket.get(), address.get(), address.bytes);
@@ -159,8 +159,8 @@ FileDescriptor receive_file(const FileDescriptor& asked, Clock::time_point deadl
   const bool ready = ready_before(asked, POLLIN, deadline);
   if (!ready || ::recvmsg(asked.get(), &message.header, MSG_CMSG_CLOEXEC) != 1) {
     throw TransportError(
-        "did not get the shared memory of this host from the rank that made it: look at that "
-        "rank's output");
+        "did not get the shared memory of this host from the rank that made it: does that rank "
+        "have file descriptors left (ulimit -n)?");
   }
   const cmsghdr* part = CMSG_FIRSTHDR(&message.header);
   if (part == nullptr || part->cmsg_type != SCM_RIGHTS || part->cmsg_len != CMSG_LEN(sizeof(int))) {

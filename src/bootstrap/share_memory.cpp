@@ -56,6 +56,7 @@ SharedMemory share_memory(Bootstrap& bootstrap, int leader, bool wanted, std::si
     receivers += one.leader == bootstrap.rank() ? 1 : 0;
   }
   if (leads) offer->give(receivers, deadline_after(kPatience));
+  offer.reset();  // who was given nothing sees the connection end
 
   try {
     if (asked.valid()) {

@@ -1,5 +1,6 @@
 #include "bootstrap/socket_bootstrap.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -174,15 +175,18 @@ SocketBootstrap::SocketBootstrap(const std::string& path, int rank, int size,
 void SocketBootstrap::listen_for_all(const std::string& path) {
   const sockaddr_un address = address_of(path);
   const FileDescriptor listener = make_local_socket();
-  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+  // The path is made with these rights, less what the process's umask takes away.
+  if (::fchmod(listener.get(), S_IRUSR | S_IWUSR) != 0 ||
+      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     const char* cure =
         errno == EADDRINUSE ? "; is it left from an earlier run, or used by another?" : "";
     throw TransportError(
         fmt::format("cannot make the socket {}: {}{}", path, std::strerror(errno), cure));
   }
   const SocketName name(path);
-  // Whatever the process's umask is; nobody can connect before listen().
-  if (::chmod(path.c_str(), S_IRUSR | S_IWUSR) != 0 || ::listen(listener.get(), SOMAXCONN) != 0) {
+  // What the umask took away; never of a file that somebody has put a link to in the socket's place.
+  if (::fchmodat(AT_FDCWD, path.c_str(), S_IRUSR | S_IWUSR, AT_SYMLINK_NOFOLLOW) != 0 ||
+      ::listen(listener.get(), SOMAXCONN) != 0) {
     throw TransportError(fmt::format("cannot listen at {}: {}", path, std::strerror(errno)));
   }
   sockets_.resize(static_cast<std::size_t>(size_));
