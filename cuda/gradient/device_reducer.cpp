@@ -81,12 +81,23 @@ ReducerStream::~ReducerStream() {
   }
 }
 
+// The other ranks are about to compare their parameters with this one's: they are told where this rank has failed.
+ReducerStream DeviceReducer::make_stream(cuda::Communicator& communicator, std::size_t gradients) {
+  try {
+    return ReducerStream(communicator.device(), gradients);
+  } catch (const CudaError& error) {
+    communicator.abort(
+        fmt::format("rank {}: GradientReducer: {}", communicator.rank(), error.what()));
+    throw;
+  }
+}
+
 DeviceReducer::DeviceReducer(cuda::Communicator& communicator, std::vector<Parameter> parameters,
                              GradientOptions options)
     : communicator_(communicator),
       parameters_(std::move(parameters)),
       options_(std::move(options)),
-      stream_(communicator.device(), parameters_.size()),
+      stream_(make_stream(communicator, parameters_.size())),
       store_(parameters_, options_.wire,
              memory_on(communicator.device(), stream_.get(), stream_.ahead())),
       ledger_(parameters_.size()) {
@@ -109,6 +120,7 @@ DeviceReducer::DeviceReducer(cuda::Communicator& communicator, std::vector<Param
         fmt::format("rank {}: GradientReducer: {}", communicator_.rank(), error.what()));
     throw;
   }
+  check_algorithm();
 }
 
 void DeviceReducer::set_up() {
@@ -129,6 +141,23 @@ void DeviceReducer::set_up() {
   form_buckets(reverse_order(shapes_.size()));
   communicator_.wait(stream_.get());
   communicator_.host().barrier();
+}
+
+// Refuses an algorithm that cannot be, now and not in an iteration; on all ranks alike. Where buckets may be formed
+// anew, in any order, the largest that the cap allows counts.
+void DeviceReducer::check_algorithm() const {
+  for (std::size_t bucket = 0; bucket < store_.buckets().size(); ++bucket) {
+    Call call = call_of(bucket);
+    if (!ordered_) call.count = largest_bucket_elems(shapes_, call.type, limits_);
+    try {
+      static_cast<void>(communicator_.algorithm_for(call));
+    } catch (const UsageError& error) {
+      throw UsageError(fmt::format(
+          "{} (GradientOptions::algorithm, for buckets of up to {} bytes: bucket_bytes and the "
+          "largest parameter say how many)",
+          error.what(), call.count * size_of(call.type)));
+    }
+  }
 }
 
 DeviceReducer::~DeviceReducer() {
@@ -179,6 +208,13 @@ Call DeviceReducer::all_reduce(void* data, std::size_t count, DataType type, Red
   return call;
 }
 
+Call DeviceReducer::call_of(std::size_t bucket) const {
+  const GradientStore::Load& load = store_.load(bucket);
+  Call call = all_reduce(load.data, load.count, load.type, averaging_.op);
+  call.options.algorithm = options_.layout_independent ? Algorithm::ring : options_.algorithm;
+  return call;
+}
+
 void DeviceReducer::complain(Wrong what, std::size_t parameter) {
   const Complaint complaint{what, communicator_.rank(), static_cast<std::uint32_t>(parameter), 0};
   const bool named = parameter < parameters_.size();
@@ -218,6 +254,7 @@ void DeviceReducer::settle_averaging() {
 
 void DeviceReducer::set_samples(std::uint64_t samples) {
   const std::lock_guard lock(mutex_);
+  communicator_.check();
   if (open_) {
     throw UsageError(
         fmt::format("rank {}: set_samples in the middle of an iteration; call it before "
@@ -264,12 +301,9 @@ void DeviceReducer::take_round(std::size_t bucket) {
   for (const Member& member : store_.buckets()[bucket].members) {
     if (ledger_.marked(member.parameter)) stream_.follow(stream_.produced(member.parameter));
   }
-  const GradientStore::Load& load = store_.load(bucket);
-  if (load.count == 0) return;
+  if (store_.load(bucket).count == 0) return;
   store_.pack(bucket, averaging_.factor);
-  Call call = all_reduce(load.data, load.count, load.type, averaging_.op);
-  call.options.algorithm = options_.layout_independent ? Algorithm::ring : options_.algorithm;
-  communicator_.enqueue(call, stream_.get());
+  communicator_.enqueue(call_of(bucket), stream_.get());
   store_.unpack(bucket);
 }
 

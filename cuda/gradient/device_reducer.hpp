@@ -79,9 +79,12 @@ class DeviceReducer {
   void account();
   void follow_arrival();
 
+  static ReducerStream make_stream(cuda::Communicator& communicator, std::size_t gradients);
   void set_up();
   void form_buckets(const std::vector<std::uint32_t>& order);
+  void check_algorithm() const;
   double call_us(std::size_t bytes);
+  [[nodiscard]] Call call_of(std::size_t bucket) const;
   [[nodiscard]] Call all_reduce(void* data, std::size_t count, DataType type, ReduceOp op) const;
 
   cuda::Communicator& communicator_;

@@ -30,8 +30,15 @@ bool fits_one_shot(const detail::gpu::DeviceWiring& wiring, const Call& call) {
          call.count <= wiring.one_shot_bytes / size_of(call.type);
 }
 
+template <class... Args>
+[[noreturn]] void refuse(int rank, const Call& call, fmt::format_string<Args...> format,
+                         Args&&... args) {
+  throw UsageError(fmt::format("rank {}: {}: {}", rank, name(call.collective),
+                               fmt::format(format, std::forward<Args>(args)...)));
+}
+
 // A default of one_shot is a wish; a call's own algorithm is an order.
-Algorithm choose(State& state, const Call& call) {
+Algorithm wanted_by(State& state, const Call& call) {
   const detail::gpu::DeviceWiring& wiring = state.engine.wiring();
   const Algorithm fallback = fits_one_shot(wiring, call) ? Algorithm::one_shot : Algorithm::ring;
   if (call.options.algorithm && *call.options.algorithm != Algorithm::automatic) {
@@ -43,22 +50,10 @@ Algorithm choose(State& state, const Call& call) {
   return fallback;
 }
 
-template <class... Args>
-[[noreturn]] void refuse(int rank, const Call& call, fmt::format_string<Args...> format,
-                         Args&&... args) {
-  throw UsageError(fmt::format("rank {}: {}: {}", rank, name(call.collective),
-                               fmt::format(format, std::forward<Args>(args)...)));
-}
-
-void check_for_device(const State& state, const Call& call, Algorithm algorithm) {
+// Throws UsageError for one that cannot carry the call.
+Algorithm choose(State& state, const Call& call) {
   const detail::gpu::DeviceWiring& wiring = state.engine.wiring();
-  detail::validate(call, wiring.rank, wiring.geometry.size);
-  for (const void* buffer : {call.in, static_cast<const void*>(call.out)}) {
-    if (reinterpret_cast<std::uintptr_t>(buffer) % size_of(call.type) != 0) {
-      refuse(wiring.rank, call, "a buffer is not aligned to its elements of {} bytes",
-             size_of(call.type));
-    }
-  }
+  const Algorithm algorithm = wanted_by(state, call);
   if (algorithm == Algorithm::recursive_doubling) {
     refuse(wiring.rank, call, "recursive_doubling carries calls on host memory only");
   }
@@ -67,6 +62,18 @@ void check_for_device(const State& state, const Call& call, Algorithm algorithm)
            "one_shot carries all_reduces of up to {} bytes, and barriers, here; 0: not every rank "
            "reaches the memory of every other, or cuda::Options::one_shot_bytes is 0",
            wiring.one_shot_bytes);
+  }
+  return algorithm;
+}
+
+void check_buffers(const State& state, const Call& call) {
+  const detail::gpu::DeviceWiring& wiring = state.engine.wiring();
+  detail::validate(call, wiring.rank, wiring.geometry.size);
+  for (const void* buffer : {call.in, static_cast<const void*>(call.out)}) {
+    if (reinterpret_cast<std::uintptr_t>(buffer) % size_of(call.type) != 0) {
+      refuse(wiring.rank, call, "a buffer is not aligned to its elements of {} bytes",
+             size_of(call.type));
+    }
   }
 }
 
@@ -90,8 +97,8 @@ Algorithm Communicator::algorithm_for(const Call& call) const { return choose(*s
 rondo::Communicator& Communicator::host() { return state_->host; }
 
 void Communicator::enqueue(const Call& call, Stream stream) {
+  check_buffers(*state_, call);
   const Algorithm algorithm = choose(*state_, call);
-  check_for_device(*state_, call, algorithm);
   const auto timeout =
       call.options.timeout.value_or(detail::state_of(state_->host).defaults.timeout);
   state_->engine.enqueue(call, algorithm, timeout, stream);

@@ -49,11 +49,6 @@ Failure& ControlSegment::failure(int rank, int channel) const {
 }
 Control ControlSegment::on_device(int rank) const { return at(memory_.device(), rank); }
 
-bool ControlSegment::carries(int edge) const {
-  return std::any_of(fifos_.begin(), fifos_.end(),
-                     [edge](const PinnedFifo& fifo) { return fifo.edge == edge; });
-}
-
 FifoMemory ControlSegment::fifo_on_device(int edge, int channel) const {
   std::byte* base = memory_.device() + bytes_before_fifos(size_, channels_);
   for (const PinnedFifo& fifo : fifos_) {

@@ -32,9 +32,8 @@ class ControlSegment {
   [[nodiscard]] Failure& failure(int rank, int channel) const;
   // As kernels do.
   [[nodiscard]] Control on_device(int rank) const;
+  // Of an edge that this segment was made for.
   [[nodiscard]] FifoMemory fifo_on_device(int edge, int channel) const;
-  // Whether this segment carries the edge.
-  [[nodiscard]] bool carries(int edge) const;
 
  private:
   [[nodiscard]] Control at(std::byte* base, int rank) const;

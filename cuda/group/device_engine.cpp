@@ -18,7 +18,8 @@ constexpr auto kLookEvery = std::chrono::milliseconds(20);
 constexpr auto kPumpSleep = std::chrono::microseconds(20);
 constexpr auto kIdlePumpSleep = std::chrono::microseconds(500);
 constexpr int kRoundsUntilIdle = 2000;
-// How long a rank that leaves waits for others to let go of its memory.
+// How long a rank that leaves waits for others to let go of its memory, and for the network to take what its kernels
+// have sent.
 constexpr auto kPatienceAtTheEnd = std::chrono::seconds(1);
 
 }  // namespace
@@ -52,7 +53,28 @@ DeviceEngine::~DeviceEngine() {
     stopping_.notify_all();
   }
   watcher_.join();
+  send_the_rest();
   leave();
+}
+
+// What kernels have published for other hosts is on its way before the pump goes.
+void DeviceEngine::send_the_rest() {
+  if (wiring_.pump == nullptr) return;
+  const auto give_up = std::chrono::steady_clock::now() + host_.defaults.timeout;
+  try {
+    while (load_acquire(wiring_.control.abort_word().value) == 0 && !board_.raised() &&
+           wiring_.pump->busy_peer()) {
+      if (std::chrono::steady_clock::now() > give_up) {
+        log(LogLevel::warning,
+            "rank {}: leaves, although another host has not taken all it was sent", wiring_.rank);
+        return;
+      }
+      wiring_.pump->progress();
+      look_for_ended_peers();
+    }
+  } catch (const TransportError& error) {
+    log(LogLevel::warning, "rank {}: {}", wiring_.rank, error.what());
+  }
 }
 
 // Device memory of this rank goes when no other process holds it any more; else it stays until this

@@ -56,6 +56,7 @@ class DeviceEngine {
   // Why a kernel of this host has given up; empty if none has.
   [[nodiscard]] std::string reason_of(int rank) const;
 
+  void send_the_rest();
   void leave();
 
   CommunicatorState& host_;

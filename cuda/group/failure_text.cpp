@@ -23,17 +23,34 @@ std::string who_is_missing(const DeviceWiring& wiring, int rank) {
   return fmt::format("Ranks of this host whose device has not begun that call: {}.", missing);
 }
 
-// Where another channel has failed, channel 0 may not have shown the call yet; it does as it finds that the
-// communicator has ended.
+Entry entry_of(const DeviceWiring& wiring, int rank) {
+  Entry copy;
+  Entry& entry = wiring.control.entry(rank);
+  copy.calls = load_relaxed(entry.calls);
+  for (std::size_t i = 0; i < std::size(copy.signature); ++i) {
+    copy.signature[i] = load_relaxed(entry.signature[i]);
+  }
+  return copy;
+}
+
+Signature signature_of(const Entry& entry) {
+  Signature signature;
+  std::memcpy(&signature, entry.signature, sizeof(signature));
+  return signature;
+}
+
+// How many calls the rank has shown when its channel 0 has shown the one that failed. Where another channel failed
+// first, channel 0 shows the call as it finds that the communicator has ended; one that does not is not waited for
+// longer than this.
 std::uint64_t calls_shown(const DeviceWiring& wiring, int rank, const Failure& failure) {
-  std::uint64_t& calls = wiring.control.entry(rank).calls;
-  const std::uint64_t before = load_relaxed(calls);
-  if (&failure == &wiring.control.failure(rank, 0)) return before;
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
-  while (load_relaxed(calls) == before && std::chrono::steady_clock::now() < give_up) {
+  while (true) {
+    const Entry entry = entry_of(wiring, rank);
+    Signature shown = signature_of(entry);
+    shown.sequence = failure.mine.sequence;  // of the channel, not of the rank
+    if (shown == failure.mine || std::chrono::steady_clock::now() > give_up) return entry.calls;
     std::this_thread::yield();
   }
-  return load_relaxed(calls);
 }
 
 }  // namespace
@@ -69,23 +86,9 @@ std::string text_of(const DeviceWiring& wiring, int rank, const Failure& failure
 }
 
 std::optional<OtherCall> other_call_at_the_same_time(const DeviceWiring& wiring, int rank) {
-  const auto entry_of = [&](int of) {
-    Entry copy;
-    Entry& entry = wiring.control.entry(of);
-    copy.calls = load_relaxed(entry.calls);
-    for (std::size_t i = 0; i < std::size(copy.signature); ++i) {
-      copy.signature[i] = load_relaxed(entry.signature[i]);
-    }
-    return copy;
-  };
-  const auto signature_of = [](const Entry& entry) {
-    Signature signature;
-    std::memcpy(&signature, entry.signature, sizeof(signature));
-    return signature;
-  };
-  const Entry mine = entry_of(rank);
+  const Entry mine = entry_of(wiring, rank);
   for (const int other : wiring.ranks_sharing) {
-    const Entry theirs = entry_of(other);
+    const Entry theirs = entry_of(wiring, other);
     if (mine.calls == 0 || theirs.calls != mine.calls) continue;
     if (std::memcmp(mine.signature, theirs.signature, sizeof(mine.signature)) == 0) continue;
     return OtherCall{other, signature_of(mine), signature_of(theirs)};

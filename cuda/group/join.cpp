@@ -69,7 +69,10 @@ class Joiner {
     choose_carriers();
     share_control();
     refuse_fallbacks();
-    together(bootstrap_, [this] { connect(); });
+    PumpEdges pumped;
+    together(bootstrap_, [&] { pumped = connect(); });
+    // What fails on one rank has been thrown by all: no rank waits alone in what MPI does with all of them.
+    if (any_by_mpi()) together(bootstrap_, [&] { make_pump(std::move(pumped)); });
     return std::move(wiring_);
   }
 
@@ -339,7 +342,8 @@ class Joiner {
     });
   }
 
-  void connect() {
+  // Returns the edges that a pump is to carry.
+  PumpEdges connect() {
     const DeviceScope scope(wiring_.device);
     const auto ends =
         static_cast<std::size_t>(geometry().channels) * static_cast<std::size_t>(size_);
@@ -364,7 +368,8 @@ class Joiner {
       }
     }
     upload(to, from);
-    make_pump(std::move(pumped));
+    if (any_by_mpi()) require_pump();
+    return pumped;
   }
 
   // One channel of an edge of this rank, as its kernels see it.
@@ -372,8 +377,9 @@ class Joiner {
     const auto index = static_cast<std::size_t>(edge);
     const auto [sender, receiver] = edges_[index].ranks;
     const FifoGeometry& sizes = geometry().fifo_of(edges_[index]);
-    if (wiring_.control.carries(edge)) return wiring_.control.fifo_on_device(edge, channel);
-    if (wiring_.topology.edges[index].carrier != Carrier::mpi) {
+    const Carrier carrier = wiring_.topology.edges[index].carrier;
+    if (carrier == Carrier::pinned) return wiring_.control.fifo_on_device(edge, channel);
+    if (carrier != Carrier::mpi) {
       const auto part = [&](int rank) {
         return blocks_[static_cast<std::size_t>(rank)] + layout(rank).edges[index];
       };
@@ -419,19 +425,26 @@ class Joiner {
     view.control = wiring_.control.on_device(rank_);
   }
 
-  void make_pump(PumpEdges pumped) {
-    const bool any = std::any_of(wiring_.topology.edges.begin(), wiring_.topology.edges.end(),
-                                 [](const Edge& edge) { return edge.carrier == Carrier::mpi; });
-    if (!any) return;
-    const Wiring& host = host_state_.engine.wiring();
-    if (host.pump == nullptr) {
+  [[nodiscard]] bool any_by_mpi() const {
+    return std::any_of(wiring_.topology.edges.begin(), wiring_.topology.edges.end(),
+                       [](const Edge& edge) { return edge.carrier == Carrier::mpi; });
+  }
+
+  void require_pump() const {
+    const Pump* pump = host_state_.engine.wiring().pump.get();
+    if (pump == nullptr) {
       throw TransportError(
           "some ranks share no memory, and the host communicator was made without MPI; make it "
           "with "
           "from_mpi");
     }
-    const std::string objection = host.pump->objection_to_progress_thread();
+    const std::string objection = pump->objection_to_progress_thread();
     if (!objection.empty()) throw UsageError(objection);
+  }
+
+  // Collective.
+  void make_pump(PumpEdges pumped) {
+    const Wiring& host = host_state_.engine.wiring();
     for (int rank = 0; rank < size_; ++rank) {
       const auto& sharing = wiring_.ranks_sharing;
       if (std::find(sharing.begin(), sharing.end(), rank) == sharing.end()) {

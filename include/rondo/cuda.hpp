@@ -102,7 +102,7 @@ class RONDO_API Communicator {
   [[nodiscard]] int channels() const;
   /// Where the ranks are, the ring's order and the carrier of each edge between devices.
   [[nodiscard]] const Topology& topology() const;
-  /// The algorithm that `call` would use.
+  /// The algorithm that `call` would use. Throws UsageError if it asks for one that cannot carry it.
   [[nodiscard]] Algorithm algorithm_for(const Call& call) const;
   /// The ranks' communicator over host memory, for exchanges between hosts' threads; it fails when this
   /// one does.

@@ -351,6 +351,35 @@ TEST_P(DeviceGradients, MadeWronglyAreAnErrorOfAll) {
   });
 }
 
+// All ranks are told the same, before any gradient has moved, and the communicator lives.
+TEST_P(DeviceGradients, ByOneShotAreRefusedWhereABucketMayOutgrowIt) {
+  on_ranks(ranks(), [](cuda::Communicator& comm) {
+    DeviceModel<float> model(comm.device(), {400'000, 400'000, 400'000});
+    GradientOptions options;
+    options.algorithm = Algorithm::one_shot;
+    options.bucket_bytes = 4'800'000;
+    options.first_bucket_bytes = 1;
+    std::string text;
+    try {
+      const cuda::GradientReducer reducer(comm, model.parameters(), options);
+    } catch (const UsageError& error) {
+      text = error.what();
+    }
+    EXPECT_NE(text.find("one_shot carries"), std::string::npos) << text;
+    EXPECT_NE(text.find("buckets of up to 4800000 bytes"), std::string::npos) << text;
+    const cuda::GradientReducer reducer(comm, model.parameters(), small_buckets());
+  });
+}
+
+TEST_P(DeviceGradients, ThrowWhatEndedTheCommunicatorFromSetSamplesToo) {
+  on_ranks(ranks(), [](cuda::Communicator& comm) {
+    DeviceModel<float> model(comm.device());
+    cuda::GradientReducer reducer(comm, model.parameters(), small_buckets(Average::samples));
+    comm.abort("enough");
+    EXPECT_THROW(reducer.set_samples(1), PeerError);
+  });
+}
+
 TEST_P(DeviceGradients, ChooseTheirBucketSizeAndTakeRankZerosValues) {
   on_ranks(ranks(), [](cuda::Communicator& comm) {
     const DeviceStream stream(comm.device());

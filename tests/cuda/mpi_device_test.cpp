@@ -1,7 +1,9 @@
 // Devices of MPI's ranks, under mpirun: on one host by IPC, between hosts by the pump. On the stand-in.
 
 #include <chrono>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -53,6 +55,27 @@ TEST(MpiDevices, AnAbortReachesTheKernelsOfAllHosts) {
         << error.what();
   }
   MPI_Barrier(MPI_COMM_WORLD);
+}
+
+// The pump takes to another host what a kernel has published, also when the sender's communicator ends first.
+TEST(MpiDevices, WhatWasSentArrivesThoughTheSenderLeavesAtOnce) {
+  constexpr std::size_t kCount = 200003;  // more than the slots hold
+  for (int round = 0; round < 5; ++round) {
+    const float value = 3.0F + static_cast<float>(round);
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    std::vector<float> data(kCount, rank == 0 ? value : 0.0F);
+    std::optional<cuda::Communicator> comm =
+        cuda::join(from_mpi(MPI_COMM_WORLD), {.device = cuda::kSpreadOverDevices});
+    if (comm->size() == 1) return;
+    const DeviceStream stream(comm->device());
+    const DeviceBuffer<float> buffer(comm->device(), data);
+    comm->broadcast(buffer.span(), 0, stream.get(), {.algorithm = Algorithm::ring});
+    comm->wait(stream.get());
+    EXPECT_EQ(buffer.read(), std::vector<float>(kCount, value));
+    comm.reset();
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
 }
 
 }  // namespace
