@@ -7,8 +7,9 @@ The faults are drawn from all lines of an area that can bear one, and the same s
 built in a copy of the last commit, and the tests of its area run, the quick ones first, until one fails. A fault
 that a test twice fails on, hangs on or crashes on is killed; so is one that does not compile because what it
 changes is checked as a constant. Any other fault that does not compile is no fault, and another is drawn. Results
-are appended to FILE, one JSON object a line; what is in it already is not run again, so name another file, or
-none, after a change. docs/testing.md holds what was found and why each survivor survives.
+are appended to FILE, one JSON object a line; a killed fault that is in it already is not run again, so that a run
+that was ended goes on; survivors are, since a test may have come. docs/testing.md holds what was found and why each
+survivor survives.
 """
 import argparse
 import concurrent.futures
@@ -40,7 +41,7 @@ AREAS = {
     "schedule": ("src/schedule", ["schedule", "plan", "host_port", "cuda_protocol", *COLLECTIVES]),
     "fifo": ("src/fifo", ["fifo", "host_port", "bell", "presence", *COLLECTIVES, "mpi_fifo 1", "cuda_protocol"]),
     "engine": ("src/engine", ["host_port", "plan", "bell", *COLLECTIVES, MISMATCH, "gradients", *FORCED]),
-    "carrier": ("src/carrier", ["bell", "presence", "fifo", "at_exit", *COLLECTIVES, MISMATCH, "mpi_fifo 1", *MPI,
+    "carrier": ("src/carrier", ["bell", "presence", "peer_watch", "fifo", "at_exit", *COLLECTIVES, MISMATCH, "mpi_fifo 1", *MPI,
                                 "mpi_threads 2 funneled", "mpi_threads 2 serialized", *FORCED]),
     "communicator": ("src/communicator", ["tuning", "call_queue", "at_exit", *COLLECTIVES, MISMATCH, "gradients", *MPI,
                                           "mpi_threads 2 serialized", *FORCED]),
@@ -253,7 +254,7 @@ def main():
     known = {}
     if options.results.exists():
         entries = [json.loads(line) for line in options.results.read_text().splitlines(keepends=True) if line.endswith("\n")]
-        known = {entry["fault"]: entry for entry in entries}
+        known = {entry["fault"]: entry for entry in entries if entry["killer"] != ""}
     waiting = queue.Queue()
     wanted = {}
     stock = {}

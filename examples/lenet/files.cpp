@@ -34,6 +34,8 @@ nlohmann::json json_of(const OverlapReport& report) {
 
 }  // namespace
 
+std::string beside(const std::string& history) { return history + ".part"; }
+
 void write_history(const Options& options, const Run& run) {
   nlohmann::json epochs = nlohmann::json::array();
   for (std::size_t i = 0; i < run.results.size(); ++i) {
@@ -59,12 +61,12 @@ void write_history(const Options& options, const Run& run) {
         {"version", RONDO_VERSION}}},
       {"epochs", epochs},
       {"param_hash", fmt::format("{:016x}", run.hash)}};
-  const std::filesystem::path beside = options.history + ".part";
-  std::ofstream out(beside);
+  const std::string part = beside(options.history);
+  std::ofstream out(part);
   out << history.dump(2) << '\n';
   out.close();
-  if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", beside.string()));
-  std::filesystem::rename(beside, options.history);
+  if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", part));
+  std::filesystem::rename(part, options.history);
 }
 
 void write_overlap(const Options& options, int ranks, const OverlapReport& report) {

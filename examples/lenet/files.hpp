@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "options.hpp"
@@ -19,8 +20,10 @@ struct Run {
   std::uint64_t hash = 0;  // of the parameters
 };
 
-// {"config", "epochs", "param_hash"} to options.history; written beside and then renamed, so that no half file
-// stays.
+// Where a history is written, before it is renamed, so that no half file has its name.
+std::string beside(const std::string& history);
+
+// {"config", "epochs", "param_hash"} to options.history.
 void write_history(const Options& options, const Run& run);
 
 // {"modes", ..., "machine", "config"} to options.json.

@@ -66,11 +66,19 @@ Rank make_rank(const lenet::Options& options, const lenet::Dataset& data, rondo:
   return rank;
 }
 
+// Before hours of work, not after them. An empty name asks for no file.
+void require_writable(const std::string& file) {
+  if (!file.empty() && !std::ofstream(file, std::ios::app)) {
+    throw std::runtime_error("'" + file + "' cannot be written");
+  }
+}
+
 // `devices`: null on the CPU.
 void train_on(const lenet::Options& options, rondo::Communicator& comm,
               rondo::cuda::Communicator* devices) {
-  if (comm.rank() == 0 && !options.trace.empty() && !std::ofstream(options.trace)) {
-    throw std::runtime_error("'" + options.trace + "' cannot be written");
+  if (comm.rank() == 0) {
+    require_writable(options.trace);
+    if (!options.history.empty()) require_writable(lenet::beside(options.history));
   }
   const lenet::Dataset data = lenet::read_dataset(options.data);
   const Rank rank = make_rank(options, data, comm, devices);
@@ -91,6 +99,7 @@ void train_on(const lenet::Options& options, rondo::Communicator& comm,
 }
 
 void measure_on(const lenet::Options& options, rondo::Communicator& comm) {
+  if (comm.rank() == 0) require_writable(options.json);
   const lenet::Dataset data = lenet::read_dataset(options.data);
   lenet::TrainingOptions training = options.training;
   training.rate = 0;  // steps alone would lead each rank elsewhere
@@ -103,8 +112,9 @@ void measure_on(const lenet::Options& options, rondo::Communicator& comm) {
       });
   const lenet::Trainer trainer(comm, data, training, *learner);
   learner->begin_epoch(lenet::shuffled(data.train.count(), training.seed, 1));
-  const lenet::OverlapReport report = lenet::measure_overlap(
-      comm, *learner, *modes, options.measured_steps, data.train.count() / training.batch_size);
+  const lenet::OverlapReport report =
+      lenet::measure_overlap(comm, *learner, *modes, options.measured_steps,
+                             (data.train.count() + training.batch_size - 1) / training.batch_size);
   if (comm.rank() != 0) return;
   lenet::print(report);
   if (!options.json.empty()) lenet::write_overlap(options, comm.size(), report);

@@ -1,0 +1,27 @@
+#!/usr/bin/env python3
+"""Says what tests were not run and why, and with --count how many passed, failed and were skipped.
+
+usage: tools/test_results.py [--count] TESTLOG.json...
+
+A test that GoogleTest skips inside a program counts as skipped too, beside its program, which passed.
+"""
+import json
+import re
+import sys
+
+logs = [name for name in sys.argv[1:] if name != "--count"]
+results = [json.loads(line) for log in logs for line in open(log)]
+inside = 0
+for test in results:
+    output = test.get("stdout", "")
+    if test["result"] == "SKIP":
+        print(f"not run: {test['name']}: {output.strip()}")
+        continue
+    for name, text in re.findall(r"\[ RUN      \] (\S+)\n((?:(?!\[ RUN ).*\n)*?)\[  SKIPPED \] \1", output):
+        reason = " ".join(line for line in text.splitlines() if line and not line.endswith(": Skipped") and line != "Skipped")
+        print(f"not run: {test['name']}, {name}: {reason}")
+        inside += 1
+if "--count" in sys.argv:
+    good = sum(test["result"] == "OK" for test in results)
+    skipped = sum(test["result"] == "SKIP" for test in results)
+    print(f"{good} passed, {len(results) - good - skipped} failed, {skipped + inside} skipped")
