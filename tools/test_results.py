@@ -13,7 +13,7 @@ logs = [name for name in sys.argv[1:] if name != "--count"]
 results = [json.loads(line) for log in logs for line in open(log)]
 inside = 0
 for test in results:
-    output = test.get("stdout", "")
+    output = re.sub(r"\x1b\[[0-9;]*m", "", test.get("stdout", ""))
     if test["result"] == "SKIP":
         print(f"not run: {test['name']}: {output.strip()}")
         continue
