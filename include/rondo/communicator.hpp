@@ -29,10 +29,10 @@ CommunicatorState& state_of(Communicator& communicator);
 /// Every rank makes the same calls in the same order, with the same type, count, reduction, root
 /// and algorithm. Where one does not, each rank gets a MismatchError, or a PeerError that quotes it: in
 /// that call, or in its next, if its own part of the first was over before the difference was found (a
-/// rank between two others in the chain of a broadcast or reduce). In two chains that follow each other
-/// the next call may itself be over; then the one after it fails. A rank that makes no further call is
-/// told in the log when its communicator is destroyed, if the difference was found by then. All ranks get bit-identical results, and the same bits on
-/// every run with the same placement of ranks.
+/// rank between two others in the chain of a broadcast or reduce). Where chains with other roots follow, its part
+/// of those may be over as well; of n ranks, at most n - 2 such calls in a row return before it is told. A rank that
+/// makes no further call is told in the log when its communicator is destroyed, if the difference was found by then.
+/// All ranks get bit-identical results, and the same bits on every run with the same placement of ranks.
 ///
 /// Buffers: host memory. `in` and `out` are either the same buffer (in place) or do not overlap. In
 /// place, a rank's own chunk is where it lies in the whole vector: `chunk_range(count, size,

@@ -18,7 +18,8 @@ class RONDO_API Error : public std::runtime_error {
 };
 
 /// Wrong arguments, or a call made at the wrong time. Nothing has moved; the communicator is intact
-/// and the call may be made again, corrected.
+/// and the call may be made again, corrected. Gradient reducers say in their own headers what theirs leave behind:
+/// gradients of an iteration that failed are unspecified, and on devices the communicator has ended.
 class RONDO_API UsageError : public Error {
  public:
   using Error::Error;

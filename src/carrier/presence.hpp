@@ -52,7 +52,7 @@ class alignas(128) Presence {
  private:
   using Words = std::array<std::uint64_t, sizeof(Signature) / sizeof(std::uint64_t)>;
 
-  // All written by the owner with release, in this order, and read by others with acquire, the last first.
+  // All written by the owner with release and read by others with acquire: enter() and call() say in which order.
   std::uint64_t complete_ = 0;  // one more than the number of the call that the words tell
   std::uint64_t begun_ = 0;     // the number of the call that they tell or begin to tell
   Words words_{};

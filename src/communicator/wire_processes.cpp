@@ -275,20 +275,25 @@ class ProcessWirer {
       const RankFacts& peer = facts_[static_cast<std::size_t>(rank)];
       if (rank == rank_) continue;
       if (peer.process_namespace != me.process_namespace) {
-        log(LogLevel::warning,
-            "rank {}: rank {} has process ids of its own (another container), so its process "
-            "cannot be watched. If it is killed, calls end at their deadline",
-            rank_, rank);
+        not_watched(wiring,
+                    fmt::format("rank {} has process ids of its own (another container)", rank));
         continue;
       }
       const int error = wiring.peers.watch(rank, static_cast<int>(peer.process_id));
       if (error == 0) continue;
-      log(LogLevel::warning,
-          "rank {}: cannot watch process {} of rank {}: {}. If it is killed, calls end at their "
-          "deadline{}",
-          rank_, peer.process_id, rank, std::strerror(error),
-          error == EMFILE || error == ENFILE ? "; allow more open files (ulimit -n)" : "");
+      not_watched(
+          wiring,
+          fmt::format(
+              "rank {} is process {}: {}{}", rank, peer.process_id, std::strerror(error),
+              error == EMFILE || error == ENFILE ? "; allow more open files (ulimit -n)" : ""));
     }
+  }
+
+  void not_watched(Wiring& wiring, const std::string& why) const {
+    const std::string text = fmt::format("cannot see whether a process has ended: {}", why);
+    log(LogLevel::warning, "rank {}: {}. If it is killed, calls end at their deadline", rank_,
+        text);
+    wiring.not_watched += fmt::format(" This rank {}.", text);
   }
 
   Bootstrap& bootstrap_;

@@ -144,9 +144,11 @@ void Engine::fail(const Signature& signature, const Stop& stop, const Progress& 
   }
   if (stop.result == WaitResult::timed_out) {
     const std::string text = fmt::format(
-        "rank {} waited for rank {} until the deadline of {}; {}. {} If ranks are only slow, set a "
+        "rank {} waited for rank {} until the deadline of {}; {}. {}{} If ranks are only slow, set "
+        "a "
         "longer timeout (CallOptions, CommunicatorOptions or RONDO_TIMEOUT)",
-        wiring_.rank, peer, describe(signature), so_far, who_is_missing(signature));
+        wiring_.rank, peer, describe(signature), so_far, who_is_missing(signature),
+        wiring_.not_watched);
     raise(text);
     throw TimeoutError(text);
   }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <rondo/topology.hpp>
@@ -29,6 +30,7 @@ struct Wiring {
   std::shared_ptr<HostSegment> segment;
   std::vector<int> ranks_sharing;  // the segment, this rank among them
   PeerWatch peers;
+  std::string not_watched;     // which ranks `peers` cannot watch, and why, for errors; empty: none
   std::unique_ptr<Pump> pump;  // null when shared memory carries all; dies before the segment
   bool crowded = false;
   std::size_t one_shot_bytes = 0;   // calls up to this size may go by one_shot; 0: none

@@ -33,6 +33,12 @@
 namespace rondo::test {
 namespace {
 
+void wait_for_end(pid_t process) {
+  const detail::FileDescriptor alive(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+  pollfd ended{alive.get(), POLLIN, 0};
+  ::poll(&ended, 1, -1);
+}
+
 Communicator join(const ForkedRank& me, const CommunicatorOptions& options = {}) {
   return from_socket(me.socket, me.rank, me.size, options);
 }
@@ -135,9 +141,7 @@ TEST(Processes, OneThatHasEndedTheCallIsNotMissed) {
     comm.barrier();
     std::vector<float> data(10, static_cast<float>(me.rank + 1));
     if (me.rank == 2) {  // comes last, when rank 1 is gone
-      const auto one = static_cast<pid_t>(comm.topology().places[1].process_id);
-      pollfd gone{static_cast<int>(::syscall(SYS_pidfd_open, one, 0)), POLLIN, 0};
-      ::poll(&gone, 1, -1);
+      wait_for_end(static_cast<pid_t>(comm.topology().places[1].process_id));
     }
     comm.broadcast(data, 0, {.algorithm = Algorithm::ring});  // rank 1 is in the middle
     if (me.rank == 1) ::_exit(0);
@@ -206,13 +210,42 @@ TEST(Processes, SayWhenTheyCannotWatch) {
     }
     Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
     comm.barrier();
-    if (me.rank != 1) return told.empty() ? 0 : 1;
-    const bool says = told.find("rank 1: cannot watch process") != std::string::npos &&
-                      told.find("of rank 3: Too many open files") != std::string::npos &&
-                      told.find("ulimit -n") != std::string::npos;
-    return says && told.find("of rank 0") == std::string::npos ? 0 : 2;
+    if (me.rank != 1) {
+      const int code = told.empty() ? 0 : 1;
+      wait_for_end(static_cast<pid_t>(comm.topology().places[1].process_id));
+      return code;
+    }
+    const bool says_so =
+        told.find("rank 1: cannot see whether a process has ended: rank 3 is process") !=
+            std::string::npos &&
+        told.find("Too many open files; allow more open files (ulimit -n)") != std::string::npos;
+    if (!says_so || told.find("rank 0 is process") != std::string::npos) return 2;
+    try {
+      comm.barrier({.timeout = std::chrono::milliseconds(50)});  // of this rank alone
+    } catch (const TimeoutError& error) {
+      return says(error, "This rank cannot see whether a process has ended: rank 3 is process") ? 0
+                                                                                                : 3;
+    }
+    return 4;
   });
   EXPECT_EQ(codes, std::vector<int>(5, 0));
+}
+
+// The first send to a process that has ended is refused at once.
+TEST(Processes, OneThatEndsWhileTheyJoinIsNamed) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    detail::SocketBootstrap bootstrap(me.socket, me.rank, me.size, std::chrono::minutes(5));
+    const std::vector<pid_t> processes = bootstrap.exchange(::getpid());
+    if (me.rank == 0) ::_exit(200);
+    wait_for_end(processes[0]);
+    try {
+      bootstrap.exchange(1);
+    } catch (const TransportError& error) {
+      return says(error, "rank 1 has lost rank 0 while joining") ? 0 : 1;
+    }
+    return 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{200, 0}));
 }
 
 TEST(Processes, ARefusalIsToldToAll) {
