@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the library for AArch64 with Debian's cross compiler, and runs its unit tests under qemu. MPI, programs
-# and the trainer are left out. Arguments go to "meson test".
+# Builds the library for AArch64 with Debian's cross compiler, and runs its unit tests under qemu. MPI, benchmarks
+# and examples are left out. Arguments go to "meson test".
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools/setup.sh --aarch64

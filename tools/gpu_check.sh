@@ -28,7 +28,7 @@ mkdir -p "$out"
 exec 3>&1
 exec > >(tee -a "$out/log.txt") 2>&1
 log_writer=$!
-sources=$(find bench cuda examples include src tests tools meson.build \( -name '*.[ch]pp' -o -name '*.cu' -o -name meson.build \) | LC_ALL=C sort | xargs cat | sha1sum | cut -c1-12)
+sources=$(find bench cuda examples include src tests tools meson.build meson_options.txt \( -name '*.[ch]pp' -o -name '*.cu' -o -name '*.py' -o -name '*.map' -o -name 'meson*' -o -name gpu_check.sh \) -type f | LC_ALL=C sort | xargs cat | sha1sum | cut -c1-12)
 printf '\n#### %s, %s, sources %s\n' "$phase" "$(date -u +%FT%TZ)" "$sources"
 
 PATH=$PATH:/usr/local/cuda/bin

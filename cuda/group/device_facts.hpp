@@ -59,7 +59,7 @@ class Group {
   // Throws UsageError when options differ between ranks.
   void require_equal_options() const;
   // The sizes that all use; throws UsageError when the ranks of a device do not fit on it at once.
-  // `leaves_host`: whether some edge is carried by MPI.
+  // `leaves_host`: whether there are ranks on several hosts.
   [[nodiscard]] DeviceGeometry choose_geometry(bool leaves_host) const;
 
  private:

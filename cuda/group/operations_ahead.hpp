@@ -19,8 +19,8 @@ class OperationsAhead {
   OperationsAhead& operator=(const OperationsAhead&) = delete;
   ~OperationsAhead();
 
-  // So many operations, at most 96, have been enqueued, the last of them on `stream`. Each 96 a mark follows; then
-  // this waits for the mark three before it, so that at most 384 are ahead. A reducer's stream carries its own and
+  // So many operations, at most 6, have been enqueued, the last of them on `stream`. After every 96 or a few more an
+  // event is recorded; then this waits for the event three before it, so that at most 404 operations are ahead. A reducer's stream carries its own and
   // its collectives', which are bounded apart. Does nothing on a stream that is being captured.
   void enqueued(std::uint64_t operations, api::Stream stream);
 

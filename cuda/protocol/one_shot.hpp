@@ -130,7 +130,7 @@ class OneShot {
     return kind == FailureKind::none;
   }
 
-  // Of several peers at once: the loads are all under way before the first is looked at, and only what has
+  // Reads what several peers have sent at once: the loads are all under way before the first is looked at, and only what has
   // not come is waited for.
   static constexpr int kPeersAtOnce = 4;
 

@@ -31,7 +31,7 @@ struct Patience {
 // So many that the question, which takes about a microsecond over PCIe, takes little time beside them.
 inline constexpr int kLooksPerQuestion = 256;
 
-// Until `ready()`, which is then the last thing called.
+// Returns none as soon as ready() is true, and calls nothing after it; else why the block gives up.
 template <Block B, class Ready>
 RONDO_HOST_DEVICE RONDO_FORCE_INLINE FailureKind wait_until(B& block, const KernelArguments& call,
                                                             Patience& patience, Ready ready) {

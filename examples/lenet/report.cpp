@@ -4,9 +4,10 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
+#include <filesystem>
 #include <numeric>
-#include <stdexcept>
+#include <string>
+#include <system_error>
 
 namespace lenet {
 namespace {

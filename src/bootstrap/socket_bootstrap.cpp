@@ -301,7 +301,7 @@ void SocketBootstrap::connect_to_first(const std::string& path) {
   hello.size = size_;
   send_all(sockets_[0], &hello, sizeof(hello), 0);
   Answer answer;
-  // Rank 0 names who is missing when its own deadline has passed, which began by now.
+  // Rank 0 answers at the latest when its own deadline, which has begun by now, has passed: it names who is missing.
   deadline_ = deadline_after(timeout_) + std::chrono::seconds(1);
   receive_all(sockets_[0], &answer, sizeof(answer), 0);
   answer.reason.back() = '\0';

@@ -1,4 +1,4 @@
-// Processes of one host, joined by named shared memory without MPI; and what a process that ends does
+// Processes of one host, joined by shared memory without MPI; and what a process that ends does
 // to the others.
 
 #include <dirent.h>

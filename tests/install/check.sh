@@ -13,14 +13,16 @@ pc=$(find "$prefix" -name rondo.pc)
 library=$(find "$prefix" -name 'librondo.so' | head -1)
 [ -f "${library%.so}.a" ] || { echo "librondo.a is not installed" >&2; exit 1; }
 
-export PKG_CONFIG_PATH=$(dirname "$pc") PKG_CONFIG_SYSROOT_DIR=$prefix
-read -ra flags <<<"$(pkg-config --cflags --libs rondo)"
+# Not by a sysroot, which would move the folder of CUDA's libraries too.
+export PKG_CONFIG_PATH=$(dirname "$pc")
+here=--define-variable=prefix=${pc%/lib/*}
+read -ra flags <<<"$(pkg-config "$here" --cflags --libs rondo)"
 ${CXX:-c++} -std=c++20 -Wall -Wextra -Werror "$program" -o "$prefix/program" "${flags[@]}"
 LD_LIBRARY_PATH=$(dirname "$library") "$prefix/program"
 
 if [ $# -gt 2 ]; then mpicxx -std=c++20 -Wall -Wextra "$3" -o "$prefix/mpi_program" "${flags[@]}"; fi
 
-read -ra static_flags <<<"$(pkg-config --static --cflags --libs rondo | sed 's/-lrondo/-l:librondo.a/')"
+read -ra static_flags <<<"$(pkg-config "$here" --static --cflags --libs rondo | sed 's/-lrondo/-l:librondo.a/')"
 ${CXX:-c++} -std=c++20 "$program" -o "$prefix/static_program" "${static_flags[@]}"
 "$prefix/static_program"
 
