@@ -1,8 +1,10 @@
 // Ranks that make different calls: every pair, by threads and by processes of one host.
 
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -50,6 +52,75 @@ TEST_P(EveryMismatch, OfProcessesIsAnErrorOnEveryRank) {
     return wrong == 0 ? 0 : 1;
   });
   EXPECT_EQ(codes, std::vector<int>(static_cast<std::size_t>(ranks()), 0));
+}
+
+// By 2 to 4 threads, on every rank: `calls_of(rank, ranks)` are what that rank makes.
+void expect_errors(const std::function<std::vector<Call>(int, int)>& calls_of) {
+  for (const int ranks : {2, 3, 4}) {
+    for (const bool asynchronous : {false, true}) {
+      run_ranks(ranks, {.timeout = std::chrono::seconds(60)}, [&](Communicator& comm) {
+        const std::vector<Call> calls = calls_of(comm.rank(), ranks);
+        const std::string error = error_in_calls_or_next(comm, calls, asynchronous);
+        EXPECT_NE(error.find("Make the same calls"), std::string::npos)
+            << "rank " << comm.rank() << " of " << ranks << ", " << name(calls[0].collective)
+            << " of " << calls[0].count << ": '" << error << "'";
+      });
+    }
+  }
+}
+
+Call call_of(Collective collective, Algorithm algorithm, std::size_t count, int root) {
+  Call call;
+  call.collective = collective;
+  call.count = collective == Collective::barrier ? 0 : count;
+  call.root = root;
+  call.options.algorithm = algorithm;
+  return call;
+}
+
+// 3.2 MB are more than the slots of a FIFO hold.
+constexpr std::size_t kCounts[] = {100, 20'000, 400'000};
+
+TEST(DifferentOnEveryRank, RootsAreAnErrorOnEveryRank) {
+  for (const Collective collective : {Collective::broadcast, Collective::reduce}) {
+    for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive}) {
+      for (const std::size_t count : kCounts) {
+        expect_errors([&](int rank, int) {
+          return std::vector<Call>{call_of(collective, algorithm, count, rank)};
+        });
+      }
+    }
+  }
+}
+
+TEST(DifferentOnEveryRank, TheLastRootIsNoneOfTheOthers) {
+  for (const Collective collective : {Collective::broadcast, Collective::reduce}) {
+    for (const std::size_t count : kCounts) {
+      expect_errors([&](int rank, int ranks) {
+        return std::vector<Call>{
+            call_of(collective, Algorithm::ring, count, rank == ranks - 1 ? ranks - 1 : 0)};
+      });
+    }
+  }
+}
+
+TEST(DifferentOnEveryRank, AnotherOrderIsAnErrorOnEveryRank) {
+  constexpr Collective kAll[] = {Collective::all_reduce, Collective::reduce_scatter,
+                                 Collective::all_gather, Collective::broadcast,
+                                 Collective::reduce,     Collective::barrier};
+  for (const Collective first : kAll) {
+    for (const Collective second : kAll) {
+      if (first == second) continue;
+      for (const std::size_t count : kCounts) {
+        expect_errors([&](int rank, int ranks) {
+          std::vector<Call> calls = {call_of(first, Algorithm::ring, count, 0),
+                                     call_of(second, Algorithm::ring, count, ranks - 1)};
+          if (rank == 1) std::swap(calls[0], calls[1]);
+          return calls;
+        });
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, EveryMismatch,

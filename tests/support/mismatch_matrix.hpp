@@ -52,27 +52,29 @@ inline std::vector<Call> different_calls(std::size_t count,
   return calls;
 }
 
-// One rank's part: makes `call`, then a barrier if that went well. What the first error says; empty if
-// there is none.
-inline std::string error_in_call_or_next(Communicator& comm, Call call, bool asynchronous) {
-  std::vector<double> buffer(call.count + 1);
-  call.in = call.out = buffer.data();
-  // A rank's own chunk is where it lies in the whole vector.
-  const Range own = chunk_range(call.count, static_cast<std::uint64_t>(comm.size()),
-                                static_cast<std::uint64_t>(comm.rank()));
-  const std::size_t own_bytes = own.offset * size_of(call.type);
-  auto* const bytes = reinterpret_cast<std::byte*>(buffer.data());
-  if (call.collective == Collective::all_gather) call.in = bytes + own_bytes;
-  if (call.collective == Collective::reduce_scatter) call.out = bytes + own_bytes;
+// One rank's part: makes `calls`, then a barrier if they went well. What the first error says; empty if there is none.
+inline std::string error_in_calls_or_next(Communicator& comm, const std::vector<Call>& calls,
+                                          bool asynchronous) {
   // Outlives the error that it throws: the C++ library counts who holds an exception where ThreadSanitizer does
   // not look.
   Work work;
   try {
-    if (asynchronous) {
-      work = comm.run_async(call);
-      work.wait();
-    } else {
-      comm.run(call);
+    for (Call call : calls) {
+      std::vector<double> buffer(call.count + 1);
+      call.in = call.out = buffer.data();
+      // A rank's own chunk is where it lies in the whole vector.
+      const Range own = chunk_range(call.count, static_cast<std::uint64_t>(comm.size()),
+                                    static_cast<std::uint64_t>(comm.rank()));
+      const std::size_t own_bytes = own.offset * size_of(call.type);
+      auto* const bytes = reinterpret_cast<std::byte*>(buffer.data());
+      if (call.collective == Collective::all_gather) call.in = bytes + own_bytes;
+      if (call.collective == Collective::reduce_scatter) call.out = bytes + own_bytes;
+      if (asynchronous) {
+        work = comm.run_async(call);
+        work.wait();
+      } else {
+        comm.run(call);
+      }
     }
     comm.barrier();
   } catch (const Error& error) {
@@ -104,7 +106,7 @@ inline std::vector<Mismatch> all_mismatches(std::size_t count,
 // Makes rank `comm.rank()`'s part of a mismatch. What is wrong with what the rank is told; empty if nothing is.
 inline std::string complaint_about(Communicator& comm, const Mismatch& mismatch, int odd) {
   const Call& mine = comm.rank() == odd ? mismatch.of_one : mismatch.of_others;
-  const std::string error = error_in_call_or_next(comm, mine, mismatch.asynchronous);
+  const std::string error = error_in_calls_or_next(comm, {mine}, mismatch.asynchronous);
   if (error.find("Make the same calls") != std::string::npos) return {};
   const auto text_of = [](const Call& call) {
     return std::string(name(call.collective)) + " by " +
