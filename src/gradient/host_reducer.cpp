@@ -307,6 +307,15 @@ void HostReducer::end_iteration(Clock::time_point blocked_since) {
   building_.buckets.assign(store_.buckets().size(), {});
 }
 
+// Without a thread of its own, the caller's makes the calls: refused before anything has begun, if MPI's thread level
+// forbids them here.
+void HostReducer::refuse_wrong_thread(const char* what) const {
+  if (options_.overlap) return;
+  const std::string objection = objection_to_calls_here(communicator_);
+  if (objection.empty()) return;
+  throw UsageError(fmt::format("rank {}: {}: {}", communicator_.rank(), what, objection));
+}
+
 void HostReducer::finish() {
   Lock lock(mutex_);
   throw_if_failed();
@@ -315,6 +324,7 @@ void HostReducer::finish() {
     passing_ = false;
     return;
   }
+  refuse_wrong_thread("finish");
   const Clock::time_point now = Clock::now();
   if (!open_) {
     try {
@@ -353,6 +363,7 @@ void HostReducer::join(const std::function<void()>& after_iteration) {
       throw UsageError(fmt::format("rank {}: join in the middle of an iteration; finish() it first",
                                    communicator_.rank()));
     }
+    refuse_wrong_thread("join");
     shadow_ = true;
     const Clock::time_point now = Clock::now();
     begin(now);

@@ -74,6 +74,7 @@ class HostReducer {
 
   // By whoever takes buckets round, without the lock.
   void serve();
+  void refuse_wrong_thread(const char* what) const;
   void run_iteration();
   void communicate();
   bool all_have_joined();

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -40,11 +41,16 @@ Ranks& static_ranks() {
 TEST(AtExit, AStaticCommunicatorMayLogWhenTheHookIsLongSet) {
   const int code = way_out([] {
     static_ranks();
-    set_log_hook([](LogLevel, std::string_view) {});
+    static bool leaving = false;
+    // Then ends the program at once, with a code that says whether what the hook holds is still there.
+    set_log_hook([held = std::vector<int>(1000, 7)](LogLevel, std::string_view) {
+      if (leaving) std::_Exit(held == std::vector<int>(1000, 7) ? 5 : 6);
+    });
     static_ranks().group = local_group(2);
     static_ranks().group[1].abort("the program ends");  // which rank 0's destructor logs
+    leaving = true;
   });
-  EXPECT_EQ(code, 3);
+  EXPECT_EQ(code, 5);
 }
 
 // A call in the background has made the progress thread, which a child does not have.

@@ -70,7 +70,19 @@ TEST(MpiThreads, OverlapNeedsAThreadThatMayCall) {
   GradientReducer reducer(comm, {{"w", gradient}}, options);
   reducer.mark_ready(0);
   reducer.finish();
-  EXPECT_EQ(gradient, std::vector<float>(1000, static_cast<float>(comm.size())));
+  const auto size = static_cast<float>(comm.size());
+  EXPECT_EQ(gradient, std::vector<float>(1000, size));
+  // By another thread nothing has begun, and this one may finish.
+  reducer.mark_ready(0);
+  std::string refusal;
+  std::thread([&] { refusal = usage_error([&] { reducer.finish(); }); }).join();
+  if (level() < MPI_THREAD_SERIALIZED) {
+    EXPECT_NE(refusal.find("MPI_THREAD_SERIALIZED"), std::string::npos) << refusal;
+    reducer.finish();
+  } else {
+    EXPECT_EQ(refusal, "no UsageError");
+  }
+  EXPECT_EQ(gradient, std::vector<float>(1000, size * size));
 }
 
 }  // namespace
