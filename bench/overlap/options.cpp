@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <rondo/version.hpp>
 
+#include "tools/launch/options.hpp"
+
 namespace rondo::overlap {
 
 std::optional<int> read_command_line(int argc, char** argv, Options& options) {
@@ -33,12 +35,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
       ->check(CLI::IsMember({"exact", "bf16", "f16"}))
       ->capture_default_str();
   app.add_option("--json", options.json, "file for the rows");
-  app.add_option("--ranks", options.ranks, "ranks that are threads, without mpirun")
-      ->check(CLI::Range(1, 64));
-  app.add_option("--processes", options.processes,
-                 "ranks that are forked processes, without mpirun")
-      ->check(CLI::Range(1, 64))
-      ->excludes("--ranks");
+  launch::add_rank_options(app, options.ranks, options.processes, 64);
   app.set_version_flag("--version", RONDO_VERSION);
   try {
     app.parse(argc, argv);

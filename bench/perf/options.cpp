@@ -7,6 +7,8 @@
 #include <map>
 #include <rondo/version.hpp>
 
+#include "tools/launch/options.hpp"
+
 namespace rondo::perf {
 namespace {
 
@@ -53,12 +55,7 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
   app.add_option("-w", options.warmups, "iterations before those")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--ranks", options.ranks, "a group of N ranks in this process, without mpirun")
-      ->check(CLI::Range(1, 16));
-  app.add_option("--processes", options.processes,
-                 "N forked processes of this host, without mpirun")
-      ->check(CLI::Range(1, 16))
-      ->excludes("--ranks");
+  launch::add_rank_options(app, options.ranks, options.processes, 16);
   std::string device = "cpu";
   app.add_option("--device", device,
                  "cpu: host memory; cuda: that of GPUs, one for each rank in turn")

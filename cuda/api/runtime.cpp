@@ -311,8 +311,8 @@ void record(Event event, Stream stream) {
 void wait_for(Event event, Stream stream) {
   require(cudaStreamWaitEvent(of(stream), event, 0), "cudaStreamWaitEvent");
 }
-// May be called while another thread captures a stream in CUDA's global mode, which forbids such waits unless this
-// thread says that it knows better: no event that is waited for here is part of a capture.
+// May be called while another thread captures a stream in CUDA's global mode, which forbids such waits to
+// threads in their usual mode: no event that is waited for here is part of a capture.
 void wait_for(Event event) {
   cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
   require(cudaThreadExchangeStreamCaptureMode(&mode), "cudaThreadExchangeStreamCaptureMode");

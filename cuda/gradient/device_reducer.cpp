@@ -44,6 +44,11 @@ std::string objection_to_streams(const Topology& topology, int rank) {
       here, mine.device, here * kStreamsOfARank, connections);
 }
 
+void end_for_all(cuda::Communicator& communicator, const std::exception& error) {
+  communicator.abort(
+      fmt::format("rank {}: GradientReducer: {}", communicator.rank(), error.what()));
+}
+
 }  // namespace
 
 ReducerStream::ReducerStream(int device, std::size_t gradients) : device_(device) {
@@ -86,8 +91,7 @@ ReducerStream DeviceReducer::make_stream(cuda::Communicator& communicator, std::
   try {
     return ReducerStream(communicator.device(), gradients);
   } catch (const CudaError& error) {
-    communicator.abort(
-        fmt::format("rank {}: GradientReducer: {}", communicator.rank(), error.what()));
+    end_for_all(communicator, error);
     throw;
   }
 }
@@ -116,8 +120,7 @@ DeviceReducer::DeviceReducer(cuda::Communicator& communicator, std::vector<Param
   try {
     set_up();
   } catch (const std::exception& error) {
-    communicator_.abort(
-        fmt::format("rank {}: GradientReducer: {}", communicator_.rank(), error.what()));
+    end_for_all(communicator_, error);
     throw;
   }
   check_algorithm();
@@ -149,14 +152,7 @@ void DeviceReducer::check_algorithm() const {
   for (std::size_t bucket = 0; bucket < store_.buckets().size(); ++bucket) {
     Call call = call_of(bucket);
     if (!ordered_) call.count = largest_bucket_elems(shapes_, call.type, limits_);
-    try {
-      static_cast<void>(communicator_.algorithm_for(call));
-    } catch (const UsageError& error) {
-      throw UsageError(fmt::format(
-          "{} (GradientOptions::algorithm, for buckets of up to {} bytes: bucket_bytes and the "
-          "largest parameter say how many)",
-          error.what(), call.count * size_of(call.type)));
-    }
+    require_algorithm(call, [&](const Call& its) { return communicator_.algorithm_for(its); });
   }
 }
 
@@ -269,8 +265,7 @@ void DeviceReducer::or_end(Function&& function) {
   try {
     function();
   } catch (const CudaError& error) {
-    communicator_.abort(
-        fmt::format("rank {}: GradientReducer: {}", communicator_.rank(), error.what()));
+    end_for_all(communicator_, error);
     throw;
   }
 }

@@ -18,8 +18,7 @@ constexpr auto kLookEvery = std::chrono::milliseconds(20);
 constexpr auto kPumpSleep = std::chrono::microseconds(20);
 constexpr auto kIdlePumpSleep = std::chrono::microseconds(500);
 constexpr int kRoundsUntilIdle = 2000;
-// How long a rank that leaves waits for others to let go of its memory, and for the network to take what its kernels
-// have sent.
+// How long a rank that leaves waits for others to let go of its memory.
 constexpr auto kPatienceAtTheEnd = std::chrono::seconds(1);
 
 }  // namespace
@@ -57,19 +56,19 @@ DeviceEngine::~DeviceEngine() {
   leave();
 }
 
-// What kernels have published for other hosts is on its way before the pump goes.
+// What kernels have published for other hosts must be on its way before the pump goes. Waits no longer than a call may.
 void DeviceEngine::send_the_rest() {
   if (wiring_.pump == nullptr) return;
-  const auto give_up = std::chrono::steady_clock::now() + host_.defaults.timeout;
+  const Clock::time_point give_up = deadline_after(host_.defaults.timeout);
   try {
     while (load_acquire(wiring_.control.abort_word().value) == 0 && !board_.raised() &&
            wiring_.pump->busy_peer()) {
-      if (std::chrono::steady_clock::now() > give_up) {
+      if (Clock::now() > give_up) {
         log(LogLevel::warning,
             "rank {}: leaves, although another host has not taken all it was sent", wiring_.rank);
         return;
       }
-      wiring_.pump->progress();
+      if (!wiring_.pump->progress()) std::this_thread::yield();
       look_for_ended_peers();
     }
   } catch (const TransportError& error) {

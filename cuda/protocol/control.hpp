@@ -29,8 +29,8 @@ struct alignas(kCounterSpacing) Failure {
 static_assert(sizeof(Failure) == kCounterSpacing);
 
 // The last call that a rank's device has shown: it shows a call when it has waited long in it, when the call has
-// failed and when it has ended. Written by the leader
-// of its channel 0, without order: hosts that read it believe what they have read twice.
+// failed and when it has ended. Written by the leader of its channel 0, without order: hosts that read it believe what
+// they have read twice.
 struct alignas(kCounterSpacing) Entry {
   std::uint64_t calls = 0;  // with this one
   std::uint64_t signature[sizeof(Signature) / sizeof(std::uint64_t)] = {};

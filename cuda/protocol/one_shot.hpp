@@ -130,8 +130,8 @@ class OneShot {
     return kind == FailureKind::none;
   }
 
-  // Reads what several peers have sent at once: the loads are all under way before the first is looked at, and only what has
-  // not come is waited for.
+  // So many peers are read at once: the loads are all under way before the first is looked at, and only what has not
+  // come is waited for.
   static constexpr int kPeersAtOnce = 4;
 
   // Gives this unit of every rank, in their order, to `take(rank, value)`, until that returns false. False, too,

@@ -66,7 +66,7 @@ Rank make_rank(const lenet::Options& options, const lenet::Dataset& data, rondo:
   return rank;
 }
 
-// Before hours of work, not after them. An empty name asks for no file.
+// Throws before the work, so that none is done in vain. An empty name asks for no file.
 void require_writable(const std::string& file) {
   if (!file.empty() && !std::ofstream(file, std::ios::app)) {
     throw std::runtime_error("'" + file + "' cannot be written");

@@ -4,6 +4,8 @@
 #include <rondo/options.hpp>
 #include <rondo/version.hpp>
 
+#include "tools/launch/options.hpp"
+
 namespace lenet {
 
 std::optional<int> read_command_line(int argc, char** argv, Options& options) {
@@ -57,12 +59,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
   app.add_option("--threads", options.threads, "compute threads of a rank, on the CPU")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--ranks", options.ranks, "ranks that are threads, without mpirun")
-      ->check(CLI::Range(1, 64));
-  app.add_option("--processes", options.processes,
-                 "ranks that are forked processes, without mpirun")
-      ->check(CLI::Range(1, 64))
-      ->excludes("--ranks");
+  rondo::launch::add_rank_options(app, options.ranks, options.processes, 64);
   app.set_version_flag("--version", RONDO_VERSION);
   try {
     app.parse(argc, argv);

@@ -18,8 +18,8 @@ class RONDO_API Error : public std::runtime_error {
 };
 
 /// Wrong arguments, or a call made at the wrong time. Nothing has moved; the communicator is intact
-/// and the call may be made again, corrected. Gradient reducers say in their own headers what theirs leave behind:
-/// gradients of an iteration that failed are unspecified, and on devices the communicator has ended.
+/// and the call may be made again, corrected. But where a gradient reducer throws it in an iteration, that iteration's
+/// gradients are unspecified, and for device memory the communicator has ended: see the reducers' headers.
 class RONDO_API UsageError : public Error {
  public:
   using Error::Error;

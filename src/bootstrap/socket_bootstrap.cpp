@@ -184,7 +184,7 @@ void SocketBootstrap::listen_for_all(const std::string& path) {
         fmt::format("cannot make the socket {}: {}{}", path, std::strerror(errno), cure));
   }
   const SocketName name(path);
-  // What the umask took away; never of a file that somebody has put a link to in the socket's place.
+  // Gives back what the umask took away. Does not follow a link, which somebody may have put in the socket's place.
   if (::fchmodat(AT_FDCWD, path.c_str(), S_IRUSR | S_IWUSR, AT_SYMLINK_NOFOLLOW) != 0 ||
       ::listen(listener.get(), SOMAXCONN) != 0) {
     throw TransportError(fmt::format("cannot listen at {}: {}", path, std::strerror(errno)));

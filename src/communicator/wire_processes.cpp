@@ -275,25 +275,27 @@ class ProcessWirer {
       const RankFacts& peer = facts_[static_cast<std::size_t>(rank)];
       if (rank == rank_) continue;
       if (peer.process_namespace != me.process_namespace) {
-        not_watched(wiring,
-                    fmt::format("rank {} has process ids of its own (another container)", rank));
+        say_unwatched(wiring, fmt::format("cannot watch the process of rank {}, which has process "
+                                          "ids of its own (another container)",
+                                          rank));
         continue;
       }
       const int error = wiring.peers.watch(rank, static_cast<int>(peer.process_id));
       if (error == 0) continue;
-      not_watched(
-          wiring,
-          fmt::format(
-              "rank {} is process {}: {}{}", rank, peer.process_id, std::strerror(error),
-              error == EMFILE || error == ENFILE ? "; allow more open files (ulimit -n)" : ""));
+      say_unwatched(wiring, fmt::format("cannot watch process {} of rank {}: {}{}", peer.process_id,
+                                        rank, std::strerror(error),
+                                        error == EMFILE || error == ENFILE
+                                            ? "; allow more open files (ulimit -n)"
+                                            : ""));
     }
   }
 
-  void not_watched(Wiring& wiring, const std::string& why) const {
-    const std::string text = fmt::format("cannot see whether a process has ended: {}", why);
+  // In the log now, and in the TimeoutErrors that may come of it.
+  void say_unwatched(Wiring& wiring, const std::string& text) const {
     log(LogLevel::warning, "rank {}: {}. If it is killed, calls end at their deadline", rank_,
         text);
-    wiring.not_watched += fmt::format(" This rank {}.", text);
+    wiring.unwatched +=
+        fmt::format(" This rank {}; if it has ended, nothing but a deadline shows it.", text);
   }
 
   Bootstrap& bootstrap_;

@@ -148,7 +148,7 @@ void Engine::fail(const Signature& signature, const Stop& stop, const Progress& 
         "a "
         "longer timeout (CallOptions, CommunicatorOptions or RONDO_TIMEOUT)",
         wiring_.rank, peer, describe(signature), so_far, who_is_missing(signature),
-        wiring_.not_watched);
+        wiring_.unwatched);
     raise(text);
     throw TimeoutError(text);
   }

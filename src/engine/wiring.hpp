@@ -30,7 +30,8 @@ struct Wiring {
   std::shared_ptr<HostSegment> segment;
   std::vector<int> ranks_sharing;  // the segment, this rank among them
   PeerWatch peers;
-  std::string not_watched;     // which ranks `peers` cannot watch, and why, for errors; empty: none
+  // Sentences on the ranks that `peers` cannot watch, and why; empty: it watches all.
+  std::string unwatched;
   std::unique_ptr<Pump> pump;  // null when shared memory carries all; dies before the segment
   bool crowded = false;
   std::size_t one_shot_bytes = 0;   // calls up to this size may go by one_shot; 0: none

@@ -173,6 +173,17 @@ std::vector<std::string> lines_of(const std::vector<Parameter>& parameters,
   return lines;
 }
 
+void require_algorithm(const Call& call, const std::function<Algorithm(const Call&)>& choose) {
+  try {
+    static_cast<void>(choose(call));
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format(
+        "{} (GradientOptions::algorithm, for buckets of up to {} bytes: bucket_bytes and the "
+        "largest parameter say how many)",
+        error.what(), call.count * size_of(call.type)));
+  }
+}
+
 void take_values(Communicator& communicator, const std::vector<Parameter>& parameters, int root,
                  std::optional<std::chrono::milliseconds> timeout) {
   for (const Parameter& parameter : parameters) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ std::string objection_to(const std::vector<Parameter>& parameters, const Gradien
 // A line for each option and parameter that must be equal.
 std::vector<std::string> lines_of(const std::vector<Parameter>& parameters,
                                   const GradientOptions& options);
+
+// `choose` asks a communicator for the algorithm of a bucket's call. Throws UsageError where none can carry it.
+void require_algorithm(const Call& call, const std::function<Algorithm(const Call&)>& choose);
 
 void take_values(Communicator& communicator, const std::vector<Parameter>& parameters, int root,
                  std::optional<std::chrono::milliseconds> timeout);

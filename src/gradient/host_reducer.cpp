@@ -81,14 +81,7 @@ void HostReducer::check_algorithm() const {
     if (!options_.layout_independent && !ordered_) {
       call.count = largest_bucket_elems(shapes_, store_.buckets()[bucket].type, limits_);
     }
-    try {
-      static_cast<void>(communicator_.algorithm_for(call));
-    } catch (const UsageError& error) {
-      throw UsageError(fmt::format(
-          "{} (GradientOptions::algorithm, for buckets of up to {} bytes: bucket_bytes and the "
-          "largest parameter say how many)",
-          error.what(), call.count * size_of(call.type)));
-    }
+    require_algorithm(call, [&](const Call& its) { return communicator_.algorithm_for(its); });
   }
 }
 

@@ -216,15 +216,17 @@ TEST(Processes, SayWhenTheyCannotWatch) {
       return code;
     }
     const bool says_so =
-        told.find("rank 1: cannot see whether a process has ended: rank 3 is process") !=
-            std::string::npos &&
-        told.find("Too many open files; allow more open files (ulimit -n)") != std::string::npos;
-    if (!says_so || told.find("rank 0 is process") != std::string::npos) return 2;
+        told.find("rank 1: cannot watch process") != std::string::npos &&
+        told.find("of rank 3: Too many open files; allow more open files (ulimit -n)") !=
+            std::string::npos;
+    if (!says_so || told.find("of rank 0") != std::string::npos) return 2;
     try {
       comm.barrier({.timeout = std::chrono::milliseconds(50)});  // of this rank alone
     } catch (const TimeoutError& error) {
-      return says(error, "This rank cannot see whether a process has ended: rank 3 is process") ? 0
-                                                                                                : 3;
+      return says(error, "This rank cannot watch process") &&
+                     says(error, "of rank 3: Too many open files")
+                 ? 0
+                 : 3;
     }
     return 4;
   });
