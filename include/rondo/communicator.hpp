@@ -29,9 +29,8 @@ CommunicatorState& state_of(Communicator& communicator);
 /// Every rank makes the same calls in the same order, with the same type, count, reduction, root
 /// and algorithm. Where one does not, each rank gets a MismatchError, or a PeerError that quotes it: in
 /// that call, or in its next, if its own part of the first was over before the difference was found (a
-/// rank between two others in the chain of a broadcast or reduce). Where chains with other roots follow, its part
-/// of those may be over as well; of n ranks, at most n - 2 such calls in a row return before it is told. A rank that
-/// makes no further call is told in the log when its communicator is destroyed, if the difference was found by then.
+/// rank between two others in the chain of a broadcast or reduce). A rank that makes no further call is told in
+/// the log when its communicator is destroyed: the destructor waits until all ranks have made that broadcast or reduce.
 /// All ranks get bit-identical results, and the same bits on every run with the same placement of ranks.
 ///
 /// Buffers: host memory. `in` and `out` are either the same buffer (in place) or do not overlap. In
@@ -52,8 +51,10 @@ class RONDO_API Communicator {
   Communicator& operator=(Communicator&&) noexcept;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
-  /// Finishes what is queued, each call within its deadline. While an exception unwinds the stack, aborts
-  /// instead: this rank will not make the calls that the others wait for.
+  /// Finishes what is queued, each call within its deadline. If the last call was a broadcast or a reduce, waits
+  /// until all ranks have made it, for at most its timeout; between hosts, not after MPI_Finalize, nor on a thread
+  /// that may not call MPI. While an exception unwinds the stack, aborts instead: this rank will not make the calls
+  /// that the others wait for.
   ~Communicator();
 
   [[nodiscard]] int rank() const;

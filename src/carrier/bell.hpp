@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <vector>
 
 namespace rondo::detail {
 
@@ -38,5 +39,12 @@ class alignas(128) Bell {
   // Written by the owner, read by those who might ring.
   std::uint32_t asleep_ = 0;
 };
+
+// Those that are not null.
+inline void ring_all(const std::vector<Bell*>& bells) {
+  for (Bell* bell : bells) {
+    if (bell != nullptr) bell->ring();
+  }
+}
 
 }  // namespace rondo::detail

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <functional>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -16,7 +18,9 @@ namespace {
 
 constexpr int kAbortTag = 0;
 constexpr int kCallTag = 1;
-constexpr int kFirstSlotTag = 2;  // and one more for each channel
+constexpr int kConfirmTag = 2;
+constexpr int kConnectTag = 3;
+constexpr int kFirstSlotTag = 4;  // and one more for each channel
 constexpr std::uint64_t kMostMessagesAhead = 1024;
 constexpr std::uint64_t kRoundsPerLook = 64;
 
@@ -47,18 +51,20 @@ MpiPump::MpiPump(MPI_Comm comm, PumpEdges edges)
   check_mpi(MPI_Irecv(&memory_->heard, sizeof(AbortMessage), MPI_BYTE, MPI_ANY_SOURCE, kAbortTag,
                       comm_, &hearing_),
             "MPI_Irecv");
+  check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   int size = 0;
   check_mpi(MPI_Comm_size(comm_, &size), "MPI_Comm_size");
   told_calls_.resize(static_cast<std::size_t>(size));
   listen_for_calls();
+  confirmed_calls_.resize(static_cast<std::size_t>(size));
+  expected_calls_.resize(static_cast<std::size_t>(size));
+  listen_for_confirmations();
 }
 
 MpiPump::~MpiPump() {
-  int gone = 0;
-  MPI_Finalized(&gone);
-  if (gone != 0) {
+  if (!can_be_driven()) {
     log(LogLevel::warning, "a communicator with MPI edges outlived MPI_Finalize");
-  } else if (!board_->raised() && settle()) {
+  } else if (!board_->raised() && end_operations()) {
     MPI_Comm_free(&comm_);
     return;
   }
@@ -67,13 +73,21 @@ MpiPump::~MpiPump() {
   static_cast<void>(memory_.release());
 }
 
-bool MpiPump::settle() {
-  try {
-    // Several ranks may have told this one of their calls: each waits until it has been heard.
-    for (std::size_t rank = 0; rank < told_calls_.size(); ++rank) look_for_calls();
-  } catch (const TransportError&) {
-    return false;
+// A confirmation that came after MPI_Comm_free could be taken by a new communicator with the same number.
+bool MpiPump::hear_what_is_expected() {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  for (;;) {
+    hear_confirmations();
+    if (std::equal(confirmed_calls_.begin(), confirmed_calls_.end(), expected_calls_.begin(),
+                   std::greater_equal<>())) {
+      return true;
+    }
+    if (std::chrono::steady_clock::now() > give_up) return false;
+    std::this_thread::yield();
   }
+}
+
+std::vector<MPI_Request> MpiPump::open_requests() {
   std::vector<MPI_Request> open;
   const auto take = [&](RequestRing& requests, bool cancel) {
     for (; requests.outstanding() > 0; requests.finish_oldest()) {
@@ -83,16 +97,28 @@ bool MpiPump::settle() {
   };
   for (Outgoing& edge : outgoing_) take(edge.requests, false);
   for (Incoming& edge : incoming_) take(edge.requests, true);
-  if (hearing_ != MPI_REQUEST_NULL) {
-    MPI_Cancel(&hearing_);
-    open.push_back(hearing_);
-  }
-  if (hearing_call_ != MPI_REQUEST_NULL) {
-    MPI_Cancel(&hearing_call_);
-    open.push_back(hearing_call_);
+  for (MPI_Request* hearing : {&hearing_, &hearing_call_, &hearing_confirmation_}) {
+    if (*hearing == MPI_REQUEST_NULL) continue;
+    MPI_Cancel(hearing);
+    open.push_back(*hearing);
   }
   if (saying_call_ != MPI_REQUEST_NULL) open.push_back(saying_call_);
+  for (const Telling& telling : memory_->tellings) {
+    open.insert(open.end(), telling.requests.begin(), telling.requests.end());
+  }
   open.insert(open.end(), saying_.begin(), saying_.end());
+  return open;
+}
+
+bool MpiPump::end_operations() {
+  try {
+    if (!hear_what_is_expected()) return false;
+    // Several ranks may have told this one of their calls: each waits until it has been heard.
+    for (std::size_t rank = 0; rank < told_calls_.size(); ++rank) look_for_calls();
+  } catch (const TransportError&) {
+    return false;
+  }
+  std::vector<MPI_Request> open = open_requests();
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   int all = 0;
   do {
@@ -222,10 +248,14 @@ std::unique_ptr<Pump> MpiPump::another(PumpEdges edges) {
   return std::make_unique<MpiPump>(comm, std::move(edges));
 }
 
-void MpiPump::look_for_abort() {
+bool MpiPump::can_be_driven() const {
   int gone = 0;
   MPI_Finalized(&gone);
-  if (gone != 0) return;
+  return gone == 0;
+}
+
+void MpiPump::look_for_abort() {
+  if (!can_be_driven()) return;
   if (hearing_ == MPI_REQUEST_NULL || !finished(hearing_, "listening for an abort", kAnyPeer))
     return;
   memory_->heard.text.back() = '\0';
@@ -254,14 +284,69 @@ void MpiPump::tell_call(int peer, const Signature& call) {
   }
   CallMessage& said = memory_->said_call;
   if (told_peer_ == peer && said.call == call) return;
-  int mine = 0;
-  check_mpi(MPI_Comm_rank(comm_, &mine), "MPI_Comm_rank");
-  said = {session_, mine, call};
+  said = {session_, rank_, call};
   told_peer_ = peer;
   // Synchronous, so that its end says that the peer has it: where the peer destroys its communicator first, this
   // rank keeps the communicator's number, and what is under way never reaches one made later.
   check_mpi(MPI_Issend(&said, sizeof(CallMessage), MPI_BYTE, peer, kCallTag, comm_, &saying_call_),
             "MPI_Issend", peer);
+}
+
+void MpiPump::listen_for_confirmations() {
+  check_mpi(MPI_Irecv(&memory_->heard_confirmation, sizeof(ConfirmMessage), MPI_BYTE,
+                      MPI_ANY_SOURCE, kConfirmTag, comm_, &hearing_confirmation_),
+            "MPI_Irecv");
+}
+
+void MpiPump::hear_confirmations() {
+  while (finished(hearing_confirmation_, "listening for confirmed calls", kAnyPeer)) {
+    const ConfirmMessage& heard = memory_->heard_confirmation;
+    const auto rank = static_cast<std::size_t>(heard.rank);
+    if (heard.session == session_ && rank < confirmed_calls_.size()) {
+      confirmed_calls_[rank] = heard.sequence + 1;
+    }
+    listen_for_confirmations();
+  }
+}
+
+// MPI opens a connection when it is first used, and only while it is called. After a confirmation this rank may call
+// it no more for long, so that the connections must be there.
+void MpiPump::open_connections() {
+  std::vector<MPI_Request> open;
+  for (const int rank : ranks_elsewhere_) {
+    check_mpi(MPI_Irecv(nullptr, 0, MPI_BYTE, rank, kConnectTag, comm_,
+                        &open.emplace_back(MPI_REQUEST_NULL)),
+              "MPI_Irecv", rank);
+    check_mpi(MPI_Isend(nullptr, 0, MPI_BYTE, rank, kConnectTag, comm_,
+                        &open.emplace_back(MPI_REQUEST_NULL)),
+              "MPI_Isend", rank);
+  }
+  check_mpi(MPI_Waitall(static_cast<int>(open.size()), open.data(), MPI_STATUSES_IGNORE),
+            "connecting all ranks");
+}
+
+// Nobody waits until it has left: one that is still under way keeps its memory, and the next takes another.
+void MpiPump::tell_confirmed(std::uint64_t sequence) {
+  std::list<Telling>& tellings = memory_->tellings;
+  int over = 0;
+  if (!tellings.empty()) {
+    std::vector<MPI_Request>& oldest = tellings.front().requests;
+    check_mpi(
+        MPI_Testall(static_cast<int>(oldest.size()), oldest.data(), &over, MPI_STATUSES_IGNORE),
+        "telling other hosts of a confirmed call");
+  }
+  if (over != 0) {
+    tellings.splice(tellings.end(), tellings, tellings.begin());
+  } else {
+    tellings.push_back({{}, std::vector<MPI_Request>(ranks_elsewhere_.size(), MPI_REQUEST_NULL)});
+  }
+  Telling& telling = tellings.back();
+  telling.said = {session_, rank_, sequence};
+  for (std::size_t i = 0; i < ranks_elsewhere_.size(); ++i) {
+    check_mpi(MPI_Isend(&telling.said, sizeof(ConfirmMessage), MPI_BYTE, ranks_elsewhere_[i],
+                        kConfirmTag, comm_, &telling.requests[i]),
+              "MPI_Isend", ranks_elsewhere_[i]);
+  }
 }
 
 std::optional<int> MpiPump::busy_peer() {
@@ -277,12 +362,10 @@ std::optional<int> MpiPump::busy_peer() {
 }
 
 void MpiPump::announce_abort(const AbortRecord& record) noexcept {
-  int gone = 0;
-  MPI_Finalized(&gone);
   // A rank elsewhere has told everyone itself.
   const bool from_elsewhere = std::find(ranks_elsewhere_.begin(), ranks_elsewhere_.end(),
                                         record.rank) != ranks_elsewhere_.end();
-  if (gone != 0 || announced_ || from_elsewhere) return;
+  if (!can_be_driven() || announced_ || from_elsewhere) return;
   announced_ = true;
   try {
     AbortMessage& said = memory_->said;

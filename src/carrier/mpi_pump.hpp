@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <vector>
 
@@ -36,6 +37,13 @@ struct CallMessage {
   Signature call;
 };
 
+// What the rank that has heard of all others in a call tells each rank that does not share its memory.
+struct ConfirmMessage {
+  std::uint64_t session = 0;
+  std::int32_t rank = 0;
+  std::uint64_t sequence = 0;
+};
+
 class MpiPump final : public Pump {
  public:
   // Owns `comm`, which nothing else uses.
@@ -52,7 +60,17 @@ class MpiPump final : public Pump {
   [[nodiscard]] const std::vector<std::optional<Signature>>& told_calls() const override {
     return told_calls_;
   }
+  void tell_confirmed(std::uint64_t sequence) override;
+  void open_connections() override;
+  void expect_confirmation(int rank, std::uint64_t sequence) override {
+    expected_calls_[static_cast<std::size_t>(rank)] = sequence + 1;
+  }
+  void hear_confirmations() override;
+  [[nodiscard]] bool has_confirmed(int rank, std::uint64_t sequence) const override {
+    return confirmed_calls_[static_cast<std::size_t>(rank)] > sequence;
+  }
   void announce_abort(const AbortRecord& record) noexcept override;
+  [[nodiscard]] bool can_be_driven() const override;
   [[nodiscard]] std::string objection_to_this_thread() const override;
   [[nodiscard]] std::string objection_to_progress_thread() const override;
 
@@ -98,6 +116,11 @@ class MpiPump final : public Pump {
     RequestRing requests;
   };
 
+  // A confirmation on its way to all ranks elsewhere.
+  struct Telling {
+    ConfirmMessage said;
+    std::vector<MPI_Request> requests;
+  };
   // All memory that MPI reads and writes. After a failure an operation may never end: then this is left
   // to MPI for good, and so is the communicator.
   struct Memory {
@@ -106,10 +129,14 @@ class MpiPump final : public Pump {
     AbortMessage said;
     CallMessage heard_call;
     CallMessage said_call;
+    ConfirmMessage heard_confirmation;
+    std::list<Telling> tellings;  // oldest first
   };
 
   // Tries for up to a second to end every operation under way; whether all have ended.
-  bool settle();
+  bool end_operations();
+  bool hear_what_is_expected();
+  std::vector<MPI_Request> open_requests();
   [[nodiscard]] bool drives(AlgorithmSet users) const {
     return drives_all_ || users.has(algorithm_);
   }
@@ -121,6 +148,7 @@ class MpiPump final : public Pump {
   bool finish_oldest(Direction direction);
   void check_ended(int code, int done) const;
   void listen_for_calls();
+  void listen_for_confirmations();
   void look_for_calls();
 
   MPI_Comm comm_;
@@ -128,6 +156,7 @@ class MpiPump final : public Pump {
   std::vector<Outgoing> outgoing_;
   std::vector<Incoming> incoming_;
   std::vector<int> ranks_elsewhere_;
+  int rank_ = 0;  // in comm_
   AbortBoard* board_;
   std::unique_ptr<Memory> memory_ = std::make_unique<Memory>();
   // finish_oldest()'s, kept so that it allocates nothing.
@@ -142,8 +171,12 @@ class MpiPump final : public Pump {
   MPI_Request hearing_ = MPI_REQUEST_NULL;
   MPI_Request hearing_call_ = MPI_REQUEST_NULL;
   MPI_Request saying_call_ = MPI_REQUEST_NULL;
+  MPI_Request hearing_confirmation_ = MPI_REQUEST_NULL;
   int told_peer_ = kAnyPeer;  // to whom said_call went
   std::vector<std::optional<Signature>> told_calls_;
+  // One more than the number of the last call that each rank has confirmed, or will.
+  std::vector<std::uint64_t> confirmed_calls_;
+  std::vector<std::uint64_t> expected_calls_;
   std::uint64_t session_;
   std::uint64_t pumps_made_ = 0;  // by another()
   bool announced_ = false;

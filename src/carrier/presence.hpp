@@ -1,5 +1,6 @@
 // What a rank shows to the others of its host: how many calls it has entered and ended, which the last one is,
-// and whether it has left. Lies in memory that they share; zeroed memory is a rank that has entered none.
+// which call it knows all ranks to have made, and whether it has left. Lies in memory that they share; zeroed
+// memory is a rank that has entered none.
 #pragma once
 
 #include <array>
@@ -25,11 +26,17 @@ class alignas(128) Presence {
 
   // By its owner alone: call number `sequence` is over.
   void end(std::uint64_t sequence) { store_release(ended_, sequence + 1); }
+  // By its owner alone: all ranks make call number `sequence` as the owner does.
+  void confirm(std::uint64_t sequence) { store_release(confirmed_, sequence + 1); }
   // By its owner alone: there will be no further call.
   void leave() { store_release(left_, 1); }
 
   // By any rank: whether the owner has ended call number `sequence`, so that nobody needs it for that any more.
   [[nodiscard]] bool has_ended(std::uint64_t sequence) { return load_acquire(ended_) > sequence; }
+  // By any rank: whether the owner has confirmed call number `sequence`, or a later one.
+  [[nodiscard]] bool has_confirmed(std::uint64_t sequence) {
+    return load_acquire(confirmed_) > sequence;
+  }
   // By any rank: whether the owner has destroyed its communicator without making call number `sequence`.
   [[nodiscard]] bool left_before(std::uint64_t sequence) {
     return load_acquire(left_) != 0 && !has_entered(sequence);
@@ -56,8 +63,9 @@ class alignas(128) Presence {
   std::uint64_t complete_ = 0;  // one more than the number of the call that the words tell
   std::uint64_t begun_ = 0;     // the number of the call that they tell or begin to tell
   Words words_{};
-  std::uint64_t ended_ = 0;  // calls that the owner has ended
-  std::uint64_t left_ = 0;   // 1 when there will be no more
+  std::uint64_t ended_ = 0;      // calls that the owner has ended
+  std::uint64_t confirmed_ = 0;  // one more than the number of the last call that it confirmed
+  std::uint64_t left_ = 0;       // 1 when there will be no more
 };
 
 }  // namespace rondo::detail

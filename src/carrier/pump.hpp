@@ -67,9 +67,22 @@ class Pump {
   virtual void tell_call(int peer, const Signature& call) = 0;
   // The call that each rank was in when it last told this one so, by rank.
   [[nodiscard]] virtual const std::vector<std::optional<Signature>>& told_calls() const = 0;
+  // Opens what tell_confirmed() needs to reach every rank elsewhere at once. Collective. Throws TransportError.
+  virtual void open_connections() = 0;
+  // Tells every rank that does not share this one's memory that all ranks make call number `sequence` as this one
+  // does. Throws TransportError.
+  virtual void tell_confirmed(std::uint64_t sequence) = 0;
+  // `rank` will tell this one so of call number `sequence`: the pump does not end before that has come.
+  virtual void expect_confirmation(int rank, std::uint64_t sequence) = 0;
+  // Takes in what other ranks have told so. Throws TransportError.
+  virtual void hear_confirmations() = 0;
+  // Whether `rank` was heard to tell it of call number `sequence`, or of a later one.
+  [[nodiscard]] virtual bool has_confirmed(int rank, std::uint64_t sequence) const = 0;
   // Tells the ranks on other hosts that the communicator has ended, unless they know: once, in at
   // most a second.
   virtual void announce_abort(const AbortRecord& record) noexcept = 0;
+  // False once the program has ended what the pump stands on.
+  [[nodiscard]] virtual bool can_be_driven() const = 0;
   // Why the calling thread, or a thread of Rondo's own, may not drive this pump; empty when it may.
   [[nodiscard]] virtual std::string objection_to_this_thread() const = 0;
   [[nodiscard]] virtual std::string objection_to_progress_thread() const = 0;

@@ -52,6 +52,7 @@ class ProcessWirer {
       wiring.topology = std::move(topology);
       connect(wiring, make_pump);
     });
+    if (wiring.pump != nullptr) wiring.pump->open_connections();
     return wiring;
   }
 

@@ -18,13 +18,15 @@ Engine::Engine(Wiring wiring)
       waiter_({wiring_.segment.get(), wiring_.rank, &wiring_.ranks_sharing, &wiring_.peers,
                wiring_.pump.get(), &wiring_.topology.ring, &wiring_.from, wiring_.crowded,
                wiring_.nap}),
+      confirmation_(wiring_),
       place_{wiring_.rank, wiring_.size, &wiring_.topology.ring, wiring_.ring_geometry,
              wiring_.star_geometry} {}
 
 Engine::~Engine() {
   try {
     if (wiring_.pump != nullptr) wiring_.pump->look_for_abort();
-  } catch (const TransportError& error) {
+    if (const auto last = confirmation_.confirm_last()) tell_unconfirmed(*last);
+  } catch (const std::exception& error) {
     log(LogLevel::warning, "rank {}: {}", wiring_.rank, error.what());
   }
   wiring_.segment->presence(wiring_.rank).leave();
@@ -37,6 +39,37 @@ Engine::~Engine() {
         "rank {}: the communicator is destroyed; after this rank's last call, rank {} ended it: {}",
         wiring_.rank, record.rank, record.text);
   }
+}
+
+// As the communicator is destroyed: nobody may be told of it but by the log.
+void Engine::tell_unconfirmed(const Confirmation::Unconfirmed& last) {
+  const int peer = last.stop.peer;
+  const std::string call = describe(last.call);
+  if (last.stop.result == WaitResult::timed_out) {
+    log(LogLevel::warning,
+        "rank {}: the communicator is destroyed, and it is not known whether all ranks made {}: "
+        "rank {} has not confirmed it within the call's timeout",
+        wiring_.rank, call, peer);
+    return;
+  }
+  raise(text_of_missing(last.call, last.stop, "this rank's own part is over"));
+}
+
+// `so_far`: how far this rank came.
+std::string Engine::text_of_missing(const Signature& signature, const Stop& stop,
+                                    const std::string& so_far) const {
+  const int peer = stop.peer;
+  if (stop.result == WaitResult::peer_ended) {
+    return fmt::format(
+        "rank {}: rank {} (process {}) ended during {}; {}. Look at that process's own output for "
+        "the reason",
+        wiring_.rank, peer, wiring_.topology.places[static_cast<std::size_t>(peer)].process_id,
+        describe(signature), so_far);
+  }
+  return fmt::format(
+      "rank {}: rank {} has destroyed its communicator and will not make {}; {}. Make the same "
+      "calls in the same order on all ranks",
+      wiring_.rank, peer, describe(signature), so_far);
 }
 
 void Engine::run(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout) {
@@ -65,6 +98,7 @@ void Engine::run_checked(const Call& call, Algorithm algorithm, const Signature&
   HostCall host_call{signature, {}, size_of(call.type), vector_kernel(call.type, call.op)};
   if (algorithm == Algorithm::one_shot && wiring_.size > 1) {
     run_by_one_shot(call, host_call);
+    confirmation_.forget();
   } else {
     run_by_schedule(call, algorithm, host_call);
   }
@@ -94,10 +128,14 @@ void Engine::run_by_schedule(const Call& call, Algorithm algorithm, HostCall& ho
     fail(host_call.signature, port.stop(), port.progress());
   }
   if (wiring_.pump != nullptr) drain(host_call.signature, port.progress());
+  if (const auto before =
+          confirmation_.confirm_before(plan.schedule, host_call.signature, waiter_)) {
+    fail(host_call.signature, before->stop, port.progress(), &before->call);
+  }
   if (plan.schedule.needs_scratch() && call.collective == Collective::reduce_scatter &&
       plan.own.count > 0) {
-    std::memcpy(call.out, scratch.data() + plan.own.offset * host_call.element_bytes,
-                plan.own.count * host_call.element_bytes);
+    // Only the ring's first position needs scratch memory: rank 0, whose chunk begins at 0.
+    std::memcpy(call.out, scratch.data(), plan.own.count * host_call.element_bytes);
   }
 }
 
@@ -116,29 +154,23 @@ void Engine::drain(const Signature& signature, const Progress& progress) {
   }
 }
 
-void Engine::fail(const Signature& signature, const Stop& stop, const Progress& progress) {
+void Engine::fail(const Signature& signature, const Stop& stop, const Progress& progress,
+                  const Signature* unconfirmed) {
   const int peer = stop.peer;
-  const std::string so_far = fmt::format("{} slices received, {} bytes sent",
-                                         progress.slices_received, progress.bytes_sent);
+  std::string so_far = fmt::format("{} slices received, {} bytes sent", progress.slices_received,
+                                   progress.bytes_sent);
+  if (unconfirmed != nullptr) {
+    so_far += fmt::format(
+        "; rank {} is through with its own part, but does not know whether all ranks made {}",
+        wiring_.rank, describe(*unconfirmed));
+  }
   if (stop.other_call) {
     const std::string text = text_of_mismatch(wiring_.rank, signature, peer, *stop.other_call);
     raise(text);
     throw MismatchError(text);
   }
-  if (stop.result == WaitResult::peer_ended) {
-    const std::string text = fmt::format(
-        "rank {}: rank {} (process {}) ended during {}; {}. Look at that process's own output for "
-        "the reason",
-        wiring_.rank, peer, wiring_.topology.places[static_cast<std::size_t>(peer)].process_id,
-        describe(signature), so_far);
-    raise(text);
-    throw PeerError(text);
-  }
-  if (stop.result == WaitResult::peer_left) {
-    const std::string text = fmt::format(
-        "rank {}: rank {} has destroyed its communicator and will not make {}; {}. Make the same "
-        "calls in the same order on all ranks",
-        wiring_.rank, peer, describe(signature), so_far);
+  if (stop.result == WaitResult::peer_ended || stop.result == WaitResult::peer_left) {
+    const std::string text = text_of_missing(signature, stop, so_far);
     raise(text);
     throw PeerError(text);
   }

@@ -8,6 +8,7 @@
 
 #include <rondo/communicator.hpp>
 
+#include "engine/confirmation.hpp"
 #include "engine/host_port.hpp"
 #include "engine/plan.hpp"
 #include "engine/waiter.hpp"
@@ -34,9 +35,14 @@ class Engine {
   void run_checked(const Call& call, Algorithm algorithm, const Signature& signature);
   void run_by_schedule(const Call& call, Algorithm algorithm, HostCall& host_call);
   void run_by_one_shot(const Call& call, HostCall& host_call);
+  void tell_unconfirmed(const Confirmation::Unconfirmed& last);
   [[nodiscard]] bool streams(const Call& call) const;
   void drain(const Signature& signature, const Progress& progress);
-  [[noreturn]] void fail(const Signature& signature, const Stop& stop, const Progress& progress);
+  // `unconfirmed`: the call before, if the call has waited for its confirmation.
+  [[noreturn]] void fail(const Signature& signature, const Stop& stop, const Progress& progress,
+                         const Signature* unconfirmed = nullptr);
+  [[nodiscard]] std::string text_of_missing(const Signature& signature, const Stop& stop,
+                                            const std::string& so_far) const;
   [[nodiscard]] std::string who_is_missing(const Signature& signature) const;
   void raise(const std::string& text) noexcept;
   void throw_if_ended(const Signature& signature);
@@ -44,6 +50,7 @@ class Engine {
   Wiring wiring_;
   AbortBoard& board_;
   Waiter waiter_;
+  Confirmation confirmation_;
   RingPlace place_;
   std::uint64_t sequence_ = 0;
   std::uint64_t one_shots_ = 0;

@@ -48,9 +48,7 @@ void OneShot::post() {
   box->signature = host_call_.signature;
   // Release pairs with the acquire in wait_for: all of the box is there.
   store_release(box->number, number_);
-  for (Bell* bell : wiring_.bells) {
-    if (bell != nullptr) bell->ring();
-  }
+  ring_all(wiring_.bells);
   progress_.bytes_sent = bytes;
 }
 

@@ -30,6 +30,17 @@ bool looks_at_once(const Company& company) { return company.pump == nullptr && !
 
 }  // namespace
 
+std::optional<Stop> find_missing_rank(HostSegment& segment, const std::vector<int>& ranks_sharing,
+                                      const PeerWatch& peers, std::uint64_t sequence) {
+  for (const int rank : ranks_sharing) {
+    if (segment.presence(rank).left_before(sequence)) return Stop{WaitResult::peer_left, rank};
+  }
+  for (const int rank : peers.ended()) {
+    if (!segment.presence(rank).has_ended(sequence)) return Stop{WaitResult::peer_ended, rank};
+  }
+  return std::nullopt;
+}
+
 Waiter::Waiter(const Company& company)
     : company_(company),
       board_(company.segment->board()),
@@ -72,7 +83,7 @@ WaitResult Waiter::found(WaitResult result, int rank) {
   return result;
 }
 
-// A process that has ended this call before it ended itself is missed only by who waits for it.
+// The rank that is waited for is missed even if it had ended this call before its process ended.
 std::optional<WaitResult> Waiter::find_missing(int peer, bool everyone) {
   HostSegment& segment = *company_.segment;
   const std::uint64_t call = signature_.sequence;
@@ -81,13 +92,9 @@ std::optional<WaitResult> Waiter::find_missing(int peer, bool everyone) {
   }
   if (company_.peers->ended(peer)) return found(WaitResult::peer_ended, peer);
   if (!everyone) return std::nullopt;
-  for (const int rank : *company_.ranks_sharing) {
-    if (segment.presence(rank).left_before(call)) return found(WaitResult::peer_left, rank);
-  }
-  for (const int rank : company_.peers->ended()) {
-    if (!segment.presence(rank).has_ended(call)) return found(WaitResult::peer_ended, rank);
-  }
-  return std::nullopt;
+  const auto missing = find_missing_rank(segment, *company_.ranks_sharing, *company_.peers, call);
+  if (!missing) return std::nullopt;
+  return found(missing->result, missing->peer);
 }
 
 bool Waiter::shares_memory(int rank) const {

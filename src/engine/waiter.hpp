@@ -31,6 +31,11 @@ struct Company {
   std::chrono::microseconds nap{};
 };
 
+// A rank that shares the segment and without which call number `sequence` cannot end: it has destroyed its communicator
+// before that call, or its process has ended in it. A process that ended the call before is missed by nobody.
+std::optional<Stop> find_missing_rank(HostSegment& segment, const std::vector<int>& ranks_sharing,
+                                      const PeerWatch& peers, std::uint64_t sequence);
+
 class Waiter {
  public:
   explicit Waiter(const Company& company);
@@ -61,6 +66,9 @@ class Waiter {
       }
     }
   }
+
+  // Of the call that begin_call() was told of.
+  [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_; }
 
   // After a wait for `peer` that gave up.
   [[nodiscard]] Stop why(WaitResult result, int peer) const {

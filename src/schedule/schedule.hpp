@@ -93,6 +93,10 @@ struct Schedule {
   [[nodiscard]] RONDO_HOST_DEVICE constexpr Step step(int index) const;
   // Whether this position accumulates the whole vector although its output does not hold it.
   [[nodiscard]] RONDO_HOST_DEVICE constexpr bool needs_scratch() const;
+  // In a chain, and in naive's broadcasts and reductions, a position may be through with its part before others
+  // have begun theirs. This one has heard of all others, directly or through others, when it is through. kNobody:
+  // so has every position.
+  [[nodiscard]] constexpr int position_that_hears_of_all() const;
 };
 
 namespace ring {
@@ -386,6 +390,13 @@ RONDO_HOST_DEVICE constexpr Step Schedule::step(int index) const {
   if (size == 1) return {kCopy, 0, kNobody, kNobody};
   if (!kOnDevice && algorithm == Algorithm::recursive_doubling) return doubling::step(*this, index);
   return algorithm == Algorithm::naive ? naive::step(*this, index) : ring::step(*this, index);
+}
+
+constexpr int Schedule::position_that_hears_of_all() const {
+  const bool one_way = collective == Collective::broadcast || collective == Collective::reduce;
+  if (!one_way || size < 3) return kNobody;
+  if (algorithm == Algorithm::naive) return 0;
+  return collective == Collective::reduce ? root : ring::wrap(root - 1, size);
 }
 
 RONDO_HOST_DEVICE constexpr bool Schedule::needs_scratch() const {

@@ -29,6 +29,10 @@ TEST(Presence, TellsTheCallThatItsOwnerIsIn) {
   EXPECT_FALSE(presence.call(1));
   presence.end(0);
   EXPECT_TRUE(presence.has_ended(0));
+  EXPECT_FALSE(presence.has_confirmed(0));
+  presence.confirm(0);
+  EXPECT_TRUE(presence.has_confirmed(0));
+  EXPECT_FALSE(presence.has_confirmed(1));
   EXPECT_FALSE(presence.left_before(1));
   presence.leave();
   EXPECT_FALSE(presence.left_before(0));

@@ -1,8 +1,10 @@
 // What happens when something is wrong: who is told what.
 
 #include <atomic>
+#include <functional>
 #include <latch>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -10,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/mismatch_matrix.hpp"
 #include "tests/support/ranks.hpp"
 
 namespace rondo::test {
@@ -282,6 +285,88 @@ TEST(Mismatch, ThatARankCannotLearnFromACallIsLogged) {
   expect_contains(lines.back(),
                   "rank 1: the communicator is destroyed; after this rank's last call");
   expect_contains(lines.back(), "Make the same calls");
+}
+
+// Three ranks, of which 0 and 1 broadcast from rank 0 by ring, and rank 1, in the middle, then destroys its
+// communicator at once. Rank 2 does `instead`, when rank 1 is about to destroy its own or, `after` that, when it has.
+// What is logged of rank 1.
+std::vector<std::string> logged_of_the_middle_rank(
+    bool after, const std::function<void(Communicator&)>& instead) {
+  std::vector<std::string> lines;
+  std::mutex mutex;
+  set_log_hook([&](LogLevel, std::string_view text) {
+    const std::lock_guard lock(mutex);
+    if (text.starts_with("rank 1")) lines.emplace_back(text);
+  });
+  std::vector<Communicator> group = local_group(3, {.timeout = std::chrono::seconds(10)});
+  std::latch middle_rank_ends(1);
+  std::latch middle_rank_is_gone(1);
+  std::vector<std::thread> threads;
+  threads.emplace_back([&, comm = std::move(group[0])]() mutable {
+    std::vector<float> data(10);
+    EXPECT_THROW(comm.broadcast(data, 0, {.algorithm = Algorithm::ring}), Error);
+  });
+  threads.emplace_back([&, comm = std::optional(std::move(group[1]))]() mutable {
+    std::vector<float> data(10);
+    try {
+      CallOptions options{.algorithm = Algorithm::ring};
+      if (after) options.timeout = milliseconds(500);
+      comm->broadcast(data, 0, options);
+    } catch (const Error& error) {
+      ADD_FAILURE() << error.what();
+    }
+    middle_rank_ends.count_down();
+    comm.reset();
+    middle_rank_is_gone.count_down();
+  });
+  threads.emplace_back([&, comm = std::move(group[2])]() mutable {
+    middle_rank_ends.wait();
+    if (after) middle_rank_is_gone.wait();
+    instead(comm);
+  });
+  for (std::thread& thread : threads) thread.join();
+  set_log_hook({});
+  return lines;
+}
+
+void broadcast_from_rank_2(Communicator& comm) {
+  std::vector<float> data(10);
+  EXPECT_THROW(comm.broadcast(data, 2, {.algorithm = Algorithm::ring}), Error);
+}
+
+TEST(Mismatch, ThatComesDuringADestructorIsLogged) {
+  const auto lines = logged_of_the_middle_rank(false, broadcast_from_rank_2);
+  ASSERT_EQ(lines.size(), 1U);
+  expect_contains(lines[0], "Make the same calls");
+}
+
+TEST(Mismatch, WithARankThatLeavesDuringADestructorIsLogged) {
+  const auto lines = logged_of_the_middle_rank(
+      false, [](Communicator& comm) { const Communicator gone = std::move(comm); });
+  ASSERT_EQ(lines.size(), 1U);
+  expect_contains(lines[0], "rank 2 has destroyed its communicator");
+}
+
+TEST(Mismatch, ThatADestructorHasNoTimeToLearnOfIsLogged) {
+  const auto lines = logged_of_the_middle_rank(true, broadcast_from_rank_2);
+  ASSERT_EQ(lines.size(), 1U);
+  expect_contains(lines[0], "it is not known whether all ranks made call 0 broadcast(10 x f32");
+}
+
+TEST(Chains, NoRankEndsTwoWithoutARankThatIsLate) {
+  std::atomic<int> most = 0;
+  for (const int ranks : {3, 4, 5}) {
+    for (const LateRank& late : every_late_rank(ranks)) {
+      run_ranks(ranks, {}, [&](Communicator& comm) {
+        const int ended = chains_ended_without(comm, late);
+        if (ended == 1) most = 1;
+        EXPECT_LE(ended, 1) << "rank " << comm.rank() << " of " << ranks << ", "
+                            << name(late.collective) << " by " << name(late.algorithm) << ", rank "
+                            << late.rank << " is late, roots " << late.stride << " apart";
+      });
+    }
+  }
+  EXPECT_EQ(most, 1) << "no rank has ended a call, so that nothing was tried";
 }
 
 TEST(Mismatch, OfCountsThatChooseDifferentAlgorithms) {

@@ -61,6 +61,12 @@ class SharedMemory {
 INSTANTIATE_TYPED_TEST_SUITE_P(PrivateMemory, FifoContract, PrivateMemory);
 INSTANTIATE_TYPED_TEST_SUITE_P(SharedMemory, FifoContract, SharedMemory);
 
+// Its two counters, and slots with headers of 64 bytes, on a border of 128.
+TEST(Fifo, TakesNoMoreMemoryThanItsParts) {
+  EXPECT_EQ(contiguous_fifo_bytes({64, 2}), 2 * kCounterSpacing + 256);
+  EXPECT_EQ(contiguous_fifo_bytes({128, 3}), 2 * kCounterSpacing + 640);
+}
+
 TEST(Fifo, AProducerAndAConsumerThreadAgreeOnEveryByte) {
   constexpr FifoGeometry kSmall{64, 2};
   constexpr std::uint64_t kSlices = 20000;

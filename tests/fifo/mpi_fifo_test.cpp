@@ -11,7 +11,7 @@ constexpr FifoGeometry kGeometry{1024, 4};
 
 class MpiToMyself {
  public:
-  MpiToMyself() {
+  explicit MpiToMyself(AlgorithmSet algorithms = {Algorithm::ring}) {
     const FifoMemory out = contiguous_fifo(out_.data(), kGeometry);
     const FifoMemory in = contiguous_fifo(in_.data(), kGeometry);
     send_ = SendEnd(out);
@@ -19,8 +19,8 @@ class MpiToMyself {
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_SELF, &comm);
     PumpEdges edges;
-    edges.out.push_back({0, {Algorithm::ring}, 0, RecvEnd(out)});
-    edges.in.push_back({0, {Algorithm::ring}, 0, SendEnd(in)});
+    edges.out.push_back({0, algorithms, 0, RecvEnd(out)});
+    edges.in.push_back({0, algorithms, 0, SendEnd(in)});
     edges.board = &board_;
     pump_ = std::make_unique<MpiPump>(comm, std::move(edges));
   }
@@ -30,6 +30,7 @@ class MpiToMyself {
   SendEnd& send_end() { return send_; }
   RecvEnd& recv_end() { return recv_; }
   void drive() { pump_->progress(); }
+  Pump& pump() { return *pump_; }
 
  private:
   Mapping out_ = map_private(contiguous_fifo_bytes(kGeometry));
@@ -41,6 +42,57 @@ class MpiToMyself {
 };
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Mpi, FifoContract, MpiToMyself);
+
+// A peer may be in another call, by an algorithm with other edges: a rank that waits long looks at all.
+TEST(MpiPump, DrivesTheEdgesOfItsCallUntilItIsAskedToDriveAll) {
+  MpiToMyself fifo({Algorithm::naive});
+  const auto arrives = [&] {
+    for (int round = 0; round < 10000 && !fifo.recv_end().can_peek(); ++round) fifo.drive();
+    return fifo.recv_end().can_peek();
+  };
+  fifo.pump().begin_call(Algorithm::ring);
+  fifo.send_end().publish();
+  EXPECT_FALSE(arrives());
+  fifo.pump().drive_all();
+  EXPECT_TRUE(arrives());
+  fifo.recv_end().release();
+  fifo.pump().begin_call(Algorithm::ring);
+  fifo.send_end().publish();
+  EXPECT_FALSE(arrives());
+  fifo.pump().begin_call(Algorithm::naive);
+  EXPECT_TRUE(arrives());
+  fifo.recv_end().release();
+}
+
+// A confirmation that comes after the communicator is gone could meet another one of the same number.
+TEST(MpiPump, KeepsItsCommunicatorUntilExpectedConfirmationsHaveCome) {
+  static int freed = 0;
+  const auto on_delete = [](MPI_Comm, int, void*, void*) {
+    ++freed;
+    return MPI_SUCCESS;
+  };
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &key, nullptr);
+  for (const bool comes : {true, false}) {
+    const Mapping memory = map_private(sizeof(AbortBoard));
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    freed = 0;
+    MPI_Comm_set_attr(comm, key, nullptr);
+    {
+      PumpEdges edges;
+      edges.ranks_elsewhere = {0};
+      edges.board = reinterpret_cast<AbortBoard*>(memory.data());
+      MpiPump pump(comm, std::move(edges));
+      for (std::uint64_t call = 0; call < 3; ++call) {
+        pump.expect_confirmation(0, call);
+        if (comes) pump.tell_confirmed(call);
+      }
+    }
+    EXPECT_EQ(freed, comes ? 1 : 0);
+  }
+  MPI_Comm_free_keyval(&key);
+}
 
 TEST(MpiPump, AnAbortReachesTheOtherSidesBoard) {
   const Mapping memory = map_private(sizeof(AbortBoard));

@@ -157,6 +157,46 @@ TEST(Mpi, EveryMismatchIsAnErrorOnEveryRank) {
   }
 }
 
+TEST(Mpi, NoRankEndsTwoChainsWithoutARankThatIsLate) {
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size < 3 || !uses_mpi(from_mpi(MPI_COMM_WORLD, options()))) return;
+  for (const LateRank& late : every_late_rank(size)) {
+    Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+    EXPECT_LE(chains_ended_without(comm, late), 1)
+        << "rank " << comm.rank() << " of " << size << ", " << name(late.collective) << " by "
+        << name(late.algorithm) << ", rank " << late.rank << " is late, roots " << late.stride
+        << " apart";
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
+// Rank 1 is through with its part, and learns in its destructor what rank 2 does.
+TEST(Mpi, AMismatchThatComesDuringADestructorIsLogged) {
+  std::string told;
+  {
+    Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+    const int rank = comm.rank();
+    if (comm.size() != 3) return;
+    set_log_hook([&](LogLevel, std::string_view text) { told += text; }, LogLevel::warning);
+    std::vector<float> data(10);
+    if (rank == 2) MPI_Recv(nullptr, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    try {
+      comm.broadcast(data, rank == 2 ? 2 : 0, {.algorithm = Algorithm::ring});
+      EXPECT_EQ(rank, 1);
+    } catch (const Error&) {
+      EXPECT_NE(rank, 1);
+    }
+    if (rank == 1) MPI_Send(nullptr, 0, MPI_BYTE, 2, 0, MPI_COMM_WORLD);
+    if (rank != 1) MPI_Barrier(MPI_COMM_WORLD);
+  }
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 1) MPI_Barrier(MPI_COMM_WORLD);
+  set_log_hook({});
+  EXPECT_NE(told.find("Make the same calls"), std::string::npos) << told;
+}
+
 // Over other edges yet: what `auto` takes for few bytes and for many.
 TEST(Mpi, CountsThatChooseDifferentAlgorithmsAreAMismatch) {
   for (const bool broadcasts : {false, true}) {
@@ -204,6 +244,27 @@ TEST(Mpi, ManyCallsInARow) {
         data.size(), static_cast<std::uint32_t>(call) * static_cast<std::uint32_t>(comm.size()));
     comm.all_reduce(data);
     ASSERT_EQ(data, expected);
+  }
+}
+
+// Each waits for word that the last one has been through all ranks, but after a call that needs all ranks by itself.
+TEST(Mpi, ManyChainsInARow) {
+  Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+  const int size = comm.size();
+  for (int call = 0; call < 400; ++call) {
+    if (call % 13 == 0) comm.barrier();
+    const Algorithm algorithm = call % 5 == 4 ? Algorithm::naive : Algorithm::ring;
+    const int root = (call < 200 ? call : 400 - call) % size;
+    std::vector<int> data(1 + static_cast<std::size_t>(call) * 7 % 50, comm.rank() + call);
+    int expected = root + call;
+    if (call % 3 == 0) {
+      comm.reduce(data, root, ReduceOp::sum, {.algorithm = algorithm});
+      if (comm.rank() != root) continue;
+      expected = size * call + size * (size - 1) / 2;
+    } else {
+      comm.broadcast(data, root, {.algorithm = algorithm});
+    }
+    ASSERT_EQ(data, std::vector<int>(data.size(), expected)) << call;
   }
 }
 

@@ -48,6 +48,7 @@ struct Slot {
   Range slice;
   std::vector<Contributions> elements;
   std::vector<bool> finished;
+  std::uint32_t heard = 0;  // a bit for each position that its sender has heard of
 };
 
 struct Rank {
@@ -56,6 +57,7 @@ struct Rank {
   std::vector<Contributions> in;
   std::vector<Contributions> out;
   std::vector<bool> finished;  // by element of out: an average would have been divided
+  std::uint32_t heard = 0;     // a bit for each position that this one has heard of, and its own
 };
 
 struct Setting {
@@ -81,6 +83,7 @@ class Simulation {
       EXPECT_TRUE(run_schedule(schedule, slicing, port));
       Rank rank;
       rank.actions = std::move(port.actions);
+      rank.heard = 1U << static_cast<unsigned>(position);
       rank.in.assign(setting.count, {});
       for (Contributions& element : rank.in) element[static_cast<std::size_t>(position)] = 1;
       rank.out.assign(setting.count, {});
@@ -141,6 +144,8 @@ class Simulation {
       result.elements.push_back(value);
       result.finished.push_back(finished);
     }
+    if (from != nullptr) rank.heard |= from->front().heard;
+    result.heard = rank.heard;
     if (from != nullptr) from->pop_front();
     if (to != nullptr) to->push_back(std::move(result));
     ++rank.done;
@@ -203,7 +208,14 @@ void expect_correct(const Setting& setting) {
   };
   ASSERT_TRUE(simulation.run()) << "deadlock: " << where();
   EXPECT_TRUE(simulation.fifos_empty()) << where();
+  const int hears_of_all =
+      Schedule{setting.collective, setting.algorithm, 0, setting.size, setting.root}
+          .position_that_hears_of_all();
   for (int position = 0; position < setting.size; ++position) {
+    if (hears_of_all == kNobody || hears_of_all == position) {
+      ASSERT_EQ(simulation.rank(position).heard, (1U << static_cast<unsigned>(setting.size)) - 1)
+          << where() << ", position " << position;
+    }
     for (std::uint64_t element = 0; element < setting.count; ++element) {
       ASSERT_TRUE(correct(setting, simulation.rank(position), position, element))
           << where() << ", position " << position << ", element " << element;

@@ -1,6 +1,7 @@
 // Every pair of calls that differ, made by the ranks of one communicator: each rank must learn of it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -117,6 +118,50 @@ inline std::string complaint_about(Communicator& comm, const Mismatch& mismatch,
          (error.empty() ? " noticed nothing" : " was told '" + error + "'") + ": rank " +
          std::to_string(odd) + " makes " + text_of(mismatch.of_one) + ", the others " +
          text_of(mismatch.of_others);
+}
+
+// A rank that makes none of the chains that the others make, whose roots are `stride` apart.
+struct LateRank {
+  int rank = 0;
+  Collective collective = Collective::broadcast;
+  Algorithm algorithm = Algorithm::ring;
+  int stride = 0;
+};
+
+inline std::vector<LateRank> every_late_rank(int ranks) {
+  std::vector<LateRank> all;
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive}) {
+    for (const Collective collective : {Collective::broadcast, Collective::reduce}) {
+      for (int rank = 0; rank < ranks; ++rank) {
+        for (const int stride : {0, 1, ranks - 1}) {
+          all.push_back({rank, collective, algorithm, stride});
+        }
+      }
+    }
+  }
+  return all;
+}
+
+// One rank's part: how many chains it ends before a deadline tells of the late rank. If that is more than one, a rank
+// would not be told in its next call of a difference that only the late rank knows.
+inline int chains_ended_without(Communicator& comm, const LateRank& late) {
+  if (comm.rank() == late.rank) return 0;
+  int ended = 0;
+  try {
+    for (; ended < comm.size(); ++ended) {
+      std::vector<float> data(10);
+      Call call;
+      call.collective = late.collective;
+      call.in = call.out = data.data();
+      call.count = data.size();
+      call.type = DataType::f32;
+      call.root = ended * late.stride % comm.size();
+      call.options = {.timeout = std::chrono::milliseconds(50), .algorithm = late.algorithm};
+      comm.run(call);
+    }
+  } catch (const Error&) {
+  }
+  return ended;
 }
 
 }  // namespace rondo::test

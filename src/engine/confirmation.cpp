@@ -1,0 +1,78 @@
+#include "engine/confirmation.hpp"
+
+namespace rondo::detail {
+
+void Confirmation::confirm(std::uint64_t sequence) {
+  wiring_.segment->presence(wiring_.rank).confirm(sequence);
+  ring_all(wiring_.bells);
+  if (wiring_.pump != nullptr) wiring_.pump->tell_confirmed(sequence);
+}
+
+bool Confirmation::look_for_confirmation() {
+  const std::uint64_t sequence = open_->call.sequence;
+  if (!open_->by_message)
+    return wiring_.segment->presence(open_->confirmer).has_confirmed(sequence);
+  wiring_.pump->hear_confirmations();
+  return wiring_.pump->has_confirmed(open_->confirmer, sequence);
+}
+
+std::optional<Confirmation::Unconfirmed> Confirmation::confirm_before(const Schedule& schedule,
+                                                                      const Signature& signature,
+                                                                      Waiter& waiter) {
+  const int position = schedule.position_that_hears_of_all();
+  if (position == kNobody) {
+    forget();
+    return std::nullopt;
+  }
+  // Receives confirmations for which this rank did not wait, so that MPI does not have to keep them.
+  if (!open_ && wiring_.pump != nullptr) wiring_.pump->hear_confirmations();
+  if (position == schedule.position) {
+    // This rank has heard of all in this call, and they had ended the one before.
+    forget();
+    confirm(signature.sequence);
+    return std::nullopt;
+  }
+  if (open_) {
+    const WaitResult result =
+        waiter.wait(open_->confirmer, [this] { return look_for_confirmation(); });
+    if (result != WaitResult::ready) {
+      return Unconfirmed{open_->call, waiter.why(result, open_->confirmer)};
+    }
+  }
+  const auto index = static_cast<std::size_t>(position);
+  open_ = {signature, waiter.timeout(), wiring_.topology.ring[index],
+           wiring_.bells[index] == nullptr};
+  if (open_->by_message) {
+    wiring_.pump->expect_confirmation(open_->confirmer, signature.sequence);
+  }
+  return std::nullopt;
+}
+
+// Not by a Waiter, which would tell the other ranks which call this one is in: it is in none.
+std::optional<Confirmation::Unconfirmed> Confirmation::confirm_last() {
+  if (!open_) return std::nullopt;
+  Pump* pump = wiring_.pump.get();
+  if (pump != nullptr && (!pump->can_be_driven() || !pump->objection_to_this_thread().empty())) {
+    pump = nullptr;
+  }
+  if (open_->by_message && pump == nullptr) return std::nullopt;
+  AbortBoard& board = wiring_.segment->board();
+  const auto over = [&] {
+    if (pump != nullptr) pump->look_for_abort();
+    return board.raised() || look_for_confirmation();
+  };
+  const Clock::time_point deadline = deadline_after(open_->timeout);
+  constexpr auto kNap = std::chrono::milliseconds(1);
+  while (!over()) {
+    std::optional<Stop> stop = find_missing_rank(*wiring_.segment, wiring_.ranks_sharing,
+                                                 wiring_.peers, open_->call.sequence);
+    if (!stop && Clock::now() >= deadline) stop = Stop{WaitResult::timed_out, open_->confirmer};
+    // Who ended the communicator before it left had the better reason.
+    if (stop && board.raised()) return std::nullopt;
+    if (stop) return Unconfirmed{open_->call, *stop};
+    wiring_.segment->bell(wiring_.rank).sleep(over, kNap);
+  }
+  return std::nullopt;
+}
+
+}  // namespace rondo::detail
