@@ -1,5 +1,8 @@
 // All kernels of one element type, RONDO_KERNEL_TYPE.
 
+#include <concepts>
+#include <type_traits>
+
 #include "api/api.hpp"
 #include "kernels/cuda_block.hpp"
 #include "kernels/kernels.hpp"
@@ -37,15 +40,24 @@ __global__ void __launch_bounds__(api::kMostThreads, 1)
                 [&](CudaBlock& block) { run_one_shot<R>(block, call, static_cast<int>(blockIdx.x)); });
 }
 
+template <class T, ReduceOp op>
+const void* kernel_of(bool one_shot) {
+  // Sums and products of signed integers have the same bits as those of unsigned ones, which have kernels already.
+  if constexpr (std::signed_integral<T> && (op == ReduceOp::sum || op == ReduceOp::prod)) {
+    return kernel_for<std::make_unsigned_t<T>>(op, one_shot);
+  } else {
+    using R = Reduction<T, op>;
+    return one_shot ? reinterpret_cast<const void*>(&one_shot_kernel<R>)
+                    : reinterpret_cast<const void*>(&ring_kernel<R>);
+  }
+}
+
 }  // namespace
 
 template <>
 const void* kernel_for<RONDO_KERNEL_TYPE>(ReduceOp op, bool one_shot) {
-  using T = RONDO_KERNEL_TYPE;
-  return with_op<T>(op, [one_shot](auto tag) {
-    using R = Reduction<T, decltype(tag)::kOp>;
-    return one_shot ? reinterpret_cast<const void*>(&one_shot_kernel<R>)
-                    : reinterpret_cast<const void*>(&ring_kernel<R>);
+  return with_op<RONDO_KERNEL_TYPE>(op, [one_shot](auto tag) {
+    return kernel_of<RONDO_KERNEL_TYPE, decltype(tag)::kOp>(one_shot);
   });
 }
 
