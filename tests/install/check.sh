@@ -15,7 +15,7 @@ library=$(find "$prefix" -name 'librondo.so' | head -1)
 
 # Not by a sysroot, which would move the folder of CUDA's libraries too.
 export PKG_CONFIG_PATH=$(dirname "$pc")
-here=--define-variable=prefix=${pc%/lib/*}
+here=--define-variable=prefix=${pc%/lib*/rondo.pc}
 read -ra flags <<<"$(pkg-config "$here" --cflags --libs rondo)"
 ${CXX:-c++} -std=c++20 -Wall -Wextra -Werror "$program" -o "$prefix/program" "${flags[@]}"
 LD_LIBRARY_PATH=$(dirname "$library") "$prefix/program"
