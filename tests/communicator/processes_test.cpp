@@ -33,8 +33,10 @@
 namespace rondo::test {
 namespace {
 
+// One that has ended and that its parent has waited for has no descriptor any more, and poll() would wait for none.
 void wait_for_end(pid_t process) {
   const detail::FileDescriptor alive(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+  if (!alive.valid()) return;
   pollfd ended{alive.get(), POLLIN, 0};
   ::poll(&ended, 1, -1);
 }
@@ -486,7 +488,10 @@ TEST(Processes, TheLongestTimeoutIsNotPastAtOnce) {
 }
 
 TEST(Processes, WrongRanksAreRefused) {
-  EXPECT_THROW(from_socket("/tmp/rondo-x", 2, 2), UsageError);
+  const CommunicatorOptions hasty{.timeout = std::chrono::milliseconds(50)};
+  EXPECT_THROW(from_socket("/tmp/rondo-x", 2, 2, hasty), UsageError);
+  EXPECT_THROW(from_socket("/tmp/rondo-x", -1, 2, hasty), UsageError);
+  EXPECT_THROW(from_socket("/tmp/rondo-x", 0, 0, hasty), UsageError);
   EXPECT_THROW(from_socket("", 0, 1), UsageError);
   EXPECT_THROW(from_socket(std::string(200, 'x'), 0, 1), UsageError);
   const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
@@ -528,6 +533,69 @@ TEST(Processes, AFailureOfOneRankIsAnErrorOfAll) {
       return says(error, "rank 0") && says(error, "no pump today") ? 0 : 1;
     }
     return 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+// Stands for a network that fails during a call.
+class CutCable final : public detail::Pump {
+ public:
+  explicit CutCable(detail::PumpEdges edges) : edges_(std::move(edges)) {}
+  void begin_call(Algorithm /*algorithm*/) override {}
+  void drive_all() override {}
+  bool progress() override { throw TransportError("the cable is cut"); }
+  void look_for_abort() override { throw TransportError("nobody answers"); }
+  std::unique_ptr<Pump> another(detail::PumpEdges /*edges*/) override { return nullptr; }
+  std::optional<int> busy_peer() override { return std::nullopt; }
+  void tell_call(int /*peer*/, const detail::Signature& /*call*/) override {}
+  [[nodiscard]] const std::vector<std::optional<detail::Signature>>& told_calls() const override {
+    return told_;
+  }
+  void open_connections() override {}
+  void tell_confirmed(std::uint64_t /*sequence*/) override {}
+  void expect_confirmation(int /*rank*/, std::uint64_t /*sequence*/) override {}
+  void hear_confirmations() override {}
+  [[nodiscard]] bool has_confirmed(int /*rank*/, std::uint64_t /*sequence*/) const override {
+    return true;
+  }
+  void announce_abort(const detail::AbortRecord& /*record*/) noexcept override {}
+  [[nodiscard]] bool can_be_driven() const override { return true; }
+  [[nodiscard]] std::string objection_to_this_thread() const override { return {}; }
+  [[nodiscard]] std::string objection_to_progress_thread() const override { return {}; }
+
+ private:
+  detail::PumpEdges edges_;
+  std::vector<std::optional<detail::Signature>> told_;
+};
+
+TEST(Processes, ANetworkThatFailsEndsTheCallAndTheCommunicator) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    std::string told;
+    set_log_hook([&](LogLevel, std::string_view text) { told += text; }, LogLevel::warning);
+    detail::SocketBootstrap bootstrap(me.socket, me.rank, me.size, std::chrono::minutes(5));
+    detail::Wiring wiring = detail::wire_processes(
+        bootstrap, {.carrier = CarrierChoice::mpi}, {},
+        [](int, int) { return detail::LinkFacts{}; },
+        [](detail::PumpEdges edges) { return std::make_unique<CutCable>(std::move(edges)); });
+    {
+      Communicator comm(
+          std::make_unique<detail::CommunicatorState>(std::move(wiring), detail::Defaults{}));
+      std::vector<float> data(10);
+      try {
+        comm.all_reduce(data);
+        return 1;
+      } catch (const TransportError& error) {
+        if (!says(error, "all_reduce(10 x f32, sum)") || !says(error, "the cable is cut")) return 2;
+      }
+      try {
+        comm.barrier();
+        return 3;
+      } catch (const PeerError& error) {
+        if (!says(error, "the cable is cut")) return 4;
+      }
+    }
+    set_log_hook({});
+    return told.find("nobody answers") != std::string::npos ? 0 : 5;
   });
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }

@@ -35,6 +35,13 @@ TEST(Tuning, TakesTheRuleBelowTheSizeAndTheNumberOfRanks) {
   EXPECT_EQ(Tuning{}.algorithm_for(Carrier::shm, 2, 5), Algorithm::ring);
 }
 
+TEST(Tuning, BelowAllItsRulesTheSmallestNumberOfRanksCounts) {
+  const Tuning above = parse_tuning("shm 8 0 ring\nshm 4 0 naive\nshm 6 0 ring\n", "file");
+  EXPECT_EQ(above.algorithm_for(Carrier::shm, 2, 0), Algorithm::naive);
+  const Tuning around = parse_tuning("shm 8 0 ring\nshm 2 0 naive\nshm 4 0 ring\n", "file");
+  EXPECT_EQ(around.algorithm_for(Carrier::shm, 3, 0), Algorithm::naive);
+}
+
 TEST(Tuning, NamesTheLineThatIsWrong) {
   for (const char* line :
        {"shm 2 0", "shm 2 0 rong", "tcp 2 0 ring", "shm 0 0 ring", "shm 2 x ring",

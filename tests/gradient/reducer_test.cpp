@@ -811,12 +811,16 @@ TEST(GradientStatistics, SayWhatAnIterationDid) {
     EXPECT_EQ(statistics.bytes,
               4 * std::accumulate(kToySizes.begin(), kToySizes.end(), std::size_t{0}));
     double before = 0;
+    double transfer_us = 0;
     for (const BucketStatistics& bucket : statistics.buckets) {
+      transfer_us += bucket.end_us - bucket.start_us;
       EXPECT_LE(bucket.ready_us, bucket.start_us);
       EXPECT_LE(before, bucket.start_us);
       EXPECT_LE(bucket.start_us, bucket.end_us);
       before = bucket.end_us;
     }
+    EXPECT_GT(statistics.buckets.size(), 1U);
+    EXPECT_DOUBLE_EQ(statistics.transfer_us, transfer_us);
     EXPECT_GT(statistics.transfer_us, 0);
     EXPECT_GT(statistics.exposed_us, 0);
     EXPECT_GE(statistics.compute_us + statistics.exposed_us, before);
@@ -899,15 +903,19 @@ TEST(GradientTrace, IsOneFileOfAllRanks) {
     EXPECT_GE(event.at("ts").get<double>(), 0);
     EXPECT_GE(event.value("dur", 0.0), 0);
     ++seen[event.at("cat").get<std::string>() + std::to_string(event.at("pid").get<int>())];
-    if (event.at("cat") == "compute") ++seen[event.at("name").get<std::string>()];
+    const std::string iteration = std::to_string(event.at("args").at("iteration").get<int>());
+    if (event.at("cat") == "compute")
+      ++seen[event.at("name").get<std::string>() + ", " + iteration];
   }
   for (const std::string rank : {"0", "1", "2"}) {
     EXPECT_EQ(seen["compute" + rank], 2 * static_cast<int>(kToySizes.size() + 1));
     EXPECT_GE(seen["transfer" + rank], 8);
     EXPECT_GE(seen["queue" + rank], 16);
   }
-  EXPECT_EQ(seen["forward"], 6);
-  EXPECT_EQ(seen["p4"], 6);
+  for (const std::string iteration : {"1", "2"}) {
+    EXPECT_EQ(seen["forward, " + iteration], 3);
+    EXPECT_EQ(seen["p4, " + iteration], 3);
+  }
 }
 
 TEST(GradientTrace, NeedsToBeAskedFor) {
