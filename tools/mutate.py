@@ -47,7 +47,7 @@ AREAS = {
                                           "mpi_threads 2 serialized", *FORCED]),
     "bootstrap": ("src/bootstrap", ["local_socket", "at_exit", *COLLECTIVES, *MPI, "mpi_threads 2 multiple", *FORCED]),
     "reduce": ("src/reduce", ["reduce", "convert", "cuda_protocol", "collectives", "gradients"]),
-    "gradient": ("src/gradient", ["bucket_plan", "gradients", "mpi_gradients 3", "cuda_device_gradients"]),
+    "gradient": ("src/gradient", ["bucket_plan", "iteration", "gradients", "mpi_gradients 3", "cuda_device_gradients"]),
     "cuda/protocol": ("cuda/protocol", ["cuda_protocol", *DEVICES]),
 }
 

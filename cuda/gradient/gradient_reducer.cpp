@@ -24,15 +24,15 @@ void GradientReducer::set_samples(std::uint64_t samples) { reducer_->set_samples
 void GradientReducer::finish(Stream stream) { reducer_->finish(stream); }
 
 void* GradientReducer::gradient(std::size_t parameter, DataType type) const {
-  return reducer_->store().gradient_of_type(parameter, type);
+  return reducer_->model().store().gradient_of_type(parameter, type);
 }
 std::size_t GradientReducer::count(std::size_t parameter) const {
-  return reducer_->parameters().at(parameter).count;
+  return reducer_->model().parameters().at(parameter).count;
 }
-int GradientReducer::layout() const { return reducer_->layout(); }
-std::size_t GradientReducer::bucket_bytes() const { return reducer_->bucket_bytes(); }
+int GradientReducer::layout() const { return reducer_->model().layout(); }
+std::size_t GradientReducer::bucket_bytes() const { return reducer_->model().limits().bytes; }
 std::vector<std::vector<std::size_t>> GradientReducer::buckets() const {
-  return detail::members_of(reducer_->store().buckets());
+  return detail::members_of(reducer_->model().buckets());
 }
 const GradientStatistics& GradientReducer::statistics() const { return reducer_->statistics(); }
 

@@ -29,20 +29,13 @@ DeviceEngine::DeviceEngine(CommunicatorState& host, DeviceWiring wiring)
       wiring_(std::move(wiring)),
       place_{wiring_.rank, wiring_.geometry.size, &wiring_.topology.ring, wiring_.geometry.ring,
              wiring_.geometry.star} {
-  const DeviceScope scope(wiring_.device);
-  last_call_ = api::make_event(false);
-  ahead_.emplace();
-  scratch_ = api::make_pool(wiring_.device);
   watcher_ = std::thread([this] { watch(); });
 }
 
 DeviceEngine::~DeviceEngine() {
   try {
     const DeviceScope scope(wiring_.device);
-    if (any_call_) api::wait_for(last_call_);
-    api::destroy(last_call_);
-    ahead_.reset();
-    api::destroy(scratch_);
+    if (any_call_) api::wait_for(wiring_.handles->last_call.get());
   } catch (const std::exception& error) {
     log(LogLevel::warning, "rank {}: waiting for its last call: {}", wiring_.rank, error.what());
   }
@@ -124,13 +117,13 @@ void DeviceEngine::enqueue(const Call& call, Algorithm algorithm, std::chrono::m
     const bool capturing = api::is_capturing(stream);
     // Calls of one rank follow each other. Also on what looks like the same stream: a handle may stand
     // for another stream in another thread, or for a new one.
-    if (!capturing && any_call_) api::wait_for(last_call_, stream);
+    if (!capturing && any_call_) api::wait_for(wiring_.handles->last_call.get(), stream);
     const std::uint64_t operations = start(call, algorithm, timeout, stream);
     if (capturing) return;
-    api::record(last_call_, stream);
+    api::record(wiring_.handles->last_call.get(), stream);
     any_call_ = true;
     constexpr std::uint64_t kToKeepTheOrder = 2;
-    ahead_->enqueued(kToKeepTheOrder + operations, stream);
+    wiring_.handles->ahead.enqueued(kToKeepTheOrder + operations, stream);
   });
 }
 
@@ -149,8 +142,8 @@ std::uint64_t DeviceEngine::start(const Call& call, Algorithm algorithm,
   }
   // `naive` sums up the whole vector where the output has room for a part, or for none.
   const std::size_t element = size_of(call.type);
-  void* scratch =
-      api::allocate_async(scratch_, std::max<std::size_t>(call.count * element, 1), stream);
+  void* scratch = api::allocate_async(wiring_.handles->scratch.get(),
+                                      std::max<std::size_t>(call.count * element, 1), stream);
   const std::uint64_t own = arguments.out_origin;
   arguments.out = static_cast<std::byte*>(scratch);
   arguments.out_origin = 0;

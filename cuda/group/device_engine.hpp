@@ -14,7 +14,6 @@
 
 #include "communicator/state.hpp"
 #include "group/failure_text.hpp"
-#include "group/operations_ahead.hpp"
 #include "group/wiring.hpp"
 
 namespace rondo::detail::gpu {
@@ -64,10 +63,7 @@ class DeviceEngine {
   DeviceWiring wiring_;
   RingPlace place_;
   std::mutex calls_;
-  api::Event last_call_ = nullptr;
-  api::Pool scratch_ = nullptr;
   bool any_call_ = false;
-  std::optional<OperationsAhead> ahead_;
 
   // The watcher's; the text, once it has been raised, everyone's.
   std::optional<OtherCall> suspected_;

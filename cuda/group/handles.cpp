@@ -28,6 +28,31 @@ DeviceScope::~DeviceScope() {
   });
 }
 
+template <class Handle>
+Owner<Handle>::~Owner() {
+  if (handle_ == nullptr) return;
+  without_throwing("giving back a stream, an event or a memory pool", [this] {
+    const DeviceScope scope(device_);
+    api::destroy(handle_);
+  });
+}
+
+template class Owner<api::Stream>;
+template class Owner<api::Event>;
+template class Owner<api::Pool>;
+
+OwnedStream make_urgent_stream(int device) {
+  const DeviceScope scope(device);
+  return {device, api::make_stream(true)};
+}
+
+OwnedEvent make_event(int device) {
+  const DeviceScope scope(device);
+  return {device, api::make_event(false)};
+}
+
+OwnedPool make_pool(int device) { return {device, api::make_pool(device)}; }
+
 DeviceMemory::DeviceMemory(int device, std::size_t bytes) : device_(device) {
   const DeviceScope scope(device);
   data_ = static_cast<std::byte*>(api::allocate(bytes));

@@ -23,6 +23,44 @@ class DeviceScope {
   bool changed_;
 };
 
+// A stream, an event or a memory pool of a device.
+template <class Handle>
+class Owner {
+ public:
+  Owner() = default;
+  // Takes the handle over.
+  Owner(int device, Handle handle) : device_(device), handle_(handle) {}
+  Owner(Owner&& other) noexcept { swap(other); }
+  Owner& operator=(Owner&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+  ~Owner();
+
+  [[nodiscard]] Handle get() const { return handle_; }
+
+ private:
+  void swap(Owner& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(handle_, other.handle_);
+  }
+
+  int device_ = 0;
+  Handle handle_ = nullptr;
+};
+
+using OwnedStream = Owner<api::Stream>;
+using OwnedEvent = Owner<api::Event>;
+using OwnedPool = Owner<api::Pool>;
+
+// Whose kernels start before those of other streams that wait for room.
+OwnedStream make_urgent_stream(int device);
+// Without a time.
+OwnedEvent make_event(int device);
+OwnedPool make_pool(int device);
+
 // Zeroed device memory.
 class DeviceMemory {
  public:

@@ -128,6 +128,7 @@ class Joiner {
 
   void make_block() {
     together(bootstrap_, [this] {
+      wiring_.handles.emplace(wiring_.device);
       wiring_.block = std::make_shared<DeviceMemory>(wiring_.device, layout(rank_).bytes);
       const DeviceScope scope(wiring_.device);
       api::load_kernels();

@@ -1,19 +1,9 @@
 #include "group/operations_ahead.hpp"
 
-#include <rondo/errors.hpp>
-
 namespace rondo::detail::gpu {
 
-OperationsAhead::OperationsAhead() {
-  for (api::Event& mark : marks_) mark = api::make_event(false);
-}
-
-OperationsAhead::~OperationsAhead() {
-  try {
-    for (const api::Event mark : marks_) api::destroy(mark);
-  } catch (const CudaError&) {
-    // The device has failed; the communicator's calls say so.
-  }
+OperationsAhead::OperationsAhead(int device) {
+  for (OwnedEvent& mark : marks_) mark = make_event(device);
 }
 
 void OperationsAhead::enqueued(std::uint64_t operations, api::Stream stream) {
@@ -22,9 +12,9 @@ void OperationsAhead::enqueued(std::uint64_t operations, api::Stream stream) {
   if (since_last_mark_ < kPerMark) return;
   since_last_mark_ = 0;
   const std::size_t marks = marks_.size();
-  api::record(marks_[marked_ % marks], stream);
+  api::record(marks_[marked_ % marks].get(), stream);
   ++marked_;
-  if (marked_ >= marks) api::wait_for(marks_[marked_ % marks]);  // the oldest
+  if (marked_ >= marks) api::wait_for(marks_[marked_ % marks].get());  // the oldest
 }
 
 }  // namespace rondo::detail::gpu

@@ -7,26 +7,23 @@
 #include <array>
 #include <cstdint>
 
-#include "api/api.hpp"
+#include "group/handles.hpp"
 
 namespace rondo::detail::gpu {
 
 class OperationsAhead {
  public:
-  // On the current device.
-  OperationsAhead();
-  OperationsAhead(const OperationsAhead&) = delete;
-  OperationsAhead& operator=(const OperationsAhead&) = delete;
-  ~OperationsAhead();
+  explicit OperationsAhead(int device);
 
-  // So many operations, at most 6, have been enqueued, the last of them on `stream`. After every 96 or a few more an
-  // event is recorded; then this waits for the event three before it, so that at most 404 operations are ahead. A reducer's stream carries its own and
-  // its collectives', which are bounded apart. Does nothing on a stream that is being captured.
+  // So many operations, at most 6, have been enqueued, the last of them on `stream`, of the device in use. After every
+  // 96 or a few more an event is recorded; then this waits for the event three before it, so that at most 404 operations
+  // are ahead. A reducer's stream carries its own and its collectives', which are bounded apart. Does nothing on a
+  // stream that is being captured.
   void enqueued(std::uint64_t operations, api::Stream stream);
 
  private:
   static constexpr std::uint64_t kPerMark = 96;
-  std::array<api::Event, 4> marks_{};
+  std::array<OwnedEvent, 4> marks_;
   std::uint64_t since_last_mark_ = 0;
   std::uint64_t marked_ = 0;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <rondo/cuda.hpp>
@@ -10,9 +11,20 @@
 #include "group/block_layout.hpp"
 #include "group/control_segment.hpp"
 #include "group/handles.hpp"
+#include "group/operations_ahead.hpp"
 #include "protocol/arguments.hpp"
 
 namespace rondo::detail::gpu {
+
+// What puts the calls of a rank in order on its device.
+struct CallHandles {
+  explicit CallHandles(int device)
+      : last_call(make_event(device)), scratch(make_pool(device)), ahead(device) {}
+
+  OwnedEvent last_call;
+  OwnedPool scratch;  // for what `naive` adds up
+  OperationsAhead ahead;
+};
 
 struct DeviceWiring {
   int rank = 0;
@@ -28,6 +40,7 @@ struct DeviceWiring {
   std::shared_ptr<DeviceMemory> block;
   std::vector<std::shared_ptr<DeviceMemory>> of_this_process;
   std::vector<OpenedMemory> of_others;
+  std::optional<CallHandles> handles;
   std::vector<PinnedMapping> pumped;  // FIFOs whose other side is the pump
   std::unique_ptr<Pump> pump;         // null when no edge leaves this host
 };

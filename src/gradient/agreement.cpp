@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -173,30 +174,15 @@ std::vector<std::string> lines_of(const std::vector<Parameter>& parameters,
   return lines;
 }
 
-void require_algorithm(const Call& call, const std::function<Algorithm(const Call&)>& choose) {
-  try {
-    static_cast<void>(choose(call));
-  } catch (const UsageError& error) {
-    throw UsageError(fmt::format(
-        "{} (GradientOptions::algorithm, for buckets of up to {} bytes: bucket_bytes and the "
-        "largest parameter say how many)",
-        error.what(), call.count * size_of(call.type)));
+void require_same_model(Communicator& communicator, const std::vector<Parameter>& parameters,
+                        const GradientOptions& options, std::string objection) {
+  std::string first = objection_to(parameters, options);
+  if (first.empty()) first = std::move(objection);
+  if (!first.empty()) {
+    first = fmt::format("rank {}: GradientReducer: {}", communicator.rank(), first);
   }
-}
-
-void take_values(Communicator& communicator, const std::vector<Parameter>& parameters, int root,
-                 std::optional<std::chrono::milliseconds> timeout) {
-  for (const Parameter& parameter : parameters) {
-    if (parameter.value == nullptr || parameter.count == 0) continue;
-    Call call;
-    call.collective = Collective::broadcast;
-    call.in = call.out = parameter.value;
-    call.count = parameter.count;
-    call.type = parameter.type;
-    call.root = root;
-    call.options.timeout = timeout;
-    communicator.run(call);
-  }
+  require_equal_lines(communicator, first,
+                      first.empty() ? lines_of(parameters, options) : std::vector<std::string>());
 }
 
 }  // namespace rondo::detail

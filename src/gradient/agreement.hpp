@@ -1,9 +1,6 @@
 // Ranks compare what they were made with, and take rank 0's values.
 #pragma once
 
-#include <chrono>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,10 +23,9 @@ std::string objection_to(const std::vector<Parameter>& parameters, const Gradien
 std::vector<std::string> lines_of(const std::vector<Parameter>& parameters,
                                   const GradientOptions& options);
 
-// `choose` asks a communicator for the algorithm of a bucket's call. Throws UsageError where none can carry it.
-void require_algorithm(const Call& call, const std::function<Algorithm(const Call&)>& choose);
-
-void take_values(Communicator& communicator, const std::vector<Parameter>& parameters, int root,
-                 std::optional<std::chrono::milliseconds> timeout);
+// Compares on all ranks what a reducer is made with. `objection`: why this rank's driver cannot use it, if there is
+// a reason beyond those of objection_to. Collective; throws UsageError on all ranks.
+void require_same_model(Communicator& communicator, const std::vector<Parameter>& parameters,
+                        const GradientOptions& options, std::string objection);
 
 }  // namespace rondo::detail

@@ -1,4 +1,4 @@
-#include "gradient/device_memory.hpp"
+#include "gradient/stream_memory.hpp"
 
 #include "group/handles.hpp"
 

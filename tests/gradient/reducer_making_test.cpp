@@ -1,0 +1,158 @@
+// What a reducer is made with: compared on all ranks, refused on all ranks.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <rondo/rondo.hpp>
+
+#include "tests/gradient/reducer_checks.hpp"
+
+namespace rondo::test {
+namespace {
+
+class MakingAReducer : public Gradients {};
+
+// The first layout would fit one_shot's boxes; one that follows the arrival may not.
+TEST(GradientsByOneShot, AreRefusedWhereABucketMayOutgrowIt) {
+  run_ranks(2, {}, [](Communicator& comm) {
+    ToyModel<float> model({10'000, 10'000, 10'000, 10'000});
+    GradientOptions options = small_buckets();
+    options.algorithm = Algorithm::one_shot;
+    options.bucket_bytes = 80'000;
+    options.first_bucket_bytes = 40'000;
+    const auto make = [&] { const GradientReducer reducer(comm, model.parameters(), options); };
+    const std::string text = usage_error(make);
+    expect_in("one_shot carries vectors of up to 65536 bytes", text);
+    expect_in("buckets of up to 80000 bytes", text);
+    options.bucket_bytes = 40'000;
+    GradientReducer reducer(comm, model.parameters(), options);
+    for (int iteration = 0; iteration < 3; ++iteration) {
+      for (std::size_t i = 0; i < model.size(); ++i) {
+        model.compute(comm.rank(), i);
+        reducer.mark_ready(i);
+      }
+      reducer.finish();
+      expect_all(model, comm.size());
+    }
+  });
+}
+
+TEST_P(MakingAReducer, OnACoreThatOneRankDoesNotHaveAreAnErrorOfAll) {
+  on_ranks([](Communicator& comm) {
+    ToyModel<float> model;
+    GradientOptions options = small_buckets();
+    if (comm.rank() == comm.size() - 1) options.progress_core = 100'000;
+    const std::string text =
+        usage_error([&] { const GradientReducer reducer(comm, model.parameters(), options); });
+    expect_in(fmt::format("rank {}: its thread for communication cannot be bound to hardware "
+                          "thread 100000",
+                          comm.size() - 1),
+              text);
+    options.progress_core.reset();
+    GradientReducer reducer(comm, model.parameters(), options);
+    backward(reducer, model, comm.rank());
+    reducer.finish();
+    expect_all(model, comm.size());
+  });
+}
+
+TEST_P(MakingAReducer, MadeOfDifferentPartsNameTheFirst) {
+  if (ranks() == 1) return;
+  on_ranks([](Communicator& comm) {
+    const bool last = comm.rank() == comm.size() - 1;
+    const auto error_of = [&](std::vector<Parameter> parameters, GradientOptions options) {
+      return usage_error(
+          [&] { const GradientReducer reducer(comm, std::move(parameters), std::move(options)); });
+    };
+    const std::string ranks_named = fmt::format("rank {} has ", comm.size() - 1);
+    ToyModel<float> same;
+    ToyModel<float> other({30, 1, 701});
+    std::string text = error_of(last ? other.parameters() : same.parameters(), small_buckets());
+    expect_in("rank 0 has parameter 2 'p2' of 700 f32", text);
+    expect_in(ranks_named + "parameter 2 'p2' of 701 f32", text);
+
+    ToyModel<double> wide;
+    text = error_of(last ? wide.parameters() : same.parameters(), small_buckets());
+    expect_in(ranks_named + "parameter 0 'p0' of 30 f64", text);
+
+    ToyModel<float> fewer({30, 1});
+    text = error_of(last ? fewer.parameters() : same.parameters(), small_buckets());
+    expect_in(ranks_named + "no more parameters", text);
+
+    text = error_of(same.parameters(), small_buckets(last ? Average::sum : Average::ranks));
+    expect_in("average = ranks", text);
+    expect_in(ranks_named + "GradientOptions::average = sum", text);
+
+    // And the communicator is as good as before.
+    std::vector<float> one = {1};
+    comm.all_reduce(one);
+    EXPECT_EQ(one[0], static_cast<float>(comm.size()));
+  });
+}
+
+TEST_P(MakingAReducer, MadeWronglyOnOneRankAreAnErrorOfAll) {
+  on_ranks([](Communicator& comm) {
+    const bool last = comm.rank() == comm.size() - 1;
+    std::vector<float> memory(100);
+    std::vector<std::int32_t> whole(100);
+    const std::span<float> all(memory);
+    const auto error_of = [&](std::vector<Parameter> parameters, GradientOptions options = {}) {
+      return usage_error(
+          [&] { const GradientReducer reducer(comm, std::move(parameters), std::move(options)); });
+    };
+    std::string text = error_of({{"a", all.first(60)}, {"b", last ? all.last(60) : all.last(40)}});
+    expect_in("parameters 0 ('a') and 1 ('b') overlap", text);
+    expect_in(fmt::format("rank {}", comm.size() - 1), text);
+    expect_in("there are no parameters", error_of({}));
+    expect_in("('n') is of type i32", error_of({{"n", whole}}));
+    expect_in("has 50 values and a gradient of 40", error_of({{"a", all.first(40), all.last(50)}}));
+    GradientOptions both;
+    both.wire = WireType::bf16;
+    both.hook = [](Communicator&, const GradientBucket&) {};
+    expect_in("hook", error_of({{"a", all}}, both));
+    GradientOptions late;
+    late.timeout = std::chrono::milliseconds(last ? 0 : 1000);
+    expect_in("timeout is 0 ms", error_of({{"a", all}}, late));
+    GradientOptions odd;
+    odd.average = static_cast<Average>(7);
+    expect_in("is not an Average", error_of({{"a", all}}, odd));
+    GradientOptions impossible;
+    impossible.bucket_bytes = 1_KiB;
+    impossible.algorithm = Algorithm::recursive_doubling;
+    if (comm.size() > 1) expect_in("recursive_doubling", error_of({{"a", all}}, impossible));
+    GradientOptions nowhere;
+    nowhere.progress_core = 100'000;
+    nowhere.bucket_bytes = 1_KiB;
+    if (comm.size() == 1) expect_in("hardware thread 100000", error_of({{"a", all}}, nowhere));
+  });
+}
+
+// Bucket sizes from what the ranks measure: whatever comes out, all ranks have the same.
+TEST_P(MakingAReducer, ChooseTheirBucketSize) {
+  on_ranks([](Communicator& comm) {
+    ToyModel<float> model;
+    GradientReducer reducer(comm, model.parameters());
+    std::vector<std::uint64_t> sizes(static_cast<std::size_t>(comm.size()));
+    const std::uint64_t mine = reducer.bucket_bytes();
+    comm.all_gather(std::span(&mine, 1), sizes);
+    for (const std::uint64_t size : sizes) EXPECT_EQ(size, mine);
+    EXPECT_GE(mine, 8_KiB);
+    EXPECT_FALSE(reducer.progress_place().empty());
+    backward(reducer, model, comm.rank());
+    reducer.finish();
+    expect_all(model, comm.size(), 1.0 / comm.size());
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, MakingAReducer, testing::Values(1, 2, 3, 4));
+
+}  // namespace
+}  // namespace rondo::test
