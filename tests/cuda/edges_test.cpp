@@ -4,9 +4,12 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include <rondo/cuda_gradient_reducer.hpp>
 
 #include "tests/cuda/device_checks.hpp"
 #include "tests/cuda/stand_in.hpp"
@@ -19,18 +22,24 @@ bool says(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+void expect_nothing_left() {
+  const StandInBalance left = stand_in_balance();
+  EXPECT_EQ(left.allocations, 0);
+  EXPECT_EQ(left.registrations, 0);
+  EXPECT_EQ(left.opened, 0);
+  EXPECT_EQ(left.streams, 0);
+  EXPECT_EQ(left.events, 0);
+  EXPECT_EQ(left.pools, 0);
+}
+
 class DeviceEdges : public ::testing::Test {
  protected:
   void SetUp() override { stand_in() = {}; }
   // Whatever was taken has been given back.
   void TearDown() override {
-    const StandInBalance left = stand_in_balance();
-    EXPECT_EQ(left.allocations, 0);
-    EXPECT_EQ(left.registrations, 0);
-    EXPECT_EQ(left.opened, 0);
-    EXPECT_EQ(left.streams, 0);
-    EXPECT_EQ(left.events, 0);
+    expect_nothing_left();
     stand_in() = {};
+    fail_call(0);
   }
 };
 
@@ -183,6 +192,48 @@ TEST_F(DeviceEdges, WhatCudaRefusesAtTheStartIsAnErrorOfAll) {
   stand_in().fails.clear();
   stand_in().devices = 0;
   EXPECT_THROW(cuda::local_group({0, 0}), CudaError);
+}
+
+// CUDA refuses one call after the other of those that two ranks make from joining to the end of an iteration with
+// a reducer. Whichever it is, both ranks come to an end, and what they had taken has been given back.
+TEST_F(DeviceEdges, ARefusalAnywhereLeaksNothing) {
+  const DeviceBuffer<float> gradients[] = {{0, 100, 1.0F}, {1, 100, 1.0F}};
+  const DeviceStream streams[] = {DeviceStream(0), DeviceStream(1)};
+  const StandInBalance before = stand_in_balance();
+  const auto iterate = [&](cuda::Communicator& comm) {
+    const auto rank = static_cast<std::size_t>(comm.rank());
+    cuda::GradientReducer reducer(
+        comm, {Parameter::owned<float>("owned", 100), Parameter("given", gradients[rank].span())},
+        {.bucket_bytes = 100, .average = Average::sum});
+    for (int iteration = 0; iteration < 2; ++iteration) {
+      for (const std::size_t i : {0U, 1U}) reducer.mark_ready(i, streams[rank].get());
+      reducer.finish(streams[rank].get());
+      comm.wait(streams[rank].get());
+    }
+  };
+  int refused = 0;
+  for (;; ++refused) {
+    fail_call(refused + 1);
+    try {
+      std::vector<cuda::Communicator> group = cuda::local_group({0, 1});
+      std::vector<std::thread> threads;
+      for (cuda::Communicator& comm : group) {
+        threads.emplace_back([&] {
+          try {
+            iterate(comm);
+          } catch (const Error&) {
+            // What it says is for other tests.
+          }
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+    } catch (const Error&) {
+      // Likewise.
+    }
+    if (!call_has_failed()) break;
+    ASSERT_EQ(stand_in_balance(), before) << "call " << refused + 1;
+  }
+  EXPECT_GT(refused, 100);
 }
 
 TEST_F(DeviceEdges, AKernelThatCannotStartEndsTheCommunicator) {

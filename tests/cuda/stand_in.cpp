@@ -144,6 +144,8 @@ struct CUevent_st {
   std::size_t pushed = 0;
 };
 
+struct CUmemPoolHandle_st {};
+
 struct CUgraphExec_st {
   std::vector<Work> works;
   std::vector<void*> memory;  // the graph's own, on every replay the same
@@ -165,6 +167,8 @@ struct World {
   std::map<void*, std::size_t> registered;
   int streams = 0;
   int events = 0;
+  int pools = 0;
+  std::atomic<int> calls_until_failure = 0;  // fail_call()'s number; below 0 once it has failed
   std::map<int, std::unique_ptr<CUstream_st>> default_streams;
 };
 
@@ -176,7 +180,10 @@ World& world() {
 thread_local int device_in_use = 0;
 
 void may_fail(const char* call) {
-  if (stand_in().fails == call) {
+  std::atomic<int>& left = world().calls_until_failure;
+  const bool chosen = left.load() > 0 && left.fetch_sub(1) == 1;
+  if (chosen) left = -1;
+  if (chosen || stand_in().fails == call) {
     throw CudaError(fmt::format("{} on device {}: told to fail", call, device_in_use));
   }
 }
@@ -249,10 +256,17 @@ StandIn& stand_in() {
   return settings;
 }
 
+void fail_call(int number) { world().calls_until_failure = number; }
+bool call_has_failed() { return world().calls_until_failure < 0; }
+
 StandInBalance stand_in_balance() {
   const std::lock_guard lock(world().mutex);
-  return {static_cast<int>(world().allocations.size()), static_cast<int>(world().registered.size()),
-          static_cast<int>(world().opened.size()), world().streams, world().events};
+  return {static_cast<int>(world().allocations.size()),
+          static_cast<int>(world().registered.size()),
+          static_cast<int>(world().opened.size()),
+          world().streams,
+          world().events,
+          world().pools};
 }
 
 }  // namespace rondo::test
@@ -277,8 +291,8 @@ DeviceFacts facts_of(int device) {
 }
 
 int current_device() { return device_in_use; }
+// Not among those of fail_call(): giving something back needs it too.
 void use_device(int device) {
-  may_fail("cudaSetDevice");
   device_in_use = device;
 }
 bool in_use(int /*device*/) { return true; }
@@ -308,17 +322,30 @@ void release(void* memory) {
 
 void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
 void copy_async(void* to, const void* from, std::size_t bytes, Stream stream) {
+  may_fail("cudaMemcpyAsync");
   test::of(stream).worker.push([=] { std::memcpy(to, from, bytes); });
 }
 void clear_async(void* memory, std::size_t bytes, Stream stream) {
+  may_fail("cudaMemsetAsync");
   test::of(stream).worker.push([=] { std::memset(memory, 0, bytes); });
 }
 void scale_async(void* to, DataType to_type, const void* from, DataType from_type,
                  std::size_t count, double factor, Stream stream) {
+  may_fail("cudaLaunchKernel");
   test::of(stream).worker.push([=] { scale(to, to_type, from, from_type, count, factor); });
 }
-Pool make_pool(int /*device*/) { return nullptr; }
-void destroy(Pool /*pool*/) {}
+// Memory of a pool is any memory here; the pool itself is counted.
+Pool make_pool(int /*device*/) {
+  may_fail("cudaMemPoolCreate");
+  const std::lock_guard lock(world().mutex);
+  ++world().pools;
+  return new CUmemPoolHandle_st;
+}
+void destroy(Pool pool) {
+  delete pool;
+  const std::lock_guard lock(world().mutex);
+  --world().pools;
+}
 void* allocate_async(Pool /*pool*/, std::size_t bytes, Stream stream) {
   void* memory = allocate(bytes);
   CUstream_st& on = test::of(stream);
@@ -342,6 +369,7 @@ void unregister_host(void* memory) {
 }
 
 IpcHandle export_memory(void* memory) {
+  may_fail("cudaIpcGetMemHandle");
   if (!stand_in().ipc_works) throw CudaError("cudaIpcGetMemHandle: not supported");
   const std::lock_guard lock(world().mutex);
   const auto& allocation = world().allocations.at(static_cast<std::byte*>(memory));
@@ -377,6 +405,7 @@ void close_memory(void* base) {
 }
 
 Stream make_stream(bool /*urgent*/) {
+  may_fail("cudaStreamCreate");
   const std::lock_guard lock(world().mutex);
   ++world().streams;
   return new CUstream_st;
@@ -390,6 +419,7 @@ void wait_for(Stream stream) { test::of(stream).worker.wait(); }
 bool is_capturing(Stream stream) { return test::of(stream).worker.capturing(); }
 
 Event make_event(bool /*timed*/) {
+  may_fail("cudaEventCreate");
   const std::lock_guard lock(world().mutex);
   ++world().events;
   return new CUevent_st;
@@ -400,6 +430,7 @@ void destroy(Event event) {
   --world().events;
 }
 void record(Event event, Stream stream) {
+  may_fail("cudaEventRecord");
   Worker& worker = test::of(stream).worker;
   event->capture = worker.capture();
   if (event->capture) {
@@ -426,6 +457,7 @@ void wait_for(Event event) {
   state.changed.wait(lock, [&] { return state.happened >= state.recorded; });
 }
 void wait_for(Event event, Stream stream) {
+  may_fail("cudaStreamWaitEvent");
   if (event->capture) {
     Worker& worker = test::of(stream).worker;
     if (worker.capture() != event->capture) worker.join(event->capture);
@@ -461,7 +493,10 @@ void destroy(Graph graph) {
 }
 
 void load_kernels() { may_fail("cudaFuncGetAttributes"); }
-int resident_blocks(int /*threads*/, int /*ranks*/) { return stand_in().resident_blocks; }
+int resident_blocks(int /*threads*/, int /*ranks*/) {
+  may_fail("cudaOccupancyMaxActiveBlocksPerMultiprocessor");
+  return stand_in().resident_blocks;
+}
 void start(const Kernel& kernel, int blocks, int /*threads*/, const KernelArguments& arguments,
            Stream stream) {
   may_fail("cudaLaunchKernel");
@@ -470,6 +505,7 @@ void start(const Kernel& kernel, int blocks, int /*threads*/, const KernelArgume
 }
 
 void write_pattern(void* memory, std::size_t words, std::uint64_t seed) {
+  may_fail("cudaLaunchKernel");
   if (stand_in().loses_foreign_writes && test::is_foreign(memory)) return;
   if (stand_in().loses_writes.count({device_in_use, test::owner_of(memory)}) != 0) return;
   auto* to = static_cast<std::uint64_t*>(memory);

@@ -24,6 +24,11 @@ struct StandIn {
 };
 StandIn& stand_in();
 
+// The call with this number from now on fails, once: of all that take something, enqueue or start. 0: none does.
+void fail_call(int number);
+// Whether it has.
+bool call_has_failed();
+
 // What has been taken and not given back, by all devices.
 struct StandInBalance {
   int allocations = 0;
@@ -31,6 +36,9 @@ struct StandInBalance {
   int opened = 0;
   int streams = 0;
   int events = 0;
+  int pools = 0;
+
+  friend bool operator==(const StandInBalance&, const StandInBalance&) = default;
 };
 StandInBalance stand_in_balance();
 
