@@ -40,13 +40,14 @@ DEVICES = ["cuda_device_group", "cuda_edges", "cuda_device_processes", "cuda_dev
 AREAS = {
     "schedule": ("src/schedule", ["schedule", "plan", "host_port", "cuda_protocol", *COLLECTIVES]),
     "fifo": ("src/fifo", ["fifo", "host_port", "bell", "presence", *COLLECTIVES, "mpi_fifo 1", "cuda_protocol"]),
-    "engine": ("src/engine", ["host_port", "plan", "bell", *COLLECTIVES, MISMATCH, "gradients", *FORCED]),
+    "engine": ("src/engine", ["host_port", "pace", "plan", "bell", *COLLECTIVES, MISMATCH, "gradients", *FORCED]),
     "carrier": ("src/carrier", ["bell", "presence", "peer_watch", "fifo", "at_exit", *COLLECTIVES, MISMATCH, "mpi_fifo 1", *MPI,
                                 "mpi_threads 2 funneled", "mpi_threads 2 serialized", *FORCED]),
-    "communicator": ("src/communicator", ["plan", "tuning", "call_queue", "at_exit", *COLLECTIVES, MISMATCH, "gradients", *MPI,
+    "joining": ("src/joining", ["joining", "at_exit", *COLLECTIVES, MISMATCH, *MPI, *FORCED]),
+    "communicator": ("src/communicator", ["tuning", "call_queue", "at_exit", *COLLECTIVES, MISMATCH, "gradients", *MPI,
                                           "mpi_threads 2 serialized", *FORCED]),
     "bootstrap": ("src/bootstrap", ["local_socket", "at_exit", *COLLECTIVES, *MPI, "mpi_threads 2 multiple", *FORCED]),
-    "reduce": ("src/reduce", ["reduce", "convert", "cuda_protocol", "collectives", "gradients"]),
+    "reduce": ("src/reduce", ["reduce", "scale", "cuda_protocol", "collectives", "gradients"]),
     "gradient": ("src/gradient", ["bucket_plan", "iteration", "gradients", "mpi_gradients 3", "cuda_device_gradients"]),
     "cuda/protocol": ("cuda/protocol", ["cuda_protocol", *DEVICES]),
 }

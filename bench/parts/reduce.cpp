@@ -73,7 +73,8 @@ void copy(benchmark::State& state, bool streaming) {
   Operands operands(bytes);
   const detail::CopyKernel kernel = detail::vector_copy();
   for ([[maybe_unused]] auto iteration : state) {
-    (streaming ? kernel.streaming : kernel.cached)(operands.out.data(), operands.a.data(), bytes);
+    (streaming ? kernel.non_temporal : kernel.cached)(operands.out.data(), operands.a.data(),
+                                                      bytes);
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes));

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "api/api.hpp"
+#include "api/handles.hpp"
 #include "base/with_type.hpp"
 #include "bench/perf/exact_data.hpp"
-#include "group/handles.hpp"
 
 namespace rondo::perf {
 namespace {

@@ -1,5 +1,5 @@
 // All that Rondo asks of CUDA, in one thin layer without CUDA's headers. Three files implement it, and
-// Meson or a test chooses: runtime.cpp (the CUDA runtime), absent.cpp (a build without CUDA), and
+// Meson or a test chooses: api_runtime.cpp (the CUDA runtime), api_absent.cpp (a build without CUDA), and
 // tests/cuda/stand_in.cpp (host memory and host threads).
 //
 // Functions throw CudaError with the call, the device and CUDA's own words; what is returned as false
@@ -9,12 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
-
-#include <rondo/types.hpp>
-
-#include "protocol/arguments.hpp"
 
 // What CUDA's own headers call cudaStream_t, cudaEvent_t, cudaGraphExec_t and cudaMemPool_t.
 struct CUstream_st;
@@ -59,9 +54,6 @@ void release(void* memory);
 void copy(void* to, const void* from, std::size_t bytes);  // any direction; returns when done
 void copy_async(void* to, const void* from, std::size_t bytes, Stream stream);
 void clear_async(void* memory, std::size_t bytes, Stream stream);
-// As reduce/convert.hpp says.
-void scale_async(void* to, DataType to_type, const void* from, DataType from_type,
-                 std::size_t count, double factor, Stream stream);
 // A pool that never makes one stream wait for another, so that its memory ties no ranks together.
 Pool make_pool(int device);
 void destroy(Pool pool);
@@ -99,26 +91,14 @@ Graph end_capture(
 void launch(Graph graph, Stream stream);
 void destroy(Graph graph);
 
-// Kernels.
+// Kernels, each named by its function.
 
-struct Kernel {
-  DataType type = DataType::f32;
-  ReduceOp op = ReduceOp::sum;
-  bool one_shot = false;
-};
-inline constexpr int kMostThreads = 512;  // of a block
-
-// Loads all kernels for the device in use: one that is loaded only when it is first started would wait
-// for a kernel that spins.
-void load_kernels();
-// Blocks that the device in use runs at once, whichever the kernel.
-int resident_blocks(int threads, int ranks);
-void start(const Kernel& kernel, int blocks, int threads, const KernelArguments& arguments,
-           Stream stream);
-
-// Writes a pattern that depends on `seed` through a kernel of the device in use, as the protocol's
-// kernels write; and counts the words that differ from it. Both return when done.
-void write_pattern(void* memory, std::size_t words, std::uint64_t seed);
-std::size_t wrong_words(const void* memory, std::size_t words, std::uint64_t seed);
+// Loads it for the device in use: one that is loaded only when it is first started would wait for a kernel that spins.
+void load(const void* kernel);
+// How many blocks of it a multiprocessor of the device in use runs at once.
+int blocks_at_once(const void* kernel, int threads, std::size_t shared_bytes);
+// `arguments`: the address of each. CUDA copies them before this returns.
+void launch(const void* kernel, std::size_t blocks, int threads, std::size_t shared_bytes,
+            void** arguments, Stream stream);
 
 }  // namespace rondo::detail::gpu::api

@@ -9,13 +9,13 @@
 #include <rondo/cuda.hpp>
 #include <rondo/gradients.hpp>
 
+#include "api/handles.hpp"
+#include "api/operations_ahead.hpp"
 #include "base/owner_process.hpp"
 #include "gradient/bucketed_model.hpp"
 #include "gradient/iteration.hpp"
 #include "gradient/recorder.hpp"
 #include "gradient/rounds.hpp"
-#include "group/handles.hpp"
-#include "group/operations_ahead.hpp"
 
 namespace rondo::detail::gpu {
 

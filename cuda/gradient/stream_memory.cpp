@@ -1,6 +1,7 @@
 #include "gradient/stream_memory.hpp"
 
-#include "group/handles.hpp"
+#include "api/handles.hpp"
+#include "kernels/launch.hpp"
 
 namespace rondo::detail::gpu {
 namespace {
@@ -26,7 +27,7 @@ class MemoryOnDevice final : public BucketMemory {
   }
   void scale(void* to, DataType to_type, const void* from, DataType from_type, std::size_t count,
              double factor) override {
-    api::scale_async(to, to_type, from, from_type, count, factor, stream_);
+    kernels::scale_async(to, to_type, from, from_type, count, factor, stream_);
     ahead_.enqueued(1, stream_);
   }
 

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "api/api.hpp"
+#include "api/operations_ahead.hpp"
 #include "gradient/bucket_memory.hpp"
-#include "group/operations_ahead.hpp"
 
 namespace rondo::detail::gpu {
 

@@ -3,7 +3,6 @@
 #include <concepts>
 #include <type_traits>
 
-#include "api/api.hpp"
 #include "kernels/cuda_block.hpp"
 #include "kernels/kernels.hpp"
 #include "protocol/device_port.hpp"
@@ -27,14 +26,14 @@ __device__ void on_this_block(int ranks, Body body) {
 }
 
 template <class R>
-__global__ void __launch_bounds__(api::kMostThreads, 1)
+__global__ void __launch_bounds__(kMostThreads, 1)
     ring_kernel(const __grid_constant__ KernelArguments call) {
   on_this_block(call.rank.size,
                 [&](CudaBlock& block) { run_ring<R>(block, call, static_cast<int>(blockIdx.x)); });
 }
 
 template <class R>
-__global__ void __launch_bounds__(api::kMostThreads, 1)
+__global__ void __launch_bounds__(kMostThreads, 1)
     one_shot_kernel(const __grid_constant__ KernelArguments call) {
   on_this_block(call.rank.size,
                 [&](CudaBlock& block) { run_one_shot<R>(block, call, static_cast<int>(blockIdx.x)); });

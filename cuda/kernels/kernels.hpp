@@ -19,7 +19,7 @@ const void* kernel_for(ReduceOp op, bool one_shot);
 const void* write_pattern_kernel();
 const void* count_wrong_kernel();
 
-// (to, from, count, factor), between the pairs of types that reduce/convert.hpp names.
+// (to, from, count, factor), between the pairs of types that reduce/scale.hpp names.
 const void* scale_kernel(DataType to, DataType from);
 
 }  // namespace rondo::detail::gpu

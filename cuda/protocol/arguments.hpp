@@ -13,6 +13,8 @@
 
 namespace rondo::detail::gpu {
 
+inline constexpr int kMostThreads = 512;  // of a block
+
 // Lives in device memory as long as the communicator. Used by one block at a time: calls of one
 // communicator follow each other.
 struct ChannelState {

@@ -17,7 +17,7 @@ namespace rondo::detail::gpu {
 enum class FailureKind : std::uint64_t { none, aborted, timed_out, mismatched };
 
 // One for each rank and channel. Written once, by the block that gives up.
-struct alignas(kCounterSpacing) Failure {
+struct alignas(kCounterSpacing) KernelFailure {
   // A FailureKind. Stored last, with release; a host that has loaded it with acquire may read the rest.
   std::uint64_t kind = 0;
   std::int32_t peer = 0;  // the rank waited for
@@ -26,24 +26,24 @@ struct alignas(kCounterSpacing) Failure {
   std::uint64_t slices_received = 0;
   std::uint64_t bytes_sent = 0;
 };
-static_assert(sizeof(Failure) == kCounterSpacing);
+static_assert(sizeof(KernelFailure) == kCounterSpacing);
 
 // The last call that a rank's device has shown: it shows a call when it has waited long in it, when the call has
 // failed and when it has ended. Written by the leader of its channel 0, without order: hosts that read it believe what
 // they have read twice.
-struct alignas(kCounterSpacing) Entry {
+struct alignas(kCounterSpacing) DevicePresence {
   std::uint64_t calls = 0;  // with this one
   std::uint64_t signature[sizeof(Signature) / sizeof(std::uint64_t)] = {};
 };
-static_assert(sizeof(Entry) == kCounterSpacing);
+static_assert(sizeof(DevicePresence) == kCounterSpacing);
 
 // What one rank's kernels see of it.
 struct Control {
   // Not zero once the communicator has ended: 1 + the rank that ended it. Any rank's kernel or host
   // stores it; whichever comes last stays. Kernels look at it as they wait.
   FifoCounter* abort = nullptr;
-  Entry* entry = nullptr;       // this rank's
-  Failure* failures = nullptr;  // of this rank, by channel
+  DevicePresence* presence = nullptr;  // this rank's
+  KernelFailure* failures = nullptr;   // of this rank, by channel
 };
 
 // By the leader of channel 0, for those that wait for this rank in vain.
@@ -54,9 +54,9 @@ RONDO_HOST_DEVICE inline void announce(const Control& control, const Signature& 
   const auto words = std::bit_cast<Words>(signature);
   RONDO_UNROLL
   for (std::size_t i = 0; i < sizeof(Signature) / sizeof(std::uint64_t); ++i) {
-    store_relaxed(control.entry->signature[i], words.of[i]);
+    store_relaxed(control.presence->signature[i], words.of[i]);
   }
-  store_relaxed(control.entry->calls, signature.sequence + 1);
+  store_relaxed(control.presence->calls, signature.sequence + 1);
 }
 
 }  // namespace rondo::detail::gpu

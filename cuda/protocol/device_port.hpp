@@ -1,8 +1,8 @@
 // What run_schedule stands on in a kernel: all threads of a block walk the schedule alike; the leader
 // waits, compares signatures and publishes, everyone moves.
 //
-// Each slice costs two barriers: one before the move, which also tells everyone whether the leader's
-// waits succeeded, and one after it, before the leader hands the slots on.
+// Each slice costs two barriers: one at the end of acquire, which also tells everyone whether the leader's waits
+// succeeded, and one at the start of hand_on, so that the leader hands on what all have moved.
 #pragma once
 
 #include <cstddef>
@@ -34,35 +34,17 @@ class DevicePort {
                                                              : position);
   }
 
-  // The waits of one slice may fail on the leader alone; move() tells everyone, and the next wait
-  // ends the loop.
-  RONDO_HOST_DEVICE bool wait_received(int from, const Range& slice) {
-    if (failed_) return false;
+  // By every thread; the same answer on all.
+  RONDO_HOST_DEVICE bool acquire(const Step& step, const Range& slice) {
+    bool leader_ok = true;
     if (block_.leader()) {
-      RecvEnd& end = block_.from()[from];
-      waited(from, wait_until(block_, call_, patience_, [&] { return end.can_peek(); }));
-      if (leader_ok_) check_header(from, *end.slot(), slice);
-      if (leader_ok_) block_.shared().received = payload(end.slot());
+      leader_ok = (!step.has(kRecv) || wait_received(step.from, slice)) &&
+                  (!step.has(kSend) || wait_free(step.to));
     }
-    return true;
-  }
-
-  RONDO_HOST_DEVICE bool wait_free(int to) {
-    if (failed_) return false;
-    if (block_.leader() && leader_ok_) {
-      SendEnd& end = block_.to()[to];
-      waited(to, wait_until(block_, call_, patience_, [&] { return end.can_acquire(); }));
-      if (leader_ok_) block_.shared().sent = payload(end.slot());
-    }
-    return true;
+    return block_.all(leader_ok);
   }
 
   RONDO_HOST_DEVICE void move(const Step& step, const Range& slice) {
-    settled_ = false;
-    if (!block_.all(leader_ok_)) {
-      failed_ = true;
-      return;
-    }
     if (step.has(kSend) && block_.leader()) {
       SlotHeader& header = *block_.to()[step.to].slot();
       header.signature = signature_;
@@ -85,53 +67,61 @@ class DevicePort {
     if (to.first != nullptr) copy_elements<T>(block_, to, source, slice.count);
   }
 
-  RONDO_HOST_DEVICE void release(int from) {
-    if (failed_) return;
-    settle();
+  // Everyone's reads and writes of this slice's slots are over at the barrier, and one fence of the leader's comes
+  // before both counters that it stores.
+  RONDO_HOST_DEVICE void hand_on(const Step& step, const Range& slice) {
+    if (!step.has(kRecv) && !step.has(kSend)) return;
+    block_.sync();
     if (!block_.leader()) return;
-    block_.from()[from].release_after_fence();
-    ++slices_received_;
+    fence_before_stores();
+    if (step.has(kRecv)) {
+      block_.from()[step.from].release_after_fence();
+      ++slices_received_;
+    }
+    if (step.has(kSend)) {
+      block_.to()[step.to].publish_after_fence();
+      bytes_sent_ += slice.count * sizeof(T);
+    }
   }
 
-  RONDO_HOST_DEVICE void publish(int to, const Range& slice) {
-    if (failed_) return;
-    settle();
-    if (!block_.leader()) return;
-    block_.to()[to].publish_after_fence();
-    bytes_sent_ += slice.count * sizeof(T);
-  }
-
-  [[nodiscard]] RONDO_HOST_DEVICE bool failed() const { return failed_; }
   // By the leader, when the call is over, or fails.
   RONDO_HOST_DEVICE void tell_hosts() { patience_.tell_hosts(call_); }
 
  private:
-  // Everyone's reads and writes of this slice's slots are over: the barrier gathers them, and one fence of
-  // the leader's comes before both counters that it stores.
-  RONDO_HOST_DEVICE void settle() {
-    if (settled_) return;
-    block_.sync();
-    if (block_.leader()) fence_before_stores();
-    settled_ = true;
-  }
-
-  RONDO_HOST_DEVICE void waited(int position, FailureKind kind) {
-    if (kind == FailureKind::none) return;
-    Failure reason;
-    reason.kind = static_cast<std::uint64_t>(kind);
-    fail(position, reason);
-  }
-
-  RONDO_HOST_DEVICE void check_header(int from, const SlotHeader& header, const Range& slice) {
-    if (header.signature == signature_ && header.bytes == slice.count * sizeof(T)) return;
-    Failure reason;
+  // These three by the leader; its waits may fail, and leave the reason to the hosts.
+  RONDO_HOST_DEVICE bool wait_received(int from, const Range& slice) {
+    RecvEnd& end = block_.from()[from];
+    if (!waited(from, wait_until(block_, call_, patience_, [&] { return end.can_peek(); }))) {
+      return false;
+    }
+    const SlotHeader& header = *end.slot();
+    block_.shared().received = payload(end.slot());
+    if (header.signature == signature_ && header.bytes == slice.count * sizeof(T)) return true;
+    KernelFailure reason;
     reason.kind = static_cast<std::uint64_t>(FailureKind::mismatched);
     reason.theirs = header.signature;
     fail(from, reason);
+    return false;
   }
 
-  RONDO_HOST_DEVICE void fail(int position, Failure& reason) {
-    leader_ok_ = false;
+  RONDO_HOST_DEVICE bool wait_free(int to) {
+    SendEnd& end = block_.to()[to];
+    if (!waited(to, wait_until(block_, call_, patience_, [&] { return end.can_acquire(); }))) {
+      return false;
+    }
+    block_.shared().sent = payload(end.slot());
+    return true;
+  }
+
+  RONDO_HOST_DEVICE bool waited(int position, FailureKind kind) {
+    if (kind == FailureKind::none) return true;
+    KernelFailure reason;
+    reason.kind = static_cast<std::uint64_t>(kind);
+    fail(position, reason);
+    return false;
+  }
+
+  RONDO_HOST_DEVICE void fail(int position, KernelFailure& reason) {
     tell_hosts();
     reason.peer = call_.rank.ring[position];
     reason.mine = signature_;
@@ -156,10 +146,7 @@ class DevicePort {
   const KernelArguments& call_;
   const Signature& signature_;
   int channel_;
-  Patience patience_;      // the leader's
-  bool leader_ok_ = true;  // on the leader: no wait has failed
-  bool failed_ = false;    // on every thread, after move()
-  bool settled_ = true;    // on every thread: a barrier has passed since the last move
+  Patience patience_;  // the leader's
   std::uint64_t slices_received_ = 0;
   std::uint64_t bytes_sent_ = 0;
 };
@@ -184,7 +171,7 @@ RONDO_HOST_DEVICE void run_ring(B& block, const KernelArguments& call, int chann
   Slicing slicing = call.slicing;
   slicing.channel = static_cast<std::uint64_t>(channel);
   DevicePort<Reduction, B> port(block, call, signature, channel);
-  run_schedule(call.schedule, slicing, port);
+  const bool ok = run_schedule(call.schedule, slicing, port);
 
   block.sync();
   for (auto i = static_cast<int>(block.thread()); i < rank.size;
@@ -195,7 +182,7 @@ RONDO_HOST_DEVICE void run_ring(B& block, const KernelArguments& call, int chann
   if (block.leader()) {
     port.tell_hosts();
     ++state.calls;
-    state.failed = port.failed() ? 1 : 0;
+    state.failed = ok ? 0 : 1;
   }
 }
 

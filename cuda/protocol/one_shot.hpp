@@ -239,7 +239,7 @@ class OneShot {
 
   RONDO_HOST_DEVICE void fail(FailureKind kind, int peer, const Signature& theirs) {
     if (!block_.claim()) return;
-    Failure reason;
+    KernelFailure reason;
     reason.kind = static_cast<std::uint64_t>(kind);
     reason.peer = peer;
     reason.mine = signature_;

@@ -52,8 +52,8 @@ RONDO_HOST_DEVICE RONDO_FORCE_INLINE FailureKind wait_until(B& block, const Kern
 // Leaves the reason where hosts find it, and stops the kernels of all ranks. By one thread of the
 // block, once.
 RONDO_HOST_DEVICE inline void give_up(const Control& control, int rank, int channel,
-                                      const Failure& reason) {
-  Failure& record = control.failures[channel];
+                                      const KernelFailure& reason) {
+  KernelFailure& record = control.failures[channel];
   record.peer = reason.peer;
   record.mine = reason.mine;
   record.theirs = reason.theirs;

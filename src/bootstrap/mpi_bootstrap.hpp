@@ -6,12 +6,6 @@
 
 namespace rondo::detail {
 
-inline constexpr int kAnyPeer = -1;
-
-// Throws TransportError with MPI's own words unless `code` is MPI_SUCCESS. `peer`: the rank that the
-// operation was about.
-void check_mpi(int code, const char* what, int peer = kAnyPeer);
-
 class MpiBootstrap final : public Bootstrap {
  public:
   explicit MpiBootstrap(MPI_Comm comm);  // borrows

@@ -13,7 +13,7 @@
 
 #include <rondo/errors.hpp>
 
-#include "bootstrap/mpi_bootstrap.hpp"
+#include "base/check_mpi.hpp"
 
 namespace rondo::detail {
 namespace {

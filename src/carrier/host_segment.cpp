@@ -11,12 +11,12 @@ std::size_t presences_offset() { return sizeof(AbortBoard); }
 std::size_t bells_offset(const SegmentPlan& plan) {
   return presences_offset() + static_cast<std::size_t>(plan.size) * sizeof(Presence);
 }
-std::size_t boxes_offset(const SegmentPlan& plan) {
+std::size_t outboxes_offset(const SegmentPlan& plan) {
   return bells_offset(plan) + static_cast<std::size_t>(plan.size) * sizeof(Bell);
 }
 std::size_t fifos_offset(const SegmentPlan& plan) {
-  if (plan.one_shot_bytes == 0) return boxes_offset(plan);
-  return boxes_offset(plan) +
+  if (plan.one_shot_bytes == 0) return outboxes_offset(plan);
+  return outboxes_offset(plan) +
          static_cast<std::size_t>(plan.size) * kHalves * box_stride(plan.one_shot_bytes);
 }
 
@@ -45,10 +45,10 @@ Presence& HostSegment::presence(int rank) const {
 
 Bell& HostSegment::bell(int rank) const { return at<Bell>(mapping_, bells_offset(plan_), rank); }
 
-BoxHeader* HostSegment::box(int rank, std::uint64_t number) const {
+OutboxHeader* HostSegment::outbox(int rank, std::uint64_t number) const {
   const std::size_t index = static_cast<std::size_t>(rank) * kHalves + number % kHalves;
-  return reinterpret_cast<BoxHeader*>(mapping_.data() + boxes_offset(plan_) +
-                                      index * box_stride(plan_.one_shot_bytes));
+  return reinterpret_cast<OutboxHeader*>(mapping_.data() + outboxes_offset(plan_) +
+                                         index * box_stride(plan_.one_shot_bytes));
 }
 
 std::optional<FifoMemory> HostSegment::fifo(const RankPair& ranks) const {

@@ -1,5 +1,5 @@
 // The memory that the ranks of one host share: the abort board, what each rank shows and how it is woken,
-// boxes for one_shot, and a FIFO for each edge between them.
+// outboxes for one_shot, and a FIFO for each edge between them.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 #include "base/rank_pair.hpp"
 #include "carrier/abort_board.hpp"
 #include "carrier/bell.hpp"
-#include "carrier/box.hpp"
 #include "carrier/memory.hpp"
+#include "carrier/outbox.hpp"
 #include "carrier/presence.hpp"
 #include "fifo/fifo.hpp"
 
@@ -23,7 +23,7 @@ struct SegmentEdge {
 
 struct SegmentPlan {
   int size = 0;                    // ranks of the communicator, on whatever host
-  std::size_t one_shot_bytes = 0;  // that a box holds; 0: no boxes
+  std::size_t one_shot_bytes = 0;  // that an outbox holds; 0: no outboxes
   std::vector<SegmentEdge> edges;
 
   [[nodiscard]] std::size_t bytes() const;
@@ -37,8 +37,8 @@ class HostSegment {
   [[nodiscard]] AbortBoard& board() const;
   [[nodiscard]] Presence& presence(int rank) const;
   [[nodiscard]] Bell& bell(int rank) const;
-  // Boxes alternate: call number k of one_shot uses half k mod 2.
-  [[nodiscard]] BoxHeader* box(int rank, std::uint64_t number) const;
+  // Outboxes alternate: call number k of one_shot uses half k mod 2.
+  [[nodiscard]] OutboxHeader* outbox(int rank, std::uint64_t number) const;
   [[nodiscard]] std::size_t one_shot_bytes() const { return plan_.one_shot_bytes; }
   // Whether this segment carries the edge, and its FIFO.
   [[nodiscard]] std::optional<FifoMemory> fifo(const RankPair& ranks) const;

@@ -10,8 +10,8 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/check_mpi.hpp"
 #include "base/log.hpp"
-#include "bootstrap/mpi_bootstrap.hpp"
 
 namespace rondo::detail {
 namespace {

@@ -17,7 +17,7 @@
 #include <memory>
 #include <vector>
 
-#include "bootstrap/mpi_bootstrap.hpp"
+#include "base/check_mpi.hpp"
 #include "carrier/pump.hpp"
 #include "fifo/fifo.hpp"
 

@@ -1,18 +1,33 @@
-// Which algorithm carries out a call.
+// Which algorithm carries out a call: settled once for each call, on hosts and devices alike.
 #pragma once
 
 #include <string>
 
+#include <fmt/format.h>
+
 #include <rondo/call.hpp>
+#include <rondo/errors.hpp>
 
 #include "communicator/state.hpp"
 
 namespace rondo::detail {
 
-// What the call asks for; else the communicator's wish, where it can be; else what the tuning says.
-Algorithm choose(const CommunicatorState& state, const Call& call);
+// A call's own algorithm is an order: UsageError, where there is an objection to it. The communicator's is a wish, taken
+// where there is none. Otherwise the best one is.
+//   objection_to(algorithm)  why it cannot carry out the call; empty if it can
+//   best()                   that for this call, of those that can
+template <class Objection, class Best>
+Algorithm settle_algorithm(const Call& call, int rank, Algorithm wish, Objection objection_to,
+                           Best best) {
+  const Algorithm wanted = call.options.algorithm.value_or(wish);
+  if (wanted == Algorithm::automatic) return best();
+  const std::string objection = objection_to(wanted);
+  if (objection.empty()) return wanted;
+  if (!call.options.algorithm) return best();
+  throw UsageError(fmt::format("rank {}: {}: {}", rank, name(call.collective), objection));
+}
 
-// Why the algorithm that the call itself asks for cannot carry it out; empty if it can, or if it asks for none.
-std::string objection_to_algorithm(const Wiring& wiring, const Call& call);
+// Of a call on host memory.
+Algorithm settle_algorithm(const CommunicatorState& state, const Call& call);
 
 }  // namespace rondo::detail

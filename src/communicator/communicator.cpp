@@ -21,15 +21,14 @@ void refuse_if(const Call& call, int rank, const std::string& objection) {
   throw UsageError(fmt::format("rank {}: {}: {}", rank, name(call.collective), objection));
 }
 
-void check(const CommunicatorState& state, const Call& call) {
-  const Wiring& wiring = state.engine.wiring();
-  validate(call, wiring.rank, wiring.size);
-  refuse_if(call, wiring.rank, objection_to_algorithm(wiring, call));
+// Throws UsageError for a call that cannot be made.
+Algorithm check_and_settle(const CommunicatorState& state, const Call& call) {
+  validate(call, state.engine.rank(), state.engine.size());
+  return settle_algorithm(state, call);
 }
 
-void execute(CommunicatorState& state, const Call& call) {
-  state.engine.run(call, choose(state, call),
-                   call.options.timeout.value_or(state.defaults.timeout));
+void execute(CommunicatorState& state, const Call& call, Algorithm algorithm) {
+  state.engine.run(call, algorithm, call.options.timeout.value_or(state.defaults.timeout));
 }
 
 }  // namespace
@@ -69,29 +68,25 @@ Communicator& Communicator::operator=(Communicator&& other) noexcept {
 }
 Communicator::~Communicator() { detail::keep_if_inherited(state_); }
 
-int Communicator::rank() const { return state_->engine.wiring().rank; }
-int Communicator::size() const { return state_->engine.wiring().size; }
-const Topology& Communicator::topology() const { return state_->engine.wiring().topology; }
+int Communicator::rank() const { return state_->engine.rank(); }
+int Communicator::size() const { return state_->engine.size(); }
+const Topology& Communicator::topology() const { return state_->engine.topology(); }
 
 Algorithm Communicator::algorithm_for(const Call& call) const {
-  detail::check(*state_, call);
-  return detail::choose(*state_, call);
+  return detail::check_and_settle(*state_, call);
 }
 
 void Communicator::run(const Call& call) {
-  detail::check(*state_, call);
-  if (const detail::Pump* pump = state_->engine.wiring().pump.get()) {
-    detail::refuse_if(call, rank(), pump->objection_to_this_thread());
-  }
-  state_->queue.run([&state = *state_, &call] { detail::execute(state, call); });
+  const Algorithm algorithm = detail::check_and_settle(*state_, call);
+  detail::refuse_if(call, rank(), state_->engine.objection_to_this_thread());
+  state_->queue.run([&, &state = *state_] { detail::execute(state, call, algorithm); });
 }
 
 Work Communicator::run_async(const Call& call) {
-  detail::check(*state_, call);
-  if (const detail::Pump* pump = state_->engine.wiring().pump.get()) {
-    detail::refuse_if(call, rank(), pump->objection_to_progress_thread());
-  }
-  return Work(state_->queue.run_async([&state = *state_, call] { detail::execute(state, call); }));
+  const Algorithm algorithm = detail::check_and_settle(*state_, call);
+  detail::refuse_if(call, rank(), state_->engine.objection_to_progress_thread());
+  return Work(state_->queue.run_async(
+      [&state = *state_, call, algorithm] { detail::execute(state, call, algorithm); }));
 }
 
 void Communicator::abort(const std::string& reason) { state_->engine.abort(reason); }
@@ -101,8 +96,7 @@ detail::CommunicatorState& detail::state_of(Communicator& communicator) {
 }
 
 std::string detail::objection_to_calls_here(Communicator& communicator) {
-  const Pump* pump = state_of(communicator).engine.wiring().pump.get();
-  return pump == nullptr ? std::string() : pump->objection_to_this_thread();
+  return state_of(communicator).engine.objection_to_this_thread();
 }
 
 Communicator from_socket(const std::string& path, int rank, int size,

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/check_mpi.hpp"
 #include "bootstrap/mpi_bootstrap.hpp"
 #include "bootstrap/mpi_link_probe.hpp"
 #include "carrier/mpi_pump.hpp"

@@ -4,6 +4,8 @@
 
 #include <rondo/errors.hpp>
 
+#include "joining/fifo_sizes.hpp"
+
 namespace rondo::detail {
 
 Joining prepare_to_join(const CommunicatorOptions& options, int rank) {

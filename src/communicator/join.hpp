@@ -8,7 +8,7 @@
 
 #include "bootstrap/bootstrap.hpp"
 #include "communicator/state.hpp"
-#include "communicator/wiring.hpp"
+#include "joining/wire.hpp"
 
 namespace rondo::detail {
 

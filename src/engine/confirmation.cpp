@@ -3,17 +3,17 @@
 namespace rondo::detail {
 
 void Confirmation::confirm(std::uint64_t sequence) {
-  wiring_.segment->presence(wiring_.rank).confirm(sequence);
-  ring_all(wiring_.bells);
-  if (wiring_.pump != nullptr) wiring_.pump->tell_confirmed(sequence);
+  wiring_.links.segment->presence(wiring_.rank).confirm(sequence);
+  ring_all(wiring_.links.bells);
+  if (wiring_.links.pump != nullptr) wiring_.links.pump->tell_confirmed(sequence);
 }
 
 bool Confirmation::look_for_confirmation() {
   const std::uint64_t sequence = open_->call.sequence;
   if (!open_->by_message)
-    return wiring_.segment->presence(open_->confirmer).has_confirmed(sequence);
-  wiring_.pump->hear_confirmations();
-  return wiring_.pump->has_confirmed(open_->confirmer, sequence);
+    return wiring_.links.segment->presence(open_->confirmer).has_confirmed(sequence);
+  wiring_.links.pump->hear_confirmations();
+  return wiring_.links.pump->has_confirmed(open_->confirmer, sequence);
 }
 
 std::optional<Confirmation::Unconfirmed> Confirmation::confirm_before(const Schedule& schedule,
@@ -25,7 +25,7 @@ std::optional<Confirmation::Unconfirmed> Confirmation::confirm_before(const Sche
     return std::nullopt;
   }
   // Receives confirmations for which this rank did not wait, so that MPI does not have to keep them.
-  if (!open_ && wiring_.pump != nullptr) wiring_.pump->hear_confirmations();
+  if (!open_ && wiring_.links.pump != nullptr) wiring_.links.pump->hear_confirmations();
   if (position == schedule.position) {
     // This rank has heard of all in this call, and they had ended the one before.
     forget();
@@ -41,9 +41,9 @@ std::optional<Confirmation::Unconfirmed> Confirmation::confirm_before(const Sche
   }
   const auto index = static_cast<std::size_t>(position);
   open_ = {signature, waiter.timeout(), wiring_.topology.ring[index],
-           wiring_.bells[index] == nullptr};
+           wiring_.links.bells[index] == nullptr};
   if (open_->by_message) {
-    wiring_.pump->expect_confirmation(open_->confirmer, signature.sequence);
+    wiring_.links.pump->expect_confirmation(open_->confirmer, signature.sequence);
   }
   return std::nullopt;
 }
@@ -51,12 +51,12 @@ std::optional<Confirmation::Unconfirmed> Confirmation::confirm_before(const Sche
 // Not by a Waiter, which would tell the other ranks which call this one is in: it is in none.
 std::optional<Confirmation::Unconfirmed> Confirmation::confirm_last() {
   if (!open_) return std::nullopt;
-  Pump* pump = wiring_.pump.get();
+  Pump* pump = wiring_.links.pump.get();
   if (pump != nullptr && (!pump->can_be_driven() || !pump->objection_to_this_thread().empty())) {
     pump = nullptr;
   }
   if (open_->by_message && pump == nullptr) return std::nullopt;
-  AbortBoard& board = wiring_.segment->board();
+  AbortBoard& board = wiring_.links.segment->board();
   const auto over = [&] {
     if (pump != nullptr) pump->look_for_abort();
     return board.raised() || look_for_confirmation();
@@ -64,13 +64,13 @@ std::optional<Confirmation::Unconfirmed> Confirmation::confirm_last() {
   const Clock::time_point deadline = deadline_after(open_->timeout);
   constexpr auto kNap = std::chrono::milliseconds(1);
   while (!over()) {
-    std::optional<Stop> stop = find_missing_rank(*wiring_.segment, wiring_.ranks_sharing,
-                                                 wiring_.peers, open_->call.sequence);
-    if (!stop && Clock::now() >= deadline) stop = Stop{WaitResult::timed_out, open_->confirmer};
+    std::optional<Failure> failure = find_missing_rank(wiring_, open_->call.sequence);
+    if (!failure && Clock::now() >= deadline)
+      failure = Failure{WaitResult::timed_out, open_->confirmer};
     // Who ended the communicator before it left had the better reason.
-    if (stop && board.raised()) return std::nullopt;
-    if (stop) return Unconfirmed{open_->call, *stop};
-    wiring_.segment->bell(wiring_.rank).sleep(over, kNap);
+    if (failure && board.raised()) return std::nullopt;
+    if (failure) return Unconfirmed{open_->call, *failure};
+    wiring_.links.segment->bell(wiring_.rank).sleep(over, kNap);
   }
   return std::nullopt;
 }

@@ -14,7 +14,7 @@
 #include <chrono>
 #include <optional>
 
-#include "engine/stop.hpp"
+#include "engine/failure.hpp"
 #include "engine/waiter.hpp"
 #include "engine/wiring.hpp"
 #include "schedule/schedule.hpp"
@@ -31,7 +31,7 @@ class Confirmation {
   // A call that this rank has ended, and why it is not confirmed.
   struct Unconfirmed {
     Signature call;
-    Stop stop;
+    Failure failure;
   };
   // After this rank's part of a call by `schedule`: waits until the broadcast or reduce before it is confirmed.
   std::optional<Unconfirmed> confirm_before(const Schedule& schedule, const Signature& signature,

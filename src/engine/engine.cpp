@@ -14,26 +14,24 @@ namespace rondo::detail {
 
 Engine::Engine(Wiring wiring)
     : wiring_(std::move(wiring)),
-      board_(wiring_.segment->board()),
-      waiter_({wiring_.segment.get(), wiring_.rank, &wiring_.ranks_sharing, &wiring_.peers,
-               wiring_.pump.get(), &wiring_.topology.ring, &wiring_.from, wiring_.crowded,
-               wiring_.nap}),
+      board_(wiring_.links.segment->board()),
+      waiter_(wiring_),
       confirmation_(wiring_),
-      place_{wiring_.rank, wiring_.size, &wiring_.topology.ring, wiring_.ring_geometry,
-             wiring_.star_geometry} {}
+      place_{wiring_.rank, wiring_.size, &wiring_.topology.ring, wiring_.links.ring_geometry,
+             wiring_.links.off_ring_geometry} {}
 
 Engine::~Engine() {
   try {
-    if (wiring_.pump != nullptr) wiring_.pump->look_for_abort();
+    if (wiring_.links.pump != nullptr) wiring_.links.pump->look_for_abort();
     if (const auto last = confirmation_.confirm_last()) tell_unconfirmed(*last);
   } catch (const std::exception& error) {
     log(LogLevel::warning, "rank {}: {}", wiring_.rank, error.what());
   }
-  wiring_.segment->presence(wiring_.rank).leave();
+  wiring_.links.segment->presence(wiring_.rank).leave();
   if (!board_.raised()) return;
   // Other hosts may not know of it; and if no call of this rank has thrown it, neither does the caller.
   const AbortRecord record = board_.read();
-  if (wiring_.pump != nullptr) wiring_.pump->announce_abort(record);
+  if (wiring_.links.pump != nullptr) wiring_.links.pump->announce_abort(record);
   if (!told_of_the_end_ && record.rank != wiring_.rank) {
     log(LogLevel::warning,
         "rank {}: the communicator is destroyed; after this rank's last call, rank {} ended it: {}",
@@ -43,23 +41,23 @@ Engine::~Engine() {
 
 // As the communicator is destroyed: nobody may be told of it but by the log.
 void Engine::tell_unconfirmed(const Confirmation::Unconfirmed& last) {
-  const int peer = last.stop.peer;
+  const int peer = last.failure.peer;
   const std::string call = describe(last.call);
-  if (last.stop.result == WaitResult::timed_out) {
+  if (last.failure.result == WaitResult::timed_out) {
     log(LogLevel::warning,
         "rank {}: the communicator is destroyed, and it is not known whether all ranks made {}: "
         "rank {} has not confirmed it within the call's timeout",
         wiring_.rank, call, peer);
     return;
   }
-  raise(text_of_missing(last.call, last.stop, "this rank's own part is over"));
+  raise(text_of_missing(last.call, last.failure, "this rank's own part is over"));
 }
 
 // `so_far`: how far this rank came.
-std::string Engine::text_of_missing(const Signature& signature, const Stop& stop,
+std::string Engine::text_of_missing(const Signature& signature, const Failure& failure,
                                     const std::string& so_far) const {
-  const int peer = stop.peer;
-  if (stop.result == WaitResult::peer_ended) {
+  const int peer = failure.peer;
+  if (failure.result == WaitResult::peer_ended) {
     return fmt::format(
         "rank {}: rank {} (process {}) ended during {}; {}. Look at that process's own output for "
         "the reason",
@@ -76,11 +74,11 @@ void Engine::run(const Call& call, Algorithm algorithm, std::chrono::millisecond
   Signature signature = signature_of(call, algorithm);
   signature.sequence = sequence_++;
   throw_if_ended(signature);
-  wiring_.segment->presence(wiring_.rank).enter(signature);
+  wiring_.links.segment->presence(wiring_.rank).enter(signature);
   waiter_.begin_call(signature, timeout, call.options.background);
   try {
     run_checked(call, algorithm, signature);
-    wiring_.segment->presence(wiring_.rank).end(signature.sequence);
+    wiring_.links.segment->presence(wiring_.rank).end(signature.sequence);
   } catch (const TransportError& error) {
     const std::string text =
         fmt::format("rank {}: {}: {}", wiring_.rank, describe(signature), error.what());
@@ -106,7 +104,7 @@ void Engine::run_checked(const Call& call, Algorithm algorithm, const Signature&
 
 void Engine::run_by_one_shot(const Call& call, HostCall& host_call) {
   OneShot one_shot(wiring_, waiter_, call, host_call, ++one_shots_);
-  if (!one_shot.run()) fail(host_call.signature, one_shot.stop(), one_shot.progress());
+  if (!one_shot.run()) fail(host_call.signature, one_shot.failure(), one_shot.progress());
 }
 
 void Engine::run_by_schedule(const Call& call, Algorithm algorithm, HostCall& host_call) {
@@ -115,7 +113,7 @@ void Engine::run_by_schedule(const Call& call, Algorithm algorithm, HostCall& ho
   host_call.buffers = {{static_cast<std::byte*>(const_cast<void*>(call.in)), plan.in_origin},
                        {static_cast<std::byte*>(call.out), plan.out_origin}};
   host_call.chunks_are_ranks = plan.chunks_are_ranks;
-  host_call.streams = streams(call);
+  host_call.non_temporal = stores_non_temporally(call);
   std::vector<std::byte> scratch;
   if (plan.schedule.needs_scratch()) {
     scratch.resize(call.count * host_call.element_bytes);
@@ -123,14 +121,14 @@ void Engine::run_by_schedule(const Call& call, Algorithm algorithm, HostCall& ho
   }
 
   HostPort port(wiring_, waiter_, host_call);
-  if (wiring_.pump != nullptr) wiring_.pump->begin_call(algorithm);
+  if (wiring_.links.pump != nullptr) wiring_.links.pump->begin_call(algorithm);
   if (!run_schedule(plan.schedule, plan.slicing, port)) {
-    fail(host_call.signature, port.stop(), port.progress());
+    fail(host_call.signature, port.failure(), port.progress());
   }
-  if (wiring_.pump != nullptr) drain(host_call.signature, port.progress());
+  if (wiring_.links.pump != nullptr) drain(host_call.signature, port.progress());
   if (const auto before =
           confirmation_.confirm_before(plan.schedule, host_call.signature, waiter_)) {
-    fail(host_call.signature, before->stop, port.progress(), &before->call);
+    fail(host_call.signature, before->failure, port.progress(), &before->call);
   }
   if (plan.schedule.needs_scratch() && call.collective == Collective::reduce_scatter &&
       plan.own.count > 0) {
@@ -141,22 +139,23 @@ void Engine::run_by_schedule(const Call& call, Algorithm algorithm, HostCall& ho
 
 // Whether the output is more than a core's cache keeps, and not there already: in place, its lines were
 // read just before.
-bool Engine::streams(const Call& call) const {
-  return call.in != call.out && call.count * size_of(call.type) >= wiring_.streaming_bytes;
+bool Engine::stores_non_temporally(const Call& call) const {
+  return call.in != call.out &&
+         call.count * size_of(call.type) >= wiring_.offers.non_temporal_bytes;
 }
 
 // What was published must be on its way before this thread stops driving the pump.
 void Engine::drain(const Signature& signature, const Progress& progress) {
-  while (const std::optional<int> peer = wiring_.pump->busy_peer()) {
+  while (const std::optional<int> peer = wiring_.links.pump->busy_peer()) {
     const WaitResult result =
-        waiter_.wait(*peer, [&] { return wiring_.pump->busy_peer() != peer; });
+        waiter_.wait(*peer, [&] { return wiring_.links.pump->busy_peer() != peer; });
     if (result != WaitResult::ready) fail(signature, waiter_.why(result, *peer), progress);
   }
 }
 
-void Engine::fail(const Signature& signature, const Stop& stop, const Progress& progress,
+void Engine::fail(const Signature& signature, const Failure& failure, const Progress& progress,
                   const Signature* unconfirmed) {
-  const int peer = stop.peer;
+  const int peer = failure.peer;
   std::string so_far = fmt::format("{} slices received, {} bytes sent", progress.slices_received,
                                    progress.bytes_sent);
   if (unconfirmed != nullptr) {
@@ -164,23 +163,23 @@ void Engine::fail(const Signature& signature, const Stop& stop, const Progress& 
         "; rank {} is through with its own part, but does not know whether all ranks made {}",
         wiring_.rank, describe(*unconfirmed));
   }
-  if (stop.other_call) {
-    const std::string text = text_of_mismatch(wiring_.rank, signature, peer, *stop.other_call);
+  if (failure.other_call) {
+    const std::string text = text_of_mismatch(wiring_.rank, signature, peer, *failure.other_call);
     raise(text);
     throw MismatchError(text);
   }
-  if (stop.result == WaitResult::peer_ended || stop.result == WaitResult::peer_left) {
-    const std::string text = text_of_missing(signature, stop, so_far);
+  if (failure.result == WaitResult::peer_ended || failure.result == WaitResult::peer_left) {
+    const std::string text = text_of_missing(signature, failure, so_far);
     raise(text);
     throw PeerError(text);
   }
-  if (stop.result == WaitResult::timed_out) {
+  if (failure.result == WaitResult::timed_out) {
     const std::string text = fmt::format(
         "rank {} waited for rank {} until the deadline of {}; {}. {}{} If ranks are only slow, set "
         "a "
         "longer timeout (CallOptions, CommunicatorOptions or RONDO_TIMEOUT)",
         wiring_.rank, peer, describe(signature), so_far, who_is_missing(signature),
-        wiring_.unwatched);
+        wiring_.waiting.unwatched);
     raise(text);
     throw TimeoutError(text);
   }
@@ -191,12 +190,13 @@ void Engine::fail(const Signature& signature, const Stop& stop, const Progress& 
 
 std::string Engine::who_is_missing(const Signature& signature) const {
   std::string missing;
-  for (const int rank : wiring_.ranks_sharing) {
-    if (wiring_.segment->presence(rank).has_entered(signature.sequence)) continue;
+  for (const int rank : wiring_.links.ranks_sharing) {
+    if (wiring_.links.segment->presence(rank).has_entered(signature.sequence)) continue;
     missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
   }
   const std::string where =
-      wiring_.ranks_sharing.size() < static_cast<std::size_t>(wiring_.size) ? " of this host" : "";
+      wiring_.links.ranks_sharing.size() < static_cast<std::size_t>(wiring_.size) ? " of this host"
+                                                                                  : "";
   if (missing.empty()) return fmt::format("All ranks{} have made that call.", where);
   return fmt::format("Ranks{} that have not made that call: {}.", where, missing);
 }
@@ -204,7 +204,7 @@ std::string Engine::who_is_missing(const Signature& signature) const {
 void Engine::raise(const std::string& text) noexcept {
   told_of_the_end_ = true;
   board_.raise(wiring_.rank, text);
-  if (wiring_.pump != nullptr) wiring_.pump->announce_abort({wiring_.rank, text});
+  if (wiring_.links.pump != nullptr) wiring_.links.pump->announce_abort({wiring_.rank, text});
   log(LogLevel::warning, "{}", text);
 }
 
@@ -213,9 +213,22 @@ void Engine::throw_if_ended(const Signature& signature) {
   told_of_the_end_ = true;
   const AbortRecord record = board_.read();
   // Whoever raised it may be in no call of its own, so everyone who meets it passes it on.
-  if (wiring_.pump != nullptr) wiring_.pump->announce_abort(record);
+  if (wiring_.links.pump != nullptr) wiring_.links.pump->announce_abort(record);
   throw PeerError(fmt::format("rank {}: {} cannot go on, rank {} has ended the communicator: {}",
                               wiring_.rank, describe(signature), record.rank, record.text));
+}
+
+std::string Engine::objection_to_this_thread() const {
+  return has_pump() ? wiring_.links.pump->objection_to_this_thread() : std::string();
+}
+
+std::string Engine::objection_to_progress_thread() const {
+  return has_pump() ? wiring_.links.pump->objection_to_progress_thread() : std::string();
+}
+
+std::unique_ptr<Pump> Engine::another_pump(PumpEdges edges) {
+  edges.board = &board_;
+  return wiring_.links.pump->another(std::move(edges));
 }
 
 void Engine::abort(const std::string& reason) noexcept { board_.raise(wiring_.rank, reason); }

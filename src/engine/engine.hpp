@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include <rondo/communicator.hpp>
@@ -29,19 +30,34 @@ class Engine {
   // Any thread may call.
   void abort(const std::string& reason) noexcept;
 
-  [[nodiscard]] const Wiring& wiring() const { return wiring_; }
+  [[nodiscard]] int rank() const { return wiring_.rank; }
+  [[nodiscard]] int size() const { return wiring_.size; }
+  [[nodiscard]] const Topology& topology() const { return wiring_.topology; }
+  [[nodiscard]] const Offers& offers() const { return wiring_.offers; }
+
+  // Why calls may not be made by this thread, or by one that the library starts; empty if they may.
+  [[nodiscard]] std::string objection_to_this_thread() const;
+  [[nodiscard]] std::string objection_to_progress_thread() const;
+
+  // For a device's engine, which joins the same ranks: where it hears that the communicator has ended, whether a
+  // rank's process has, and a pump for edges of its own. The last is collective, and needs
+  // that this engine has a pump.
+  [[nodiscard]] AbortBoard& board() { return board_; }
+  [[nodiscard]] bool process_has_ended(int rank) const { return wiring_.waiting.peers.ended(rank); }
+  [[nodiscard]] bool has_pump() const { return wiring_.links.pump != nullptr; }
+  std::unique_ptr<Pump> another_pump(PumpEdges edges);
 
  private:
   void run_checked(const Call& call, Algorithm algorithm, const Signature& signature);
   void run_by_schedule(const Call& call, Algorithm algorithm, HostCall& host_call);
   void run_by_one_shot(const Call& call, HostCall& host_call);
   void tell_unconfirmed(const Confirmation::Unconfirmed& last);
-  [[nodiscard]] bool streams(const Call& call) const;
+  [[nodiscard]] bool stores_non_temporally(const Call& call) const;
   void drain(const Signature& signature, const Progress& progress);
   // `unconfirmed`: the call before, if the call has waited for its confirmation.
-  [[noreturn]] void fail(const Signature& signature, const Stop& stop, const Progress& progress,
-                         const Signature* unconfirmed = nullptr);
-  [[nodiscard]] std::string text_of_missing(const Signature& signature, const Stop& stop,
+  [[noreturn]] void fail(const Signature& signature, const Failure& failure,
+                         const Progress& progress, const Signature* unconfirmed = nullptr);
+  [[nodiscard]] std::string text_of_missing(const Signature& signature, const Failure& failure,
                                             const std::string& so_far) const;
   [[nodiscard]] std::string who_is_missing(const Signature& signature) const;
   void raise(const std::string& text) noexcept;

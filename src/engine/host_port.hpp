@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/failure.hpp"
 #include "engine/run_schedule.hpp"
-#include "engine/stop.hpp"
 #include "engine/waiter.hpp"
 #include "engine/wiring.hpp"
 #include "reduce/kernels.hpp"
@@ -12,14 +12,14 @@
 namespace rondo::detail {
 
 // A buffer of which element `origin` of the vector comes first.
-struct Window {
+struct Buffer {
   std::byte* data = nullptr;
   std::uint64_t origin = 0;
 };
 
 struct Buffers {
-  Window in;  // only read
-  Window out;
+  Buffer in;  // only read
+  Buffer out;
 };
 
 // A call as the host carries it out.
@@ -29,7 +29,7 @@ struct HostCall {
   std::size_t element_bytes = 1;
   ReduceKernel kernel;
   bool chunks_are_ranks = false;
-  bool streams = false;  // the output goes past the caches
+  bool non_temporal = false;  // the output goes past the caches
 };
 
 // A piece and what it is made of lie in the first cache.
@@ -44,20 +44,9 @@ class HostPort {
     return static_cast<std::uint64_t>(call_.chunks_are_ranks ? rank_at(position) : position);
   }
 
-  bool wait_received(int from, const Range& slice) {
-    RecvEnd& end = recv_end(from);
-    if (!waited(from, waiter_.wait(rank_at(from), [&] { return end.can_peek(); }))) {
-      return false;
-    }
-    const SlotHeader& header = *end.slot();
-    if (header.signature == call_.signature && header.bytes == bytes(slice)) return true;
-    stop_ = {WaitResult::other_call, rank_at(from), header.signature};
-    return false;
-  }
-
-  bool wait_free(int to) {
-    SendEnd& end = send_end(to);
-    return waited(to, waiter_.wait(rank_at(to), [&] { return end.can_acquire(); }));
+  bool acquire(const Step& step, const Range& slice) {
+    if (step.has(kRecv) && !wait_received(step.from, slice)) return false;
+    return !step.has(kSend) || wait_free(step.to);
   }
 
   void move(const Step& step, const Range& slice) {
@@ -73,7 +62,33 @@ class HostPort {
     if (copied == source) copied = nullptr;
     if (sent != nullptr) copy_.cached(sent, source, bytes(slice));
     if (copied != nullptr)
-      (call_.streams ? copy_.streaming : copy_.cached)(copied, source, bytes(slice));
+      (call_.non_temporal ? copy_.non_temporal : copy_.cached)(copied, source, bytes(slice));
+  }
+
+  void hand_on(const Step& step, const Range& slice) {
+    if (step.has(kRecv)) release(step.from);
+    if (step.has(kSend)) publish(step.to, slice);
+  }
+
+  // Why the schedule stopped, and how far it came.
+  [[nodiscard]] const Failure& failure() const { return failure_; }
+  [[nodiscard]] const Progress& progress() const { return progress_; }
+
+ private:
+  bool wait_received(int from, const Range& slice) {
+    RecvEnd& end = recv_end(from);
+    if (!waited(from, waiter_.wait(rank_at(from), [&] { return end.can_peek(); }))) {
+      return false;
+    }
+    const SlotHeader& header = *end.slot();
+    if (header.signature == call_.signature && header.bytes == bytes(slice)) return true;
+    failure_ = {WaitResult::other_call, rank_at(from), header.signature};
+    return false;
+  }
+
+  bool wait_free(int to) {
+    SendEnd& end = send_end(to);
+    return waited(to, waiter_.wait(rank_at(to), [&] { return end.can_acquire(); }));
   }
 
   void release(int from) {
@@ -91,11 +106,6 @@ class HostPort {
     progress_.bytes_sent += bytes(slice);
   }
 
-  // Why the schedule stopped, and how far it came.
-  [[nodiscard]] const Stop& stop() const { return stop_; }
-  [[nodiscard]] const Progress& progress() const { return progress_; }
-
- private:
   [[nodiscard]] int rank_at(int position) const {
     return wiring_.topology.ring[static_cast<std::size_t>(position)];
   }
@@ -103,7 +113,7 @@ class HostPort {
               std::byte* sent) {
     const ReduceFunction function = step.has(kFinish) ? call_.kernel.finish : call_.kernel.combine;
     const int ranks = wiring_.size;
-    if (copied == nullptr || sent == nullptr || !call_.streams || step.has(kMineFirst)) {
+    if (copied == nullptr || sent == nullptr || !call_.non_temporal || step.has(kMineFirst)) {
       std::byte* first = copied != nullptr ? copied : sent;
       std::byte* second = copied != nullptr ? sent : nullptr;
       const std::byte* own = mine(step, slice);
@@ -118,22 +128,22 @@ class HostPort {
       const std::uint64_t count = std::min(piece_elems, slice.count - done);
       const std::uint64_t offset = done * call_.element_bytes;
       function(sent + offset, nullptr, received + offset, mine(step, slice) + offset, count, ranks);
-      copy_.streaming(copied + offset, sent + offset, count * call_.element_bytes);
+      copy_.non_temporal(copied + offset, sent + offset, count * call_.element_bytes);
     }
   }
   bool waited(int position, WaitResult result) {
     if (result == WaitResult::ready) return true;
-    stop_ = waiter_.why(result, rank_at(position));
+    failure_ = waiter_.why(result, rank_at(position));
     return false;
   }
   void ring_bell(int position) {
-    if (Bell* bell = wiring_.bells[static_cast<std::size_t>(position)]) bell->ring();
+    if (Bell* bell = wiring_.links.bells[static_cast<std::size_t>(position)]) bell->ring();
   }
   [[nodiscard]] RecvEnd& recv_end(int position) {
-    return wiring_.from[static_cast<std::size_t>(position)];
+    return wiring_.links.from[static_cast<std::size_t>(position)];
   }
   [[nodiscard]] SendEnd& send_end(int position) {
-    return wiring_.to[static_cast<std::size_t>(position)];
+    return wiring_.links.to[static_cast<std::size_t>(position)];
   }
   [[nodiscard]] std::size_t bytes(const Range& slice) const {
     return slice.count * call_.element_bytes;
@@ -141,8 +151,8 @@ class HostPort {
   [[nodiscard]] const std::byte* mine(const Step& step, const Range& slice) const {
     return at(step.has(kMineIsOutput) ? call_.buffers.out : call_.buffers.in, slice);
   }
-  [[nodiscard]] std::byte* at(const Window& window, const Range& slice) const {
-    return window.data + (slice.offset - window.origin) * call_.element_bytes;
+  [[nodiscard]] std::byte* at(const Buffer& buffer, const Range& slice) const {
+    return buffer.data + (slice.offset - buffer.origin) * call_.element_bytes;
   }
 
   Wiring& wiring_;
@@ -150,7 +160,8 @@ class HostPort {
   const HostCall& call_;
   CopyKernel copy_;
   Progress progress_;
-  Stop stop_;
+  Failure failure_;
 };
+static_assert(Port<HostPort>);
 
 }  // namespace rondo::detail

@@ -4,8 +4,8 @@
 
 namespace rondo::detail {
 
-bool fits_one_shot(const Wiring& wiring, const Call& call) {
-  return wiring.one_shot_bytes > 0 && call.count <= wiring.one_shot_bytes / size_of(call.type);
+bool fits_one_shot(const Offers& offers, const Call& call) {
+  return offers.one_shot_bytes > 0 && call.count <= offers.one_shot_bytes / size_of(call.type);
 }
 
 OneShot::OneShot(Wiring& wiring, Waiter& waiter, const Call& call, const HostCall& host_call,
@@ -36,32 +36,32 @@ Range OneShot::posted(int rank) const {
 }
 
 const std::byte* OneShot::payload_of(int rank) const {
-  BoxHeader* box = wiring_.segment->box(rank, number_);
-  return box_payload(box, posted(rank).count * host_call_.element_bytes);
+  OutboxHeader* outbox = wiring_.links.segment->outbox(rank, number_);
+  return outbox_payload(outbox, posted(rank).count * host_call_.element_bytes);
 }
 
 void OneShot::post() {
-  BoxHeader* box = wiring_.segment->box(wiring_.rank, number_);
+  OutboxHeader* outbox = wiring_.links.segment->outbox(wiring_.rank, number_);
   const std::size_t bytes = posted(wiring_.rank).count * host_call_.element_bytes;
   if (bytes > 0)
-    copy_.cached(box_payload(box, bytes), static_cast<const std::byte*>(call_.in), bytes);
-  box->signature = host_call_.signature;
-  // Release pairs with the acquire in wait_for: all of the box is there.
-  store_release(box->number, number_);
-  ring_all(wiring_.bells);
+    copy_.cached(outbox_payload(outbox, bytes), static_cast<const std::byte*>(call_.in), bytes);
+  outbox->signature = host_call_.signature;
+  // Release pairs with the acquire in wait_for: all of the outbox is there.
+  store_release(outbox->number, number_);
+  ring_all(wiring_.links.bells);
   progress_.bytes_sent = bytes;
 }
 
 bool OneShot::wait_for(int rank) {
-  BoxHeader* box = wiring_.segment->box(rank, number_);
+  OutboxHeader* outbox = wiring_.links.segment->outbox(rank, number_);
   const WaitResult result =
-      waiter_.wait(rank, [&] { return load_acquire(box->number) == number_; });
+      waiter_.wait(rank, [&] { return load_acquire(outbox->number) == number_; });
   if (result != WaitResult::ready) {
-    stop_ = waiter_.why(result, rank);
+    failure_ = waiter_.why(result, rank);
     return false;
   }
-  if (!(box->signature == host_call_.signature)) {
-    stop_ = {WaitResult::other_call, rank, box->signature};
+  if (!(outbox->signature == host_call_.signature)) {
+    failure_ = {WaitResult::other_call, rank, outbox->signature};
     return false;
   }
   ++progress_.slices_received;

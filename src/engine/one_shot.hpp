@@ -1,11 +1,11 @@
-// Small collectives in one hop: every rank posts what it contributes in a box that all ranks of its host
+// Small collectives in one hop: every rank posts what it contributes in an outbox that all ranks of its host
 // read, and takes what it needs from everyone's.
 //
-// The number of the call in a box says that it is complete, and lies in the same line as the signature
+// The number of the call in an outbox says that it is complete, and lies in the same line as the signature
 // and the first bytes, so the smallest calls cost one line each way. Reductions go in the order of ranks,
-// so that all ranks get the same bits. Everyone waits for everyone, in rooted collectives too: boxes
-// alternate, and a rank posts call k + 2 in the box of call k only after it has ended call k + 1, for which
-// it needed everyone's box of k + 1, and those a rank posts only after it has read all of call k.
+// so that all ranks get the same bits. Everyone waits for everyone, in rooted collectives too: outboxes
+// alternate, and a rank posts call k + 2 in the outbox of call k only after it has ended call k + 1, for which
+// it needed everyone's outbox of k + 1, and those a rank posts only after it has read all of call k.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class OneShot {
 
   // Whether the call is done.
   bool run();
-  [[nodiscard]] const Stop& stop() const { return stop_; }
+  [[nodiscard]] const Failure& failure() const { return failure_; }
   [[nodiscard]] const Progress& progress() const { return progress_; }
 
  private:
@@ -43,11 +43,11 @@ class OneShot {
   std::uint64_t number_;
   CopyKernel copy_;
   Range wanted_;  // what this rank's output is made of
-  Stop stop_;
+  Failure failure_;
   Progress progress_;
 };
 
 // Whether the ranks can carry out the call in this way.
-bool fits_one_shot(const Wiring& wiring, const Call& call);
+bool fits_one_shot(const Offers& offers, const Call& call);
 
 }  // namespace rondo::detail

@@ -35,7 +35,7 @@ Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
   slicing.granule = visible ? 1 : granule_bytes / element_bytes;
   slicing.channel_granule = granule_bytes / element_bytes;
   const FifoGeometry& geometry =
-      algorithm == Algorithm::ring ? place.ring_geometry : place.star_geometry;
+      algorithm == Algorithm::ring ? place.ring_geometry : place.off_ring_geometry;
   slicing.slice_elems = geometry.slot_bytes / element_bytes;
   // All algorithms use edges of the ring too, whose FIFOs may have fewer slots.
   slicing.window = window_for(std::min(geometry.slots, place.ring_geometry.slots));

@@ -18,7 +18,7 @@ struct RingPlace {
   int size = 1;
   const std::vector<int>* ring = nullptr;  // ranks in ring order
   FifoGeometry ring_geometry;
-  FifoGeometry star_geometry;  // of the edges outside the ring, that other algorithms use
+  FifoGeometry off_ring_geometry;  // of the edges outside the ring, that other algorithms use
 };
 
 struct Plan {

@@ -1,17 +1,9 @@
 // The one loop of the library: every collective, algorithm, carrier and device goes through here.
 // Host and device compile this header alike.
 //
-// A Port is what the loop stands on:
-//
-//   chunk_at(int position)               which chunk the schedule means: its numbers are positions
-//   wait_received(int from, slice)       the next slot from `from` is there, and is this slice
-//   wait_free(int to)                    a slot towards `to` is free
-//   move(step, slice)                    the step's verb, on this slice
-//   release(int from)                    the slot received is no longer needed
-//   publish(int to, slice)               the slot filled may travel
-//
-// A wait that returns false has given up, and says why elsewhere; the loop then stops at once.
 #pragma once
+
+#include <concepts>
 
 #include "base/portable.hpp"
 #include "schedule/schedule.hpp"
@@ -19,18 +11,23 @@
 
 namespace rondo::detail {
 
-template <class Port>
-RONDO_HOST_DEVICE bool run_slice(const Step& step, const Range& slice, Port& port) {
-  if (step.has(kRecv) && !port.wait_received(step.from, slice)) return false;
-  if (step.has(kSend) && !port.wait_free(step.to)) return false;
+// What the loop stands on: engine/host_port.hpp on a host, protocol/device_port.hpp in a kernel.
+template <class P>
+concept Port = requires(P& port, const Step& step, const Range& slice, int position) {
+  // Which chunk the schedule means: its numbers are positions in the ring.
+  { port.chunk_at(position) } -> std::convertible_to<std::uint64_t>;
+  // Waits for the slots of this slice: one that holds it, if the step receives, and a free one, if the step sends.
+  // False: it has given up, and tells elsewhere why. The loop then stops at once.
+  { port.acquire(step, slice) } -> std::same_as<bool>;
+  // Copies or reduces, from and to these slots and the rank's buffers.
   port.move(step, slice);
-  if (step.has(kRecv)) port.release(step.from);
-  if (step.has(kSend)) port.publish(step.to, slice);
-  return true;
-}
+  // Gives the slot received back to its sender, and the slot filled to its receiver.
+  port.hand_on(step, slice);
+};
 
-template <class Port>
-RONDO_HOST_DEVICE bool run_schedule(const Schedule& schedule, const Slicing& slicing, Port& port) {
+// Returns false as soon as the port has given up.
+template <Port P>
+RONDO_HOST_DEVICE bool run_schedule(const Schedule& schedule, const Slicing& slicing, P& port) {
   const int steps = schedule.steps();
   const std::uint64_t windows = slicing.windows();
   for (std::uint64_t window = 0; window < windows; ++window) {
@@ -43,7 +40,10 @@ RONDO_HOST_DEVICE bool run_schedule(const Schedule& schedule, const Slicing& sli
       const std::uint64_t end =
           available < begin + slicing.window ? available : begin + slicing.window;
       for (std::uint64_t number = begin; number < end; ++number) {
-        if (!run_slice(step, slicing.slice(part, number), port)) return false;
+        const Range slice = slicing.slice(part, number);
+        if (!port.acquire(step, slice)) return false;
+        port.move(step, slice);
+        port.hand_on(step, slice);
       }
     }
   }

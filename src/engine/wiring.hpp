@@ -1,6 +1,7 @@
-// What joins one rank to the others.
+// What joins one rank to the others. Made by joining/, owned by the engine, which does not know how it came to be.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -16,29 +17,46 @@
 
 namespace rondo::detail {
 
-// Made by communicator/wiring, owned by the engine, which
-// knows nothing of how it came to be.
+// How it reaches them.
+struct Links {
+  FifoGeometry ring_geometry;      // of the smallest FIFO of an edge in the ring, on any rank
+  FifoGeometry off_ring_geometry;  // of the other edges, which have no larger slots
+  std::vector<SendEnd> to;         // by ring position of the peer; used where there is an edge
+  std::vector<RecvEnd> from;       // likewise
+  std::vector<Bell*> bells;        // likewise; null where the peer does not share the segment
+  std::shared_ptr<HostSegment> segment;
+  std::vector<int> ranks_sharing;  // the segment, this rank among them
+  std::unique_ptr<Pump> pump;      // null when shared memory carries all; dies before the segment
+};
+
+// How it waits for them.
+struct Waiting {
+  PeerWatch peers;
+  std::string unwatched;            // sentences on the ranks that `peers` cannot watch, and why
+  bool crowded = false;             // more ranks of this host than cores
+  std::chrono::microseconds nap{};  // of one who waits for a long vector from another host; 0: none
+};
+
+// What calls may use.
+struct Offers {
+  std::size_t one_shot_bytes = 0;        // calls up to this size may go by one_shot; 0: none
+  bool recursive_doubling = false;       // there are edges for it
+  bool leaves_memory = false;            // not all edges of the ring are in the segment
+  std::uint64_t non_temporal_bytes = 0;  // outputs from this size on go past the caches
+};
+
 struct Wiring {
   int rank = 0;
   int size = 1;
   Topology topology;
-  FifoGeometry ring_geometry;  // of the smallest FIFO of an edge in the ring, on any rank
-  FifoGeometry star_geometry;  // of the other edges, which have no larger slots
-  std::vector<SendEnd> to;     // by ring position of the peer; used where there is an edge
-  std::vector<RecvEnd> from;   // likewise
-  std::vector<Bell*> bells;    // likewise; null where the peer does not share the segment
-  std::shared_ptr<HostSegment> segment;
-  std::vector<int> ranks_sharing;  // the segment, this rank among them
-  PeerWatch peers;
-  // Sentences on the ranks that `peers` cannot watch, and why; empty: it watches all.
-  std::string unwatched;
-  std::unique_ptr<Pump> pump;  // null when shared memory carries all; dies before the segment
-  bool crowded = false;
-  std::size_t one_shot_bytes = 0;   // calls up to this size may go by one_shot; 0: none
-  bool leaves_memory = false;       // not all edges of the ring are in the segment
-  std::chrono::microseconds nap{};  // of one who waits for a long vector from another host; 0: none
-  bool doubling = false;            // there are edges for recursive_doubling
-  std::uint64_t streaming_bytes = 0;  // outputs from this size on go past the caches
+  Links links;
+  Waiting waiting;
+  Offers offers;
+
+  [[nodiscard]] bool shares_memory(int with) const {
+    return std::find(links.ranks_sharing.begin(), links.ranks_sharing.end(), with) !=
+           links.ranks_sharing.end();
+  }
 };
 
 }  // namespace rondo::detail

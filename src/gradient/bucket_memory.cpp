@@ -5,7 +5,7 @@
 #include <cstring>
 #include <new>
 
-#include "reduce/convert.hpp"
+#include "reduce/scale.hpp"
 
 namespace rondo::detail {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <rondo/topology.hpp>
+#include <rondo/thread_binding.hpp>
 
 #include "communicator/state.hpp"
 #include "gradient/agreement.hpp"

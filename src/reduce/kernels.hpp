@@ -27,7 +27,7 @@ struct CopyKernel {
   Function cached = nullptr;
   // Past the caches: for what is larger than they are and not read again soon. Visible to whoever
   // synchronises with this thread afterwards, as all stores are.
-  Function streaming = nullptr;
+  Function non_temporal = nullptr;
 };
 CopyKernel vector_copy();
 

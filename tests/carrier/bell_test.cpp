@@ -1,6 +1,7 @@
 // A rank that sleeps until it is woken.
 
 #include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -10,6 +11,7 @@
 
 #include "carrier/bell.hpp"
 #include "communicator/state.hpp"
+#include "joining/wire.hpp"
 #include "tests/support/asleep.hpp"
 
 namespace rondo::detail {
@@ -45,10 +47,15 @@ TEST(Bell, EndsASleepThatNobodyEnds) {
 
 // What rank 0 does in `call` must ring rank 1's bell; then rank 1 makes the same call.
 void expect_rung(const std::function<void(Communicator&)>& call) {
-  std::vector<Communicator> group = local_group(2, {.timeout = seconds(60)});
+  std::vector<Wiring> wirings = wire_local_group(2, {});
+  Bell& bell = wirings[0].links.segment->bell(1);
+  std::vector<Communicator> group;
+  for (Wiring& wiring : wirings) {
+    group.emplace_back(std::make_unique<CommunicatorState>(std::move(wiring), Defaults{}));
+  }
   std::thread caller;
   {
-    const test::SleeperOn sleeper(state_of(group[0]).engine.wiring().segment->bell(1));
+    const test::SleeperOn sleeper(bell);
     caller = std::thread([&] { call(group[0]); });
   }
   call(group[1]);

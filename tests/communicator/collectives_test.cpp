@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Group,
 
 class OneShot : public ::testing::TestWithParam<int> {};
 
-// Sizes below and above what a box's header holds, and the largest that a box does.
+// Sizes below and above what an outbox's header holds, and the largest that an outbox does.
 TEST_P(OneShot, EveryTypeReductionAndCollective) {
   run_ranks(GetParam(), {}, [](Communicator& comm) {
     const auto n = static_cast<std::size_t>(comm.size());
@@ -59,7 +59,7 @@ TEST_P(OneShot, EveryTypeReductionAndCollective) {
   });
 }
 
-// Boxes are used again at once; ranks that run ahead must not write what others still read.
+// Outboxes are used again at once; ranks that run ahead must not write what others still read.
 TEST_P(OneShot, CallsFollowEachOtherAndOtherAlgorithms) {
   run_ranks(GetParam(), {}, [](Communicator& comm) {
     for (std::uint64_t call = 0; call < 3000; ++call) {

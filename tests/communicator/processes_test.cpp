@@ -26,7 +26,7 @@
 #include "base/file_descriptor.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
 #include "communicator/state.hpp"
-#include "communicator/wiring.hpp"
+#include "joining/wire.hpp"
 #include "tests/support/collective_checks.hpp"
 #include "tests/support/forked.hpp"
 
@@ -297,8 +297,8 @@ TEST(Processes, KnowWhetherTheyHaveCoresEnough) {
   for (const bool share : {true, false}) {
     const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
       if (!bind_to_core(share ? 0 : static_cast<std::size_t>(me.rank))) return 77;
-      Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
-      return detail::state_of(comm).engine.wiring().crowded == share ? 0 : 1;
+      detail::SocketBootstrap bootstrap(me.socket, me.rank, me.size, std::chrono::minutes(5));
+      return detail::wire_processes(bootstrap, {}, "", {}, {}).waiting.crowded == share ? 0 : 1;
     });
     if (codes[1] == 77) GTEST_SKIP() << "needs two cores";
     EXPECT_EQ(codes, (std::vector<int>{0, 0})) << share;

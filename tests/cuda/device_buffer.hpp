@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "api/api.hpp"
-#include "group/handles.hpp"
+#include "api/handles.hpp"
 
 namespace rondo::test {
 

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "group/call_arguments.hpp"
+#include "engine/call_arguments.hpp"
 #include "protocol/arguments.hpp"
 #include "protocol/one_shot.hpp"
 
@@ -51,7 +51,7 @@ class ProtocolGroup {
     return detail::gpu::call_arguments(call, algorithm, place, view(rank), channels, timeout);
   }
 
-  [[nodiscard]] const std::vector<detail::gpu::Failure>& failures(int rank) const {
+  [[nodiscard]] const std::vector<detail::gpu::KernelFailure>& failures(int rank) const {
     return ranks_[static_cast<std::size_t>(rank)]->failures;
   }
   [[nodiscard]] int size() const { return size_; }
@@ -65,8 +65,8 @@ class ProtocolGroup {
     std::vector<detail::RecvEnd> from;
     std::vector<detail::gpu::Words> inbox;
     std::vector<std::byte*> inboxes;
-    std::vector<detail::gpu::Failure> failures;
-    detail::gpu::Entry entry;
+    std::vector<detail::gpu::KernelFailure> failures;
+    detail::gpu::DevicePresence presence;
   };
   struct alignas(detail::kCounterSpacing) Line {
     std::byte bytes[detail::kCounterSpacing];
@@ -105,7 +105,7 @@ class ProtocolGroup {
     view.from = memory.from.data();
     view.inboxes = memory.inboxes.data();
     view.inbox_units = detail::gpu::inbox_units_for(kOneShotBytes, channels_);
-    view.control = {&abort_, &memory.entry, memory.failures.data()};
+    view.control = {&abort_, &memory.presence, memory.failures.data()};
     return view;
   }
 

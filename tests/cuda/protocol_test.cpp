@@ -21,8 +21,8 @@
 namespace rondo::test {
 namespace {
 
-using detail::gpu::Failure;
 using detail::gpu::FailureKind;
+using detail::gpu::KernelFailure;
 
 struct Spec {
   Collective collective = Collective::all_reduce;
@@ -152,7 +152,7 @@ class GroupRun {
 
   void expect_exact() {
     for (int rank = 0; rank < group_.size(); ++rank) {
-      for (const Failure& failure : group_.failures(rank)) EXPECT_EQ(failure.kind, 0U);
+      for (const KernelFailure& failure : group_.failures(rank)) EXPECT_EQ(failure.kind, 0U);
       for (std::size_t i = 0; i < specs_.size(); ++i) {
         const Spec& spec = specs_[i];
         EXPECT_EQ(calls_[static_cast<std::size_t>(rank)][i].wrong(), 0U)
@@ -305,7 +305,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, Interleaved, ::testing::Range(1, 61));
 std::vector<FailureKind> kinds(const ProtocolGroup& group) {
   std::vector<FailureKind> result;
   for (int rank = 0; rank < group.size(); ++rank) {
-    for (const Failure& failure : group.failures(rank)) {
+    for (const KernelFailure& failure : group.failures(rank)) {
       result.push_back(static_cast<FailureKind>(failure.kind));
     }
   }
@@ -324,7 +324,7 @@ TEST(DeviceFailures, ARankThatStaysAwayIsNamed) {
     EXPECT_EQ(std::count(seen.begin(), seen.end(), FailureKind::timed_out), 1);
     EXPECT_EQ(std::count(seen.begin(), seen.end(), FailureKind::aborted), 1);
     for (int rank = 0; rank < 2; ++rank) {
-      const Failure& failure = group.failures(rank)[0];
+      const KernelFailure& failure = group.failures(rank)[0];
       if (failure.kind == static_cast<std::uint64_t>(FailureKind::timed_out) &&
           algorithm == Algorithm::one_shot) {
         EXPECT_EQ(failure.peer, 2);
@@ -347,7 +347,7 @@ TEST(DeviceFailures, CallsThatDifferMeet) {
     const std::vector<FailureKind> seen = kinds(group);
     EXPECT_GE(std::count(seen.begin(), seen.end(), FailureKind::mismatched), 1) << name(algorithm);
     for (int rank = 0; rank < 2; ++rank) {
-      const Failure& failure = group.failures(rank)[0];
+      const KernelFailure& failure = group.failures(rank)[0];
       if (failure.kind != static_cast<std::uint64_t>(FailureKind::mismatched)) continue;
       EXPECT_EQ(failure.peer, 1 - rank);
       EXPECT_NE(failure.mine.op, failure.theirs.op);

@@ -22,7 +22,8 @@
 
 #include "api/api.hpp"
 #include "bench/exact_values.hpp"
-#include "reduce/convert.hpp"
+#include "kernels/launch.hpp"
+#include "reduce/scale.hpp"
 #include "tests/cuda/host_block.hpp"
 
 namespace {
@@ -230,7 +231,7 @@ struct HandleContent {
 };
 static_assert(sizeof(HandleContent) <= 64);
 
-void run_kernel(const detail::gpu::api::Kernel& kernel, int blocks, unsigned threads,
+void run_kernel(const detail::gpu::kernels::Kernel& kernel, int blocks, unsigned threads,
                 const detail::gpu::KernelArguments& arguments) {
   Turns turns;
   std::vector<std::unique_ptr<HostTeam>> teams;
@@ -292,9 +293,7 @@ DeviceFacts facts_of(int device) {
 
 int current_device() { return device_in_use; }
 // Not among those of fail_call(): giving something back needs it too.
-void use_device(int device) {
-  device_in_use = device;
-}
+void use_device(int device) { device_in_use = device; }
 bool in_use(int /*device*/) { return true; }
 bool can_reach(int device, int peer) { return stand_in().cannot_reach.count({device, peer}) == 0; }
 bool atomics_between(int device, int peer) { return stand_in().nvlinks.count({device, peer}) != 0; }
@@ -328,11 +327,6 @@ void copy_async(void* to, const void* from, std::size_t bytes, Stream stream) {
 void clear_async(void* memory, std::size_t bytes, Stream stream) {
   may_fail("cudaMemsetAsync");
   test::of(stream).worker.push([=] { std::memset(memory, 0, bytes); });
-}
-void scale_async(void* to, DataType to_type, const void* from, DataType from_type,
-                 std::size_t count, double factor, Stream stream) {
-  may_fail("cudaLaunchKernel");
-  test::of(stream).worker.push([=] { scale(to, to_type, from, from_type, count, factor); });
 }
 // Memory of a pool is any memory here; the pool itself is counted.
 Pool make_pool(int /*device*/) {
@@ -492,13 +486,21 @@ void destroy(Graph graph) {
   delete graph;
 }
 
-void load_kernels() { may_fail("cudaFuncGetAttributes"); }
+}  // namespace rondo::detail::gpu::api
+
+namespace rondo::detail::gpu::kernels {
+
+using test::device_in_use;
+using test::may_fail;
+using test::stand_in;
+
+void load_all() { may_fail("cudaFuncGetAttributes"); }
 int resident_blocks(int /*threads*/, int /*ranks*/) {
   may_fail("cudaOccupancyMaxActiveBlocksPerMultiprocessor");
   return stand_in().resident_blocks;
 }
 void start(const Kernel& kernel, int blocks, int /*threads*/, const KernelArguments& arguments,
-           Stream stream) {
+           api::Stream stream) {
   may_fail("cudaLaunchKernel");
   const unsigned threads = stand_in().threads_per_block;
   test::of(stream).worker.push([=] { test::run_kernel(kernel, blocks, threads, arguments); });
@@ -518,4 +520,9 @@ std::size_t wrong_words(const void* memory, std::size_t words, std::uint64_t see
   return wrong;
 }
 
-}  // namespace rondo::detail::gpu::api
+void scale_async(void* to, DataType to_type, const void* from, DataType from_type,
+                 std::size_t count, double factor, api::Stream stream) {
+  may_fail("cudaLaunchKernel");
+  test::of(stream).worker.push([=] { scale(to, to_type, from, from_type, count, factor); });
+}
+}  // namespace rondo::detail::gpu::kernels

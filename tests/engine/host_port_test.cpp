@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "communicator/wiring.hpp"
 #include "engine/host_port.hpp"
+#include "joining/wire.hpp"
 #include "tests/support/asleep.hpp"
 
 namespace rondo::detail {
@@ -13,8 +13,8 @@ namespace {
 class Receiver {
  public:
   Receiver(const Signature& sent, std::uint64_t sent_bytes, const Signature& own)
-      : group_(wire_local_group(2, {})), waiter_(company_of(group_[1])) {
-    SendEnd& end = group_[0].to[1];
+      : group_(wire_local_group(2, {})), waiter_(group_[1]) {
+    SendEnd& end = group_[0].links.to[1];
     EXPECT_TRUE(end.can_acquire());
     end.slot()->signature = sent;
     end.slot()->bytes = sent_bytes;
@@ -23,37 +23,35 @@ class Receiver {
     call_ = {own, {}, sizeof(float), vector_kernel(DataType::f32, ReduceOp::sum)};
   }
   HostPort& port() { return port_; }
-  [[nodiscard]] Bell& bell_of(int rank) const { return group_[1].segment->bell(rank); }
+  [[nodiscard]] Bell& bell_of(int rank) const { return group_[1].links.segment->bell(rank); }
 
  private:
-  static Company company_of(Wiring& wiring) {
-    return {wiring.segment.get(),  wiring.rank,  &wiring.ranks_sharing, &wiring.peers, nullptr,
-            &wiring.topology.ring, &wiring.from, wiring.crowded,        wiring.nap};
-  }
-
   std::vector<Wiring> group_;
   Waiter waiter_;
   HostCall call_;
   HostPort port_{group_[1], waiter_, call_};
 };
 
+// From position 0.
+constexpr Step kReceive = recv_greeting(0);
+
 // Whether it takes what was sent for the next of its call.
 bool takes(const Signature& sent, std::uint64_t sent_bytes, const Signature& own,
            const Range& slice) {
   Receiver receiver(sent, sent_bytes, own);
-  const bool taken = receiver.port().wait_received(0, slice);
+  const bool taken = receiver.port().acquire(kReceive, slice);
   if (!taken) {
-    EXPECT_EQ(receiver.port().stop().result, WaitResult::other_call);
-    EXPECT_EQ(receiver.port().stop().peer, 0);
+    EXPECT_EQ(receiver.port().failure().result, WaitResult::other_call);
+    EXPECT_EQ(receiver.port().failure().peer, 0);
   }
   return taken;
 }
 
 TEST(HostPort, RingsForWhoMayWaitForAFreeSlot) {
   Receiver receiver({}, 0, {});
-  ASSERT_TRUE(receiver.port().wait_received(0, {}));
+  ASSERT_TRUE(receiver.port().acquire(kReceive, {}));
   const test::SleeperOn sleeper(receiver.bell_of(0));
-  receiver.port().release(0);
+  receiver.port().hand_on(kReceive, {});
 }
 
 TEST(HostPort, TakesWhatItExpectsAlone) {

@@ -20,7 +20,7 @@ namespace {
 
 class MakingAReducer : public Gradients {};
 
-// The first layout would fit one_shot's boxes; one that follows the arrival may not.
+// The first layout would fit one_shot's outboxes; one that follows the arrival may not.
 TEST(GradientsByOneShot, AreRefusedWhereABucketMayOutgrowIt) {
   run_ranks(2, {}, [](Communicator& comm) {
     ToyModel<float> model({10'000, 10'000, 10'000, 10'000});

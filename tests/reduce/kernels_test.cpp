@@ -175,7 +175,7 @@ TEST_P(VectorKernels, Copy) {
   const CopyKernel copy = vector_copy();
   std::vector<std::uint8_t> from(10000);
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::uint8_t>(i % 251);
-  for (const auto function : {copy.cached, copy.streaming}) {
+  for (const auto function : {copy.cached, copy.non_temporal}) {
     for (const std::size_t bytes : {0U, 1U, 63U, 64U, 65U, 200U, 4096U, 9001U}) {
       for (const std::size_t offset : {0U, 1U, 16U, 63U}) {
         std::vector<std::uint8_t> to(from.size() + 64, 255);
@@ -212,7 +212,7 @@ TEST_P(VectorKernels, WhatIsStreamedComesBeforeWhatFollows) {
     });
     for (int round = 1; round <= kRounds; ++round) {
       const std::vector<std::byte> from(kBytes, std::byte(round));
-      copy.streaming(memory.data(), from.data(), kBytes);
+      copy.non_temporal(memory.data(), from.data(), kBytes);
       handed_over.store(round, std::memory_order_release);
       while (taken.load(std::memory_order_acquire) < round) std::this_thread::yield();
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -32,17 +33,18 @@ struct Action {
 
 class RecordingPort {
  public:
-  bool wait_received(int /*from*/, const Range& /*slice*/) { return true; }
-  bool wait_free(int /*to*/) { return true; }
+  bool acquire(const Step& /*step*/, const Range& /*slice*/) { return left_to_acquire-- > 0; }
   void move(const Step& step, const Range& slice) { actions.push_back({step, slice}); }
-  void release(int /*from*/) {}
-  void publish(int /*to*/, const Range& /*slice*/) {}
+  void hand_on(const Step& /*step*/, const Range& /*slice*/) { ++handed_on; }
   [[nodiscard]] static std::uint64_t chunk_at(int position) {
     return static_cast<std::uint64_t>(position);
   }
 
   std::vector<Action> actions;
+  std::size_t handed_on = 0;
+  int left_to_acquire = std::numeric_limits<int>::max();
 };
+static_assert(Port<RecordingPort>);
 
 struct Slot {
   Range slice;
@@ -362,6 +364,21 @@ TEST(Chunks, CountsAbove32BitsKeepTheirSize) {
   constexpr std::uint64_t kCount = (std::uint64_t{1} << 40U) + 5;
   EXPECT_EQ(chunk_range(kCount, 2, 1),
             (Range{(std::uint64_t{1} << 39U) + 3, (std::uint64_t{1} << 39U) + 2}));
+}
+
+TEST(RunSchedule, StopsAtOnceWhenTheSlotsOfASliceCannotBeHad) {
+  const Schedule schedule{Collective::all_reduce, Algorithm::ring, 1, 3, 0};
+  const Slicing slicing{100, 3, 1, 8, 4};
+  RecordingPort whole;
+  ASSERT_TRUE(run_schedule(schedule, slicing, whole));
+  for (std::size_t slices = 0; slices < whole.actions.size(); ++slices) {
+    RecordingPort port;
+    port.left_to_acquire = static_cast<int>(slices);
+    EXPECT_FALSE(run_schedule(schedule, slicing, port));
+    EXPECT_EQ(port.actions.size(), slices);
+    EXPECT_EQ(port.handed_on, slices);
+    EXPECT_EQ(port.left_to_acquire, -1) << "it asked again";
+  }
 }
 
 }  // namespace

@@ -1,0 +1,113 @@
+// Owners of what CUDA gives. Each remembers its device, and goes without throwing.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <utility>
+
+#include "api/api.hpp"
+
+namespace rondo::detail::gpu {
+
+// What must be given back, given back without throwing: on the way out there is nobody to tell but the log.
+void without_throwing(const char* what, const std::function<void()>& function) noexcept;
+
+// Uses a device in a scope, then the one that was used before, unless nobody has used that yet: going back
+// would make a context there, and take its memory, for nothing.
+class DeviceScope {
+ public:
+  explicit DeviceScope(int device);
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+  ~DeviceScope();
+
+ private:
+  int before_;
+  bool changed_;
+};
+
+// A stream, an event or a memory pool of a device.
+template <class Handle>
+class Owner {
+ public:
+  Owner() = default;
+  // Takes the handle over.
+  Owner(int device, Handle handle) : device_(device), handle_(handle) {}
+  Owner(Owner&& other) noexcept { swap(other); }
+  Owner& operator=(Owner&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+  ~Owner();
+
+  [[nodiscard]] Handle get() const { return handle_; }
+
+ private:
+  void swap(Owner& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(handle_, other.handle_);
+  }
+
+  int device_ = 0;
+  Handle handle_ = nullptr;
+};
+
+using OwnedStream = Owner<api::Stream>;
+using OwnedEvent = Owner<api::Event>;
+using OwnedPool = Owner<api::Pool>;
+
+// Whose kernels start before those of other streams that wait for room.
+OwnedStream make_urgent_stream(int device);
+OwnedStream make_stream(int device);
+// Without a time.
+OwnedEvent make_event(int device);
+OwnedPool make_pool(int device);
+
+// Zeroed device memory.
+class DeviceMemory {
+ public:
+  DeviceMemory(int device, std::size_t bytes);
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  ~DeviceMemory();
+
+  [[nodiscard]] std::byte* data() const { return data_; }
+  // Leaves the memory to the process: a peer may still reach for it.
+  void leave() { data_ = nullptr; }
+
+ private:
+  int device_;
+  std::byte* data_;
+};
+
+// Memory of another process.
+class OpenedMemory {
+ public:
+  OpenedMemory() = default;
+  OpenedMemory(int device, const api::IpcHandle& handle);
+  OpenedMemory(OpenedMemory&& other) noexcept { swap(other); }
+  OpenedMemory& operator=(OpenedMemory&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  OpenedMemory(const OpenedMemory&) = delete;
+  OpenedMemory& operator=(const OpenedMemory&) = delete;
+  ~OpenedMemory();
+
+  [[nodiscard]] std::byte* data() const { return data_; }
+
+ private:
+  void swap(OpenedMemory& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(base_, other.base_);
+    std::swap(data_, other.data_);
+  }
+
+  int device_ = 0;
+  void* base_ = nullptr;
+  std::byte* data_ = nullptr;
+};
+
+}  // namespace rondo::detail::gpu

@@ -1,0 +1,20 @@
+#include "api/operations_ahead.hpp"
+
+namespace rondo::detail::gpu {
+
+OperationsAhead::OperationsAhead(int device) {
+  for (OwnedEvent& mark : marks_) mark = make_event(device);
+}
+
+void OperationsAhead::enqueued(std::uint64_t operations, api::Stream stream) {
+  if (api::is_capturing(stream)) return;
+  since_last_mark_ += operations;
+  if (since_last_mark_ < kPerMark) return;
+  since_last_mark_ = 0;
+  const std::size_t marks = marks_.size();
+  api::record(marks_[marked_ % marks].get(), stream);
+  ++marked_;
+  if (marked_ >= marks) api::wait_for(marks_[marked_ % marks].get());  // the oldest
+}
+
+}  // namespace rondo::detail::gpu

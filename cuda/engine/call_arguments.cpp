@@ -1,0 +1,58 @@
+#include "engine/call_arguments.hpp"
+
+#include <algorithm>
+
+#include "engine/call_text.hpp"
+#include "protocol/one_shot.hpp"
+
+namespace rondo::detail::gpu {
+namespace {
+
+// A ring moves a chunk's part of this size, or more, in one go of its threads.
+constexpr std::uint64_t kLeastPartBytes = 16384;
+// What the threads of one block exchange by one_shot without a second round.
+constexpr std::uint64_t kOneShotPartBytes = 4096;
+
+std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+int channels_for(const Call& call, Algorithm algorithm, int size, int channels) {
+  const std::uint64_t bytes = call.count * size_of(call.type);
+  const std::uint64_t wanted =
+      algorithm == Algorithm::one_shot
+          ? divide_up(bytes, kOneShotPartBytes)
+          : divide_up(bytes, kLeastPartBytes * static_cast<std::uint64_t>(size));
+  return static_cast<int>(
+      std::clamp<std::uint64_t>(wanted, 1, static_cast<std::uint64_t>(channels)));
+}
+
+std::uint64_t inbox_units_for(std::uint64_t bytes, int channels) {
+  const std::uint64_t part =
+      std::max(kOneShotPartBytes, divide_up(bytes, static_cast<std::uint64_t>(channels)));
+  return (part + kGranuleBytes) / kUnitBytes;
+}
+
+KernelArguments call_arguments(const Call& call, Algorithm algorithm, const RingPlace& place,
+                               const RankView& rank, int channels,
+                               std::chrono::nanoseconds timeout) {
+  const Plan plan = make_plan(call, algorithm, place, kGranuleBytes);
+  KernelArguments arguments;
+  arguments.rank = rank;
+  arguments.schedule = plan.schedule;
+  arguments.slicing = plan.slicing;
+  arguments.slicing.channels = static_cast<std::uint64_t>(channels);
+  arguments.signature = signature_of(call, algorithm);
+  arguments.in = static_cast<const std::byte*>(call.in);
+  arguments.out = static_cast<std::byte*>(call.out);
+  arguments.in_origin = plan.in_origin;
+  arguments.out_origin = plan.out_origin;
+  arguments.timeout_ns = static_cast<std::uint64_t>(timeout.count());
+  arguments.chunks_are_ranks = plan.chunks_are_ranks;
+  const std::uint64_t granule = plan.slicing.channel_granule;
+  const std::uint64_t part = divide_up(call.count, static_cast<std::uint64_t>(channels));
+  arguments.one_shot_part = divide_up(part, granule) * granule;
+  return arguments;
+}
+
+}  // namespace rondo::detail::gpu

@@ -1,0 +1,66 @@
+#include "engine/control_segment.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace rondo::detail::gpu {
+namespace {
+
+std::size_t bytes_before_fifos(int size, int channels) {
+  const auto ranks = static_cast<std::size_t>(size);
+  return (1 + ranks) * sizeof(FifoCounter) + ranks * sizeof(DevicePresence) +
+         ranks * static_cast<std::size_t>(channels) * sizeof(KernelFailure);
+}
+
+std::size_t bytes_of(const PinnedFifo& fifo) {
+  return static_cast<std::size_t>(fifo.channels) * contiguous_fifo_bytes(fifo.geometry);
+}
+
+}  // namespace
+
+std::size_t ControlSegment::bytes_for(int size, int channels,
+                                      const std::vector<PinnedFifo>& fifos) {
+  std::size_t bytes = bytes_before_fifos(size, channels);
+  for (const PinnedFifo& fifo : fifos) bytes += bytes_of(fifo);
+  return bytes;
+}
+
+ControlSegment::ControlSegment(PinnedMapping memory, int size, int channels,
+                               std::vector<PinnedFifo> fifos)
+    : memory_(std::move(memory)), size_(size), channels_(channels), fifos_(std::move(fifos)) {}
+
+// The abort word, who has left, presences, failures; then FIFOs.
+Control ControlSegment::at(std::byte* base, int rank) const {
+  const std::ptrdiff_t size = size_;
+  const std::ptrdiff_t channels = channels_;
+  auto* counters = reinterpret_cast<FifoCounter*>(base);
+  auto* presences = reinterpret_cast<DevicePresence*>(counters + 1 + size);
+  auto* failures = reinterpret_cast<KernelFailure*>(presences + size);
+  return {counters, presences + rank, failures + rank * channels};
+}
+
+FifoCounter& ControlSegment::abort_word() const { return *at(memory_.host(), 0).abort; }
+DevicePresence& ControlSegment::presence(int rank) const {
+  return *at(memory_.host(), rank).presence;
+}
+FifoCounter& ControlSegment::left(int rank) const {
+  return *(at(memory_.host(), 0).abort + 1 + rank);
+}
+KernelFailure& ControlSegment::failure(int rank, int channel) const {
+  return at(memory_.host(), rank).failures[channel];
+}
+Control ControlSegment::on_device(int rank) const { return at(memory_.device(), rank); }
+
+FifoMemory ControlSegment::fifo_on_device(int edge, int channel) const {
+  std::byte* base = memory_.device() + bytes_before_fifos(size_, channels_);
+  for (const PinnedFifo& fifo : fifos_) {
+    if (fifo.edge == edge) {
+      base += static_cast<std::size_t>(channel) * contiguous_fifo_bytes(fifo.geometry);
+      return contiguous_fifo(base, fifo.geometry);
+    }
+    base += bytes_of(fifo);
+  }
+  return {};
+}
+
+}  // namespace rondo::detail::gpu

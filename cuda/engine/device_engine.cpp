@@ -1,0 +1,292 @@
+#include "engine/device_engine.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/deadline.hpp"
+#include "base/log.hpp"
+#include "engine/call_arguments.hpp"
+#include "engine/call_text.hpp"
+#include "kernels/launch.hpp"
+
+namespace rondo::detail::gpu {
+namespace {
+
+// How long the thread sleeps between two looks: without a pump, and with one that has had nothing to
+// move for a while.
+constexpr auto kLookEvery = std::chrono::milliseconds(20);
+constexpr auto kPumpSleep = std::chrono::microseconds(20);
+constexpr auto kIdlePumpSleep = std::chrono::microseconds(500);
+constexpr int kRoundsUntilIdle = 2000;
+// How long a rank that leaves waits for others to let go of its memory.
+constexpr auto kPatienceAtTheEnd = std::chrono::seconds(1);
+
+}  // namespace
+
+DeviceEngine::DeviceEngine(CommunicatorState& host, DeviceWiring wiring)
+    : host_(host),
+      board_(host.engine.board()),
+      wiring_(std::move(wiring)),
+      place_{wiring_.rank, wiring_.geometry.size, &wiring_.topology.ring, wiring_.geometry.ring,
+             wiring_.geometry.off_ring} {
+  watcher_ = std::thread([this] { watch(); });
+}
+
+DeviceEngine::~DeviceEngine() {
+  try {
+    const DeviceScope scope(wiring_.device);
+    if (any_call_) api::wait_for(wiring_.handles->last_call.get());
+  } catch (const std::exception& error) {
+    log(LogLevel::warning, "rank {}: waiting for its last call: {}", wiring_.rank, error.what());
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    stopping_.notify_all();
+  }
+  watcher_.join();
+  send_the_rest();
+  leave();
+}
+
+// What kernels have published for other hosts must be on its way before the pump goes. Waits no longer than a call may.
+void DeviceEngine::send_the_rest() {
+  if (wiring_.pump == nullptr) return;
+  const Clock::time_point give_up = deadline_after(host_.defaults.timeout);
+  try {
+    while (load_acquire(wiring_.control.abort_word().value) == 0 && !board_.raised() &&
+           wiring_.pump->busy_peer()) {
+      if (Clock::now() > give_up) {
+        log(LogLevel::warning,
+            "rank {}: leaves, although another host has not taken all it was sent", wiring_.rank);
+        return;
+      }
+      if (!wiring_.pump->progress()) std::this_thread::yield();
+      look_for_ended_peers();
+    }
+  } catch (const TransportError& error) {
+    log(LogLevel::warning, "rank {}: {}", wiring_.rank, error.what());
+  }
+}
+
+// Device memory of this rank goes when no other process holds it any more; else it stays until this
+// process ends.
+void DeviceEngine::leave() {
+  const bool shared_by_ipc =
+      std::any_of(wiring_.topology.edges.begin(), wiring_.topology.edges.end(),
+                  [](const Edge& edge) { return edge.carrier == Carrier::ipc; });
+  wiring_.of_others.clear();
+  store_release(wiring_.control.left(wiring_.rank).value, 1);
+  if (!shared_by_ipc) return;
+  const auto all_left = [this] {
+    return std::all_of(wiring_.ranks_sharing.begin(), wiring_.ranks_sharing.end(),
+                       [this](int rank) {
+                         return load_acquire(wiring_.control.left(rank).value) != 0 ||
+                                host_.engine.process_has_ended(rank);
+                       });
+  };
+  const auto give_up = std::chrono::steady_clock::now() + kPatienceAtTheEnd;
+  while (!all_left()) {
+    if (std::chrono::steady_clock::now() > give_up) {
+      log(LogLevel::info, "rank {}: its device memory stays until the process ends: others hold it",
+          wiring_.rank);
+      wiring_.exposed->leave();
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+template <class Function>
+void DeviceEngine::or_end(Function&& function) {
+  try {
+    function();
+  } catch (const CudaError& error) {
+    const std::string text = fmt::format("rank {}: {}", wiring_.rank, error.what());
+    raise(wiring_.rank, text);
+    throw CudaError(text);
+  }
+}
+
+void DeviceEngine::enqueue(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,
+                           api::Stream stream) {
+  const std::lock_guard lock(calls_);
+  check();
+  or_end([&] {
+    const DeviceScope scope(wiring_.device);
+    const bool capturing = api::is_capturing(stream);
+    // Calls of one rank follow each other. Also on what looks like the same stream: a handle may stand
+    // for another stream in another thread, or for a new one.
+    if (!capturing && any_call_) api::wait_for(wiring_.handles->last_call.get(), stream);
+    const std::uint64_t operations = start(call, algorithm, timeout, stream);
+    if (capturing) return;
+    api::record(wiring_.handles->last_call.get(), stream);
+    any_call_ = true;
+    constexpr std::uint64_t kToKeepTheOrder = 2;
+    wiring_.handles->ahead.enqueued(kToKeepTheOrder + operations, stream);
+  });
+}
+
+std::uint64_t DeviceEngine::start(const Call& call, Algorithm algorithm,
+                                  std::chrono::milliseconds timeout, api::Stream stream) {
+  const DeviceGeometry& geometry = wiring_.geometry;
+  const int most = algorithm == Algorithm::naive ? geometry.off_ring_channels : geometry.channels;
+  const int channels = channels_for(call, algorithm, geometry.size, most);
+  KernelArguments arguments =
+      call_arguments(call, algorithm, place_, wiring_.view, channels,
+                     std::min<std::chrono::milliseconds>(timeout, kLongestTimeout));
+  const kernels::Kernel kernel{call.type, call.op, algorithm == Algorithm::one_shot};
+  if (!arguments.schedule.needs_scratch()) {
+    kernels::start(kernel, channels, wiring_.threads, arguments, stream);
+    return 1;
+  }
+  // `naive` sums up the whole vector where the output has room for a part, or for none.
+  const std::size_t element = size_of(call.type);
+  void* scratch = api::allocate_async(wiring_.handles->scratch.get(),
+                                      std::max<std::size_t>(call.count * element, 1), stream);
+  const std::uint64_t own = arguments.out_origin;
+  arguments.out = static_cast<std::byte*>(scratch);
+  arguments.out_origin = 0;
+  kernels::start(kernel, channels, wiring_.threads, arguments, stream);
+  const Range chunk = chunk_range(call.count, static_cast<std::uint64_t>(geometry.size),
+                                  static_cast<std::uint64_t>(wiring_.rank));
+  if (call.collective == Collective::reduce_scatter && chunk.count > 0) {
+    api::copy_async(call.out, static_cast<std::byte*>(scratch) + own * element,
+                    chunk.count * element, stream);
+  }
+  api::release_async(scratch, stream);
+  constexpr std::uint64_t kWithScratch = 4;
+  return kWithScratch;
+}
+
+void DeviceEngine::check() const {
+  if (load_acquire(wiring_.control.abort_word().value) == 0 && !board_.raised()) return;
+  if (mismatched_.load(std::memory_order_acquire)) throw MismatchError(mismatch_);
+  if (const KernelFailure* failure = failure_of(wiring_, wiring_.rank)) {
+    const std::string text = text_of(wiring_, wiring_.rank, *failure);
+    if (static_cast<FailureKind>(failure->kind) == FailureKind::mismatched) {
+      throw MismatchError(text);
+    }
+    throw TimeoutError(text);
+  }
+  const std::uint64_t word = load_acquire(wiring_.control.abort_word().value);
+  int culprit = word == 0 ? wiring_.rank : static_cast<int>(word) - 1;
+  std::string text = reason_of(culprit);
+  if (text.empty() && board_.raised()) {
+    const AbortRecord record = board_.read();
+    culprit = record.rank;
+    text = record.text;
+  }
+  if (text.empty()) text = "it gave no reason";
+  throw PeerError(fmt::format("rank {} cannot go on, rank {} has ended the communicator: {}",
+                              wiring_.rank, culprit, text));
+}
+
+void DeviceEngine::wait(api::Stream stream) {
+  or_end([&] {
+    const DeviceScope scope(wiring_.device);
+    if (api::is_capturing(stream)) {
+      throw UsageError(
+          fmt::format("rank {}: wait: the stream is being captured; wait for the graph's launch",
+                      wiring_.rank));
+    }
+    api::wait_for(stream);
+  });
+  check();
+}
+
+void DeviceEngine::abort(const std::string& reason) noexcept { raise(wiring_.rank, reason); }
+
+void DeviceEngine::raise(int rank, const std::string& text) noexcept {
+  board_.raise(rank, text);
+  // Release: who sees the word finds the text.
+  store_release(wiring_.control.abort_word().value, static_cast<std::uint64_t>(rank) + 1);
+  log(LogLevel::warning, "{}", text);
+}
+
+std::string DeviceEngine::reason_of(int rank) const {
+  const auto& sharing = wiring_.ranks_sharing;
+  if (std::find(sharing.begin(), sharing.end(), rank) == sharing.end()) return {};
+  const KernelFailure* failure = failure_of(wiring_, rank);
+  return failure == nullptr ? std::string() : text_of(wiring_, rank, *failure);
+}
+
+void DeviceEngine::watch() {
+  int idle = 0;
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    lock.unlock();
+    const bool moved = look();
+    lock.lock();
+    idle = moved ? 0 : idle + 1;
+    if (moved) continue;
+    if (wiring_.pump == nullptr) {
+      stopping_.wait_for(lock, kLookEvery, [this] { return stop_; });
+    } else {
+      stopping_.wait_for(lock, idle < kRoundsUntilIdle ? kPumpSleep : kIdlePumpSleep,
+                         [this] { return stop_; });
+    }
+  }
+}
+
+bool DeviceEngine::look() {
+  bool moved = false;
+  const std::uint64_t word = load_acquire(wiring_.control.abort_word().value);
+  if (board_.raised()) {
+    if (wiring_.pump != nullptr) wiring_.pump->announce_abort(board_.read());
+    if (word == 0) {
+      store_release(wiring_.control.abort_word().value,
+                    static_cast<std::uint64_t>(board_.read().rank) + 1);
+    }
+    return false;
+  }
+  if (word != 0) {
+    const std::string text = reason_of(static_cast<int>(word) - 1);
+    if (!text.empty()) raise(static_cast<int>(word) - 1, text);
+    return false;
+  }
+  try {
+    if (wiring_.pump != nullptr) moved = wiring_.pump->progress();
+  } catch (const TransportError& error) {
+    raise(wiring_.rank, fmt::format("rank {}: {}", wiring_.rank, error.what()));
+  }
+  if (!moved) {
+    look_for_ended_peers();
+    look_for_other_calls();
+  }
+  return moved;
+}
+
+// A different call of the same number that is seen for a while is no call that just begins.
+void DeviceEngine::look_for_other_calls() {
+  if (mismatched_.load(std::memory_order_relaxed)) return;
+  const std::optional<OtherCall> seen = other_call_at_the_same_time(wiring_, wiring_.rank);
+  const auto now = std::chrono::steady_clock::now();
+  if (!seen || suspected_ != seen) {
+    suspected_ = seen;
+    suspected_since_ = now;
+    return;
+  }
+  if (now - suspected_since_ < kLookEvery) return;
+  mismatch_ = text_of_mismatch(wiring_.rank, seen->mine, seen->peer, seen->theirs);
+  mismatched_.store(true, std::memory_order_release);
+  raise(wiring_.rank, mismatch_);
+}
+
+void DeviceEngine::look_for_ended_peers() {
+  for (const int rank : wiring_.ranks_sharing) {
+    if (!host_.engine.process_has_ended(rank)) continue;
+    // One that has left first is not missed.
+    if (load_acquire(wiring_.control.left(rank).value) != 0) continue;
+    const auto index = static_cast<std::size_t>(rank);
+    raise(
+        wiring_.rank,
+        fmt::format("rank {}: rank {} (process {}) ended without leaving the communicator. Look at "
+                    "that process's own output for the reason",
+                    wiring_.rank, rank, wiring_.topology.places[index].process_id));
+    return;
+  }
+}
+
+}  // namespace rondo::detail::gpu

@@ -1,0 +1,80 @@
+// Starts a rank's kernels, and watches over them: a thread tells kernels that the communicator has
+// ended, tells hosts why kernels gave up, and drives the pump.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <rondo/cuda.hpp>
+
+#include "communicator/state.hpp"
+#include "engine/device_wiring.hpp"
+#include "engine/failure_text.hpp"
+
+namespace rondo::detail::gpu {
+
+class DeviceEngine {
+ public:
+  // Borrows the host communicator's state.
+  DeviceEngine(CommunicatorState& host, DeviceWiring wiring);
+  DeviceEngine(const DeviceEngine&) = delete;
+  DeviceEngine& operator=(const DeviceEngine&) = delete;
+  ~DeviceEngine();
+
+  // `call` has been checked, and its algorithm is settled. Any thread may call, in the same order on
+  // all ranks. Waits for the device when many operations are ahead of it (OperationsAhead).
+  void enqueue(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,
+               api::Stream stream);
+  // Throws what has ended the communicator, if anything has.
+  void check() const;
+  void wait(api::Stream stream);
+  void abort(const std::string& reason) noexcept;
+
+  [[nodiscard]] const DeviceWiring& wiring() const { return wiring_; }
+
+ private:
+  // Returns how many operations of the device it took.
+  std::uint64_t start(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,
+                      api::Stream stream);
+  // A CudaError ends the communicator for all.
+  template <class Function>
+  void or_end(Function&& function);
+  void raise(int rank, const std::string& text) noexcept;
+
+  // The thread's.
+  void watch();
+  // Whether there was anything to do.
+  bool look();
+  void look_for_ended_peers();
+  void look_for_other_calls();
+  // Why a kernel of this host has given up; empty if none has.
+  [[nodiscard]] std::string reason_of(int rank) const;
+
+  void send_the_rest();
+  void leave();
+
+  CommunicatorState& host_;
+  AbortBoard& board_;
+  DeviceWiring wiring_;
+  RingPlace place_;
+  std::mutex calls_;
+  bool any_call_ = false;
+
+  // The watcher's; the text, once it has been raised, everyone's.
+  std::optional<OtherCall> suspected_;
+  std::chrono::steady_clock::time_point suspected_since_;
+  std::string mismatch_;
+  std::atomic<bool> mismatched_ = false;  // released after mismatch_ is written
+
+  std::mutex mutex_;
+  std::condition_variable stopping_;
+  bool stop_ = false;
+  std::thread watcher_;
+};
+
+}  // namespace rondo::detail::gpu

@@ -1,0 +1,49 @@
+// Everything that joins one rank's device to the others'. Made by joining/, owned by the communicator.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <rondo/cuda.hpp>
+
+#include "api/handles.hpp"
+#include "api/operations_ahead.hpp"
+#include "carrier/pump.hpp"
+#include "engine/control_segment.hpp"
+#include "engine/pinned_mapping.hpp"
+#include "engine/exposed_layout.hpp"
+#include "protocol/arguments.hpp"
+
+namespace rondo::detail::gpu {
+
+// What puts the calls of a rank in order on its device.
+struct CallHandles {
+  explicit CallHandles(int device)
+      : last_call(make_event(device)), scratch(make_pool(device)), ahead(device) {}
+
+  OwnedEvent last_call;
+  OwnedPool scratch;  // for what `naive` adds up
+  OperationsAhead ahead;
+};
+
+struct DeviceWiring {
+  int rank = 0;
+  int device = 0;
+  int threads = 0;
+  DeviceGeometry geometry;
+  Topology topology;
+  std::uint64_t one_shot_bytes = 0;  // 0: there is no one_shot
+  RankView view;
+  ControlSegment control;
+  std::vector<int> ranks_sharing;  // the control segment, this rank among them
+  // Memory of this rank's device, and what it sees of the others': theirs goes first.
+  std::shared_ptr<DeviceMemory> exposed;
+  std::vector<std::shared_ptr<DeviceMemory>> of_this_process;
+  std::vector<OpenedMemory> of_others;
+  std::optional<CallHandles> handles;
+  std::vector<PinnedMapping> pumped;  // FIFOs whose other side is the pump
+  std::unique_ptr<Pump> pump;         // null when no edge leaves this host
+};
+
+}  // namespace rondo::detail::gpu

@@ -1,0 +1,57 @@
+#include "engine/exposed_layout.hpp"
+
+#include <cstdint>
+
+#include "protocol/arguments.hpp"
+#include "protocol/one_shot.hpp"
+
+namespace rondo::detail::gpu {
+namespace {
+
+std::size_t consumer_bytes(const FifoGeometry& geometry) {
+  const std::size_t slots = geometry.slots * (sizeof(SlotHeader) + geometry.slot_bytes);
+  return sizeof(FifoCounter) + (slots + kCounterSpacing - 1) / kCounterSpacing * kCounterSpacing;
+}
+
+}  // namespace
+
+ExposedLayout layout_of(int rank, const std::vector<ScheduleEdge>& edges,
+                        const DeviceGeometry& geometry) {
+  ExposedLayout layout;
+  const auto take = [&layout](std::size_t bytes) {
+    const std::size_t at = layout.bytes;
+    layout.bytes += (bytes + kCounterSpacing - 1) / kCounterSpacing * kCounterSpacing;
+    return at;
+  };
+  const auto size = static_cast<std::size_t>(geometry.size);
+  const std::size_t ends = static_cast<std::size_t>(geometry.channels) * size;
+  layout.probes = take(size * kProbeWords * sizeof(std::uint64_t));
+  layout.inbox = take(
+      geometry.inbox_units == 0
+          ? 0
+          : sizeof(Words) * inbox_words(geometry.inbox_units, geometry.channels, geometry.size));
+  for (const ScheduleEdge& edge : edges) {
+    const auto channels = static_cast<std::size_t>(geometry.channels_of(edge));
+    std::size_t bytes = 0;
+    if (edge.ranks.from == rank) bytes = channels * sizeof(FifoCounter);
+    if (edge.ranks.to == rank) bytes = channels * consumer_bytes(geometry.fifo_of(edge));
+    layout.edges.push_back(take(bytes));
+  }
+  layout.ring = take(size * sizeof(std::int32_t));
+  layout.states = take(static_cast<std::size_t>(geometry.channels) * sizeof(ChannelState));
+  layout.to = take(ends * sizeof(SendEnd));
+  layout.from = take(ends * sizeof(RecvEnd));
+  layout.inboxes = take(size * sizeof(std::byte*));
+  return layout;
+}
+
+FifoMemory fifo_between(std::byte* producer_part, std::byte* consumer_part, int channel,
+                        const FifoGeometry& geometry) {
+  const auto index = static_cast<std::size_t>(channel);
+  std::byte* consumer = consumer_part + index * consumer_bytes(geometry);
+  return {reinterpret_cast<FifoCounter*>(consumer),
+          reinterpret_cast<FifoCounter*>(producer_part) + index, consumer + sizeof(FifoCounter),
+          geometry};
+}
+
+}  // namespace rondo::detail::gpu

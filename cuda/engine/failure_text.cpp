@@ -1,0 +1,98 @@
+#include "engine/failure_text.hpp"
+
+#include <chrono>
+#include <cstring>
+#include <iterator>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "engine/call_text.hpp"
+
+namespace rondo::detail::gpu {
+namespace {
+
+std::string who_is_missing(const DeviceWiring& wiring, int rank) {
+  const std::uint64_t calls = load_relaxed(wiring.control.presence(rank).calls);
+  std::string missing;
+  for (const int other : wiring.ranks_sharing) {
+    if (load_relaxed(wiring.control.presence(other).calls) >= calls) continue;
+    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", other);
+  }
+  if (missing.empty()) return "All ranks of this host have begun that call.";
+  return fmt::format("Ranks of this host whose device has not begun that call: {}.", missing);
+}
+
+DevicePresence presence_of(const DeviceWiring& wiring, int rank) {
+  DevicePresence copy;
+  DevicePresence& presence = wiring.control.presence(rank);
+  copy.calls = load_relaxed(presence.calls);
+  for (std::size_t i = 0; i < std::size(copy.signature); ++i) {
+    copy.signature[i] = load_relaxed(presence.signature[i]);
+  }
+  return copy;
+}
+
+Signature signature_of(const DevicePresence& presence) {
+  Signature signature;
+  std::memcpy(&signature, presence.signature, sizeof(signature));
+  return signature;
+}
+
+// Where another channel has failed, channel 0 may not have shown the call yet; it does as it finds that the
+// communicator has ended. Its signature does not tell: calls that follow each other are often alike.
+std::uint64_t calls_shown(const DeviceWiring& wiring, int rank, const KernelFailure& failure) {
+  std::uint64_t& calls = wiring.control.presence(rank).calls;
+  const std::uint64_t before = load_relaxed(calls);
+  if (&failure == &wiring.control.failure(rank, 0)) return before;
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+  while (load_relaxed(calls) == before && std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::yield();
+  }
+  return load_relaxed(calls);
+}
+
+}  // namespace
+
+const KernelFailure* failure_of(const DeviceWiring& wiring, int rank) {
+  for (int channel = 0; channel < wiring.geometry.channels; ++channel) {
+    KernelFailure& failure = wiring.control.failure(rank, channel);
+    // Acquire pairs with the kernel's release: the rest of the record is there.
+    const auto kind = static_cast<FailureKind>(load_acquire(failure.kind));
+    if (kind == FailureKind::timed_out || kind == FailureKind::mismatched) return &failure;
+  }
+  return nullptr;
+}
+
+std::string text_of(const DeviceWiring& wiring, int rank, const KernelFailure& failure) {
+  // Channels count calls of their own; people count those of the rank, which its channel 0 shows.
+  Signature mine = failure.mine;
+  Signature theirs = failure.theirs;
+  const std::uint64_t calls = calls_shown(wiring, rank, failure);
+  const std::uint64_t offset = calls > mine.sequence ? calls - 1 - mine.sequence : 0;
+  mine.sequence += offset;
+  theirs.sequence += offset;
+  if (static_cast<FailureKind>(failure.kind) == FailureKind::mismatched) {
+    return text_of_mismatch(rank, mine, failure.peer, theirs);
+  }
+  return fmt::format(
+      "rank {}: its device waited for rank {} until the deadline of {}; {} slices received, {} "
+      "bytes sent. {} If ranks are only slow, set a longer timeout (CallOptions, "
+      "CommunicatorOptions or "
+      "RONDO_TIMEOUT)",
+      rank, failure.peer, describe(mine), failure.slices_received, failure.bytes_sent,
+      who_is_missing(wiring, rank));
+}
+
+std::optional<OtherCall> other_call_at_the_same_time(const DeviceWiring& wiring, int rank) {
+  const DevicePresence mine = presence_of(wiring, rank);
+  for (const int other : wiring.ranks_sharing) {
+    const DevicePresence theirs = presence_of(wiring, other);
+    if (mine.calls == 0 || theirs.calls != mine.calls) continue;
+    if (std::memcmp(mine.signature, theirs.signature, sizeof(mine.signature)) == 0) continue;
+    return OtherCall{other, signature_of(mine), signature_of(theirs)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace rondo::detail::gpu

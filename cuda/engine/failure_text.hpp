@@ -1,0 +1,27 @@
+// What a kernel's record of its failure says, and what the ranks' presences give away.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "engine/device_wiring.hpp"
+
+namespace rondo::detail::gpu {
+
+// A rank's first record that is no mere echo of another's failure; null if there is none.
+const KernelFailure* failure_of(const DeviceWiring& wiring, int rank);
+
+std::string text_of(const DeviceWiring& wiring, int rank, const KernelFailure& failure);
+
+// A rank of this host whose device is in the call of the same number as this one's, but in another call:
+// one by ring and one by one_shot, say, which never meet. May be wrong while a call begins: ask twice.
+struct OtherCall {
+  int peer = 0;
+  Signature mine;
+  Signature theirs;
+
+  friend bool operator==(const OtherCall&, const OtherCall&) = default;
+};
+std::optional<OtherCall> other_call_at_the_same_time(const DeviceWiring& wiring, int rank);
+
+}  // namespace rondo::detail::gpu

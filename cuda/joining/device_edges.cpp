@@ -1,0 +1,93 @@
+#include "joining/device_edges.hpp"
+
+#include <fmt/format.h>
+
+#include <rondo/errors.hpp>
+
+#include "base/log.hpp"
+#include "joining/edges.hpp"
+
+namespace rondo::detail::gpu {
+
+std::vector<Edge> device_edges(const Group& group, const std::vector<ScheduleEdge>& edges,
+                               const std::vector<std::vector<DeviceLink>>& links,
+                               const Reach& reach) {
+  std::vector<Edge> settled;
+  for (const ScheduleEdge& edge : edges) {
+    const auto [from, to] = edge.ranks;
+    const bool there = reach.way(from, to).works;
+    Edge result{from, to, Carrier::mpi, {}, edge.in_ring()};
+    if (!group.hosts().same(from, to)) {
+      result.reason = fmt::format("hosts {} and {}", group.of(from).place.host.data(),
+                                  group.of(to).place.host.data());
+    } else if (there && reach.way(to, from).works) {
+      const bool one_process = group.same_process(from, to);
+      result.carrier = one_process ? Carrier::p2p : Carrier::ipc;
+      result.reason = fmt::format(
+          "{}, {}", name(links[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]),
+          one_process ? "one process" : "two processes");
+    } else {
+      const int one = there ? to : from;
+      const int other = there ? from : to;
+      result.carrier = Carrier::pinned;
+      result.reason = fmt::format("rank {} towards rank {}: {}", one, other,
+                                  reach.way(one, other).reason.data());
+    }
+    settled.push_back(std::move(result));
+  }
+  return settled;
+}
+
+std::string objection_to_one_shot(const Reach& reach) {
+  const auto size = static_cast<int>(reach.ways.size());
+  for (int from = 0; from < size; ++from) {
+    for (int to = 0; to < size; ++to) {
+      if (reach.way(from, to).works) continue;
+      return fmt::format("rank {} does not reach rank {}: {}", from, to,
+                         reach.way(from, to).reason.data());
+    }
+  }
+  return {};
+}
+
+bool fall_back_to_mpi(std::vector<Edge>& edges, const SharedMemory& shared) {
+  const auto mapped = [&](int rank) { return shared.mapped[static_cast<std::size_t>(rank)]; };
+  bool any = false;
+  for (Edge& edge : edges) {
+    if (edge.carrier == Carrier::mpi || (mapped(edge.from) && mapped(edge.to))) continue;
+    edge.carrier = Carrier::mpi;
+    edge.reason = reason_for_no_memory(shared, edge.from, edge.to);
+    any = true;
+  }
+  return any;
+}
+
+void refuse_fallbacks(const std::vector<Edge>& edges, const std::string& one_shot_lost,
+                      const Group& group, cuda::PeerAccess peer_access, int rank) {
+  const bool required = peer_access == cuda::PeerAccess::required;
+  for (const Edge& edge : edges) {
+    const bool fallback = edge.carrier == Carrier::pinned ||
+                          (edge.carrier == Carrier::mpi && group.hosts().same(edge.from, edge.to));
+    if (required && fallback) {
+      throw TransportError(
+          fmt::format("PeerAccess::required refuses {} from rank {} to rank {}: {}; choose "
+                      "PeerAccess::automatic "
+                      "to allow it",
+                      edge.carrier == Carrier::pinned ? "pinned host memory" : "MPI", edge.from,
+                      edge.to, edge.reason));
+    }
+    if (edge.from != rank) continue;
+    const bool unwanted = fallback && peer_access == cuda::PeerAccess::automatic;
+    log(unwanted ? LogLevel::warning : LogLevel::info, "rank {} of {} on {}: to rank {} by {} ({})",
+        rank, group.size(), group.device_of(rank), edge.to, name(edge.carrier), edge.reason);
+  }
+  if (one_shot_lost.empty() || peer_access == cuda::PeerAccess::avoided) return;
+  if (required) {
+    throw TransportError(fmt::format("PeerAccess::required, but {}", one_shot_lost));
+  }
+  if (rank == 0) {
+    log(LogLevel::warning, "small calls go without one_shot: {}", one_shot_lost);
+  }
+}
+
+}  // namespace rondo::detail::gpu

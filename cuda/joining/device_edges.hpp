@@ -1,0 +1,34 @@
+// Which carrier each edge between devices has, and why; and whether small calls may go by one_shot.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <rondo/cuda.hpp>
+
+#include "bootstrap/share_memory.hpp"
+#include "engine/device_wiring.hpp"
+#include "joining/device_facts.hpp"
+#include "joining/reach.hpp"
+#include "topology/device_ring.hpp"
+
+namespace rondo::detail::gpu {
+
+// The same on all ranks. `links`: what lies between each pair.
+std::vector<Edge> device_edges(const Group& group, const std::vector<ScheduleEdge>& edges,
+                               const std::vector<std::vector<DeviceLink>>& links,
+                               const Reach& reach);
+
+// Why not every rank reaches the memory of every other, which one_shot needs; empty if it does.
+std::string objection_to_one_shot(const Reach& reach);
+
+// Kernels of two ranks on one host must see one abort word, and pinned FIFOs lie in that memory too: edges between
+// ranks that do not share it go by MPI. Returns whether there are any.
+bool fall_back_to_mpi(std::vector<Edge>& edges, const SharedMemory& shared);
+
+// Throws TransportError, on all ranks alike, where PeerAccess::required cannot be; says in the log which edges `rank`
+// has, and what was lost.
+void refuse_fallbacks(const std::vector<Edge>& edges, const std::string& one_shot_lost,
+                      const Group& group, cuda::PeerAccess peer_access, int rank);
+
+}  // namespace rondo::detail::gpu

@@ -1,0 +1,235 @@
+#include "joining/device_facts.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/environment.hpp"
+#include "engine/call_arguments.hpp"
+#include "joining/fifo_sizes.hpp"
+#include "kernels/launch.hpp"
+#include "topology/machine.hpp"
+
+namespace rondo::detail::gpu {
+namespace {
+
+// Two blocks of this size fit a multiprocessor of 65536 registers, so that one moves while the other
+// waits.
+constexpr int kDefaultThreads = 256;
+constexpr int kMostChannels = 256;
+// Chosen when each rank has a device of its own: enough to keep a link busy, and most of the device
+// free for the program.
+constexpr int kChannelsOfOwnDevice = 64;
+constexpr int kChannelsOfSharedDevice = 128;
+constexpr int kOffRingChannels = 8;
+constexpr int kNetworkChannels = 2;
+// All slots of a device's ranks stay in its L2.
+constexpr FifoGeometry kOneDeviceGeometry{std::uint64_t{32} * 1024, 4};
+constexpr FifoGeometry kLinkGeometry{std::uint64_t{64} * 1024, 8};
+constexpr FifoGeometry kNetworkGeometry{std::uint64_t{32} * 1024, 16};
+constexpr std::uint64_t kOneShotBytes = 65536;
+constexpr std::uint64_t kMostOneShotBytes = std::uint64_t{1} << 20U;
+// Every rank holds an inbox from every other.
+constexpr int kMostOneShotRanks = 16;
+
+template <class... Args>
+void require(bool good, fmt::format_string<Args...> format, Args&&... args) {
+  if (!good) throw UsageError(fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace
+
+void validate_options(const cuda::Options& options) {
+  require(options.device >= cuda::kSpreadOverDevices,
+          "cuda::Options::device is {}; it must be a device's number, kCurrentDevice or "
+          "kSpreadOverDevices",
+          options.device);
+  require(options.peer_access <= cuda::PeerAccess::avoided,
+          "cuda::Options::peer_access is not a PeerAccess");
+  require(options.channels >= 0 && options.channels <= kMostChannels,
+          "cuda::Options::channels is {}; it must be 0 to {}", options.channels, kMostChannels);
+  require(options.threads >= 0 && options.threads <= kMostThreads && options.threads % 32 == 0,
+          "cuda::Options::threads is {}; it must be a multiple of 32 up to {}, or 0",
+          options.threads, kMostThreads);
+  require(options.one_shot_bytes.value_or(0) <= kMostOneShotBytes,
+          "cuda::Options::one_shot_bytes is {}; it must be 0 to {}",
+          options.one_shot_bytes.value_or(0), kMostOneShotBytes);
+  validate_fifo_size("cuda::Options", options.slot_bytes, options.slots);
+}
+
+int device_for(const cuda::Options& options, int index) {
+  const int count = api::device_count();
+  if (count == 0) throw CudaError(fmt::format("there is no CUDA device: {}", api::why_no_device()));
+  if (options.device == cuda::kCurrentDevice) return api::current_device();
+  if (options.device == cuda::kSpreadOverDevices) return index % count;
+  require(options.device < count, "cuda::Options::device is {}, but this process sees {} devices",
+          options.device, count);
+  return options.device;
+}
+
+DeviceRankFacts facts_of_this_rank(const cuda::Options& options, int device, int size) {
+  DeviceRankFacts facts;
+  facts.place = my_facts({});
+  facts.device = api::facts_of(device);
+  facts.device_number = device;
+  facts.channels = options.channels;
+  facts.threads = options.threads == 0 ? kDefaultThreads : options.threads;
+  facts.slots = options.slots;
+  facts.slot_bytes = options.slot_bytes;
+  facts.one_shot_bytes = options.one_shot_bytes.value_or(kOneShotBytes);
+  facts.peer_access = options.peer_access;
+  facts.connections = environment_device_connections();
+  facts.resident_blocks = kernels::resident_blocks(facts.threads, size);
+  return facts;
+}
+
+Group::Group(std::vector<DeviceRankFacts> facts) : facts_(std::move(facts)) {
+  std::vector<RankFacts> places;
+  for (const DeviceRankFacts& rank : facts_) places.push_back(rank.place);
+  std::vector<std::string> names;
+  for (const Place& place : order_keys(places)) names.push_back(place.host);
+  hosts_ = Hosts(std::move(names));
+}
+
+bool Group::same_process(int a, int b) const {
+  return hosts_.same(a, b) && of(a).place.process_namespace == of(b).place.process_namespace &&
+         of(a).place.process_id == of(b).place.process_id;
+}
+
+bool Group::same_device(int a, int b) const {
+  return hosts_.same(a, b) && of(a).device.uuid == of(b).device.uuid;
+}
+
+std::string Group::device_of(int rank) const {
+  const DeviceRankFacts& facts = of(rank);
+  return fmt::format("GPU {} ({}, {})", facts.device_number, facts.device.name.data(),
+                     facts.device.pci_bus.data());
+}
+
+std::vector<RankPlace> Group::places() const {
+  std::vector<RankFacts> all;
+  for (const DeviceRankFacts& rank : facts_) all.push_back(rank.place);
+  std::vector<RankPlace> places = places_of(all);
+  for (int rank = 0; rank < size(); ++rank) {
+    places[static_cast<std::size_t>(rank)].device = device_of(rank);
+  }
+  return places;
+}
+
+void Group::require_equal_options() const {
+  const DeviceRankFacts& first = of(0);
+  for (int rank = 1; rank < size(); ++rank) {
+    const DeviceRankFacts& other = of(rank);
+    const auto differ = [&](const char* which, std::uint64_t a, std::uint64_t b) {
+      require(
+          a == b,
+          "rank 0 and rank {} were given different cuda::Options: {} {} and {}; all but `device` "
+          "must be the same on all ranks",
+          rank, which, a, b);
+    };
+    differ("channels", static_cast<std::uint64_t>(first.channels),
+           static_cast<std::uint64_t>(other.channels));
+    differ("threads", static_cast<std::uint64_t>(first.threads),
+           static_cast<std::uint64_t>(other.threads));
+    differ("slots", first.slots, other.slots);
+    differ("slot_bytes", first.slot_bytes, other.slot_bytes);
+    differ("one_shot_bytes", first.one_shot_bytes, other.one_shot_bytes);
+    differ("peer_access", static_cast<std::uint64_t>(first.peer_access),
+           static_cast<std::uint64_t>(other.peer_access));
+  }
+}
+
+std::vector<int> Group::ranks_on_device_of(int rank) const {
+  std::vector<int> ranks;
+  for (int other = 0; other < size(); ++other) {
+    if (same_device(rank, other)) ranks.push_back(other);
+  }
+  return ranks;
+}
+
+// Kernels of one rank spin until those of the others have run: all must be on the device at once.
+void Group::require_residency(int channels) const {
+  for (int rank = 0; rank < size(); ++rank) {
+    const auto ranks = static_cast<int>(ranks_on_device_of(rank).size());
+    const int room = of(rank).resident_blocks;
+    require(
+        ranks * channels <= room,
+        "{} ranks of {} channels do not fit on {} of rank {}: it runs {} blocks of {} threads at "
+        "once. Choose fewer channels, fewer threads, or fewer ranks on a device",
+        ranks, channels, device_of(rank), rank, room, of(rank).threads);
+  }
+}
+
+// With more streams than connections, two ranks' streams share a queue, and a call of one may stand
+// behind a later call of the other, which waits for it.
+void Group::require_connections() const {
+  for (int rank = 0; rank < size(); ++rank) {
+    int in_process = 0;
+    for (const int other : ranks_on_device_of(rank))
+      in_process += same_process(rank, other) ? 1 : 0;
+    require(
+        in_process < of(rank).connections,
+        "{} ranks of one process share {}, and with the default stream they need more than CUDA's "
+        "{} "
+        "connections to a device; set the environment variable CUDA_DEVICE_MAX_CONNECTIONS to 32 "
+        "before the program starts",
+        in_process, device_of(rank), of(rank).connections);
+  }
+}
+
+DeviceGeometry Group::choose_geometry() const {
+  const bool leaves_host = !hosts_.all_on_one();
+  DeviceGeometry geometry;
+  geometry.size = size();
+  int channels = kMostChannels;
+  bool one_device = true;
+  for (int rank = 0; rank < size(); ++rank) {
+    const auto sharing = static_cast<int>(ranks_on_device_of(rank).size());
+    one_device = one_device && sharing == size();
+    const int most = sharing == 1 ? kChannelsOfOwnDevice : kChannelsOfSharedDevice;
+    channels = std::min({channels, most, of(rank).resident_blocks / sharing});
+  }
+  if (leaves_host) channels = std::min(channels, kNetworkChannels);
+  if (of(0).channels != 0) channels = of(0).channels;
+  geometry.channels = std::max(channels, 1);
+  geometry.off_ring_channels = std::min(geometry.channels, kOffRingChannels);
+  require_residency(geometry.channels);
+  require_connections();
+  geometry.ring = leaves_host ? kNetworkGeometry : one_device ? kOneDeviceGeometry : kLinkGeometry;
+  if (of(0).slot_bytes != 0) geometry.ring.slot_bytes = of(0).slot_bytes;
+  if (of(0).slots != 0) geometry.ring.slots = of(0).slots;
+  geometry.off_ring = geometry.ring;
+  const bool one_shot =
+      of(0).one_shot_bytes > 0 && !leaves_host && size() > 1 && size() <= kMostOneShotRanks;
+  if (one_shot) geometry.inbox_units = inbox_units_for(of(0).one_shot_bytes, geometry.channels);
+  return geometry;
+}
+
+std::vector<DeviceLink> links_of(const Group& group, int rank) {
+  const int mine = group.of(rank).device_number;
+  std::vector<DeviceLink> links;
+  for (int other = 0; other < group.size(); ++other) {
+    if (!group.hosts().same(rank, other)) {
+      links.push_back(DeviceLink::network);
+      continue;
+    }
+    if (group.same_device(rank, other)) {
+      links.push_back(DeviceLink::same_device);
+      continue;
+    }
+    std::optional<int> theirs;  // its number here
+    for (int device = 0; device < api::device_count(); ++device) {
+      if (api::facts_of(device).uuid == group.of(other).device.uuid) theirs = device;
+    }
+    // Atomics work over NVLink, and not over PCIe.
+    const bool nvlink =
+        theirs && api::can_reach(mine, *theirs) && api::atomics_between(mine, *theirs);
+    links.push_back(nvlink ? DeviceLink::nvlink
+                           : pci_link(group.of(rank).device.pci_bus.data(),
+                                      group.of(other).device.pci_bus.data()));
+  }
+  return links;
+}
+
+}  // namespace rondo::detail::gpu

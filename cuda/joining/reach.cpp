@@ -1,0 +1,157 @@
+#include "joining/reach.hpp"
+
+#include <fmt/format.h>
+
+#include "base/put.hpp"
+#include "bootstrap/together.hpp"
+#include "joining/host_bootstrap.hpp"
+#include "kernels/launch.hpp"
+
+namespace rondo::detail::gpu {
+namespace {
+
+// How a rank shows its memory to the others.
+struct Offer {
+  const std::shared_ptr<DeviceMemory>* memory = nullptr;  // in the same process
+  api::IpcHandle handle;                                  // in others
+  std::array<char, 128> why_no_handle{};
+};
+
+class Reacher {
+ public:
+  Reacher(Bootstrap& bootstrap, const Group& group, cuda::PeerAccess peer_access,
+          const std::vector<ExposedLayout>& layouts, DeviceWiring& wiring)
+      : bootstrap_(bootstrap),
+        group_(group),
+        peer_access_(peer_access),
+        layouts_(layouts),
+        wiring_(wiring),
+        rank_(bootstrap.rank()),
+        size_(bootstrap.size()),
+        ways_(static_cast<std::size_t>(size_)),
+        shown_(static_cast<std::size_t>(size_), nullptr) {}
+
+  Reach run() {
+    map_all();
+    test_ways();
+    return {std::move(shown_), exchange_rows(bootstrap_, ways_)};
+  }
+
+ private:
+  // Maps all memory that can be reached.
+  void map_all() {
+    Offer mine;
+    mine.memory = &wiring_.exposed;
+    try {
+      const DeviceScope scope(wiring_.device);
+      mine.handle = api::export_memory(wiring_.exposed->data());
+    } catch (const CudaError& error) {
+      put(mine.why_no_handle, error.what());
+    }
+    const std::vector<Offer> offers = bootstrap_.exchange(mine);
+    for (int rank = 0; rank < size_; ++rank) {
+      const auto index = static_cast<std::size_t>(rank);
+      try {
+        shown_[index] = reach(rank, offers[index]);
+      } catch (const CudaError& error) {
+        put(ways_[index].reason, error.what());
+      }
+    }
+    // Nobody releases its memory before all have mapped it.
+    agree(bootstrap_, nullptr);
+  }
+
+  // Null, with a reason, where there is no way.
+  std::byte* reach(int rank, const Offer& offer) {
+    Way& way = ways_[static_cast<std::size_t>(rank)];
+    if (rank == rank_) return wiring_.exposed->data();
+    if (!group_.hosts().same(rank, rank_)) return nullptr;
+    if (peer_access_ == cuda::PeerAccess::avoided) {
+      put(way.reason, "PeerAccess::avoided");
+      return nullptr;
+    }
+    if (group_.same_process(rank, rank_)) {
+      const int theirs = group_.of(rank).device_number;
+      if (!group_.same_device(rank, rank_)) {
+        if (!api::can_reach(wiring_.device, theirs)) {
+          put(way.reason, fmt::format("CUDA says that {} cannot reach {}", group_.device_of(rank_),
+                                      group_.device_of(rank)));
+          return nullptr;
+        }
+        api::enable_peer(wiring_.device, theirs);
+      }
+      wiring_.of_this_process.push_back(*offer.memory);
+      return (*offer.memory)->data();
+    }
+    if (offer.why_no_handle[0] != '\0') {
+      put(way.reason, offer.why_no_handle.data());
+      return nullptr;
+    }
+    wiring_.of_others.emplace_back(wiring_.device, offer.handle);
+    return wiring_.of_others.back().data();
+  }
+
+  // Every rank writes a pattern of its own into all memory that it reaches; then every rank looks at
+  // what has come.
+  void test_ways() {
+    const auto row = [&](int owner, int writer) {
+      return shown_[static_cast<std::size_t>(owner)] + layout(owner).probes +
+             static_cast<std::size_t>(writer) * kProbeWords * sizeof(std::uint64_t);
+    };
+    const auto seed = [&](int owner, int writer) {
+      return 1 + static_cast<std::uint64_t>(owner) * static_cast<std::uint64_t>(size_) +
+             static_cast<std::uint64_t>(writer);
+    };
+    together(bootstrap_, [&] {
+      const DeviceScope scope(wiring_.device);
+      for (int rank = 0; rank < size_; ++rank) {
+        if (shown_[static_cast<std::size_t>(rank)] == nullptr) continue;
+        kernels::write_pattern(row(rank, rank_), kProbeWords, seed(rank, rank_));
+      }
+    });
+    std::vector<std::uint64_t> wrong;
+    together(bootstrap_, [&] {
+      const DeviceScope scope(wiring_.device);
+      for (int writer = 0; writer < size_; ++writer) {
+        wrong.push_back(kernels::wrong_words(row(rank_, writer), kProbeWords, seed(rank_, writer)));
+      }
+    });
+    const auto wrong_at = exchange_rows(bootstrap_, wrong);
+    for (int rank = 0; rank < size_; ++rank) {
+      const auto index = static_cast<std::size_t>(rank);
+      if (shown_[index] == nullptr) continue;
+      const std::uint64_t lost = wrong_at[index][static_cast<std::size_t>(rank_)];
+      ways_[index].works = lost == 0;
+      if (lost != 0) {
+        put(ways_[index].reason,
+            fmt::format(
+                "{} of {} words of a test pattern did not arrive (an IOMMU or PCIe ACS in the "
+                "way?)",
+                lost, kProbeWords));
+      }
+    }
+  }
+
+  [[nodiscard]] const ExposedLayout& layout(int rank) const {
+    return layouts_[static_cast<std::size_t>(rank)];
+  }
+
+  Bootstrap& bootstrap_;
+  const Group& group_;
+  cuda::PeerAccess peer_access_;
+  const std::vector<ExposedLayout>& layouts_;
+  DeviceWiring& wiring_;
+  int rank_;
+  int size_;
+  std::vector<Way> ways_;  // from this rank to each
+  std::vector<std::byte*> shown_;
+};
+
+}  // namespace
+
+Reach reach_others(Bootstrap& bootstrap, const Group& group, cuda::PeerAccess peer_access,
+                   const std::vector<ExposedLayout>& layouts, DeviceWiring& wiring) {
+  return Reacher(bootstrap, group, peer_access, layouts, wiring).run();
+}
+
+}  // namespace rondo::detail::gpu

@@ -1,0 +1,40 @@
+// Which ranks reach each other's device memory, found out by doing it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <rondo/cuda.hpp>
+
+#include "bootstrap/bootstrap.hpp"
+#include "engine/device_wiring.hpp"
+#include "engine/exposed_layout.hpp"
+#include "joining/device_facts.hpp"
+
+namespace rondo::detail::gpu {
+
+// What a rank knows of its way to another's memory.
+struct Way {
+  bool works = false;
+  std::array<char, 160> reason{};  // why not
+};
+
+struct Reach {
+  std::vector<std::byte*>
+      shown;  // each rank's memory, as this rank reaches it; null where it does not
+  std::vector<std::vector<Way>> ways;  // from each rank to each
+
+  [[nodiscard]] const Way& way(int from, int to) const {
+    return ways[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+  }
+};
+
+// Maps the memory that each rank shows, `wiring.exposed` on this one, wherever CUDA lets it be mapped, and writes a
+// pattern into it and compares what has arrived. The mappings are the wiring's. `layouts`: by rank. Collective;
+// throws CudaError on all ranks.
+Reach reach_others(Bootstrap& bootstrap, const Group& group, cuda::PeerAccess peer_access,
+                   const std::vector<ExposedLayout>& layouts, DeviceWiring& wiring);
+
+}  // namespace rondo::detail::gpu

@@ -1,0 +1,122 @@
+#include "joining/upload.hpp"
+
+#include "joining/connect.hpp"
+
+namespace rondo::detail::gpu {
+namespace {
+
+class Uploader {
+ public:
+  Uploader(DeviceWiring& wiring, const std::vector<ScheduleEdge>& edges,
+           const std::vector<ExposedLayout>& layouts, const Reach& reach)
+      : wiring_(wiring), edges_(edges), layouts_(layouts), reach_(reach) {}
+
+  PumpEdges run() {
+    make_ends();
+    put_tables();
+    return std::move(pumped_);
+  }
+
+ private:
+  [[nodiscard]] const DeviceGeometry& geometry() const { return wiring_.geometry; }
+  [[nodiscard]] const ExposedLayout& layout(int rank) const {
+    return layouts_[static_cast<std::size_t>(rank)];
+  }
+  [[nodiscard]] std::byte* shown(int rank) const {
+    return reach_.shown[static_cast<std::size_t>(rank)];
+  }
+
+  void make_ends() {
+    const auto size = static_cast<std::size_t>(geometry().size);
+    const std::size_t ends = static_cast<std::size_t>(geometry().channels) * size;
+    to_.resize(ends);
+    from_.resize(ends);
+    const std::vector<std::size_t> position = positions_of(wiring_.topology.ring);
+    for (std::size_t i = 0; i < edges_.size(); ++i) {
+      const auto [sender, receiver] = edges_[i].ranks;
+      if (sender != wiring_.rank && receiver != wiring_.rank) continue;
+      for (int channel = 0; channel < geometry().channels_of(edges_[i]); ++channel) {
+        const FifoMemory fifo = fifo_of(i, channel);
+        const auto at = [&](int peer) {
+          return static_cast<std::size_t>(channel) * size +
+                 position[static_cast<std::size_t>(peer)];
+        };
+        if (sender == wiring_.rank) {
+          to_[at(receiver)] = SendEnd(fifo);
+        } else {
+          from_[at(sender)] = RecvEnd(fifo);
+        }
+      }
+    }
+  }
+
+  // One channel of an edge of this rank, as its kernels see it.
+  FifoMemory fifo_of(std::size_t edge, int channel) {
+    const auto [sender, receiver] = edges_[edge].ranks;
+    const FifoGeometry& sizes = geometry().fifo_of(edges_[edge]);
+    const Carrier carrier = wiring_.topology.edges[edge].carrier;
+    if (carrier == Carrier::mpi) return fifo_to_pump(edges_[edge], channel, sizes);
+    if (carrier == Carrier::pinned) {
+      return wiring_.control.fifo_on_device(static_cast<int>(edge), channel);
+    }
+    const auto part = [&](int rank) { return shown(rank) + layout(rank).edges[edge]; };
+    return fifo_between(part(sender), part(receiver), channel, sizes);
+  }
+
+  // In pinned host memory; the pump has the other end.
+  FifoMemory fifo_to_pump(const ScheduleEdge& edge, int channel, const FifoGeometry& sizes) {
+    PinnedMapping& memory =
+        wiring_.pumped.emplace_back(wiring_.device, map_private(contiguous_fifo_bytes(sizes)));
+    const FifoMemory on_host = contiguous_fifo(memory.host(), sizes);
+    const auto [sender, receiver] = edge.ranks;
+    if (sender == wiring_.rank) {
+      pumped_.out.push_back({receiver, edge.algorithms, channel, RecvEnd(on_host)});
+    } else {
+      pumped_.in.push_back({sender, edge.algorithms, channel, SendEnd(on_host)});
+    }
+    return contiguous_fifo(memory.device(), sizes);
+  }
+
+  void put_tables() {
+    std::byte* base = wiring_.exposed->data();
+    const ExposedLayout& mine = layout(wiring_.rank);
+    std::vector<std::byte*> inboxes;
+    for (int rank = 0; rank < geometry().size; ++rank) {
+      inboxes.push_back(shown(rank) == nullptr ? nullptr : shown(rank) + layout(rank).inbox);
+    }
+    const auto put_table = [&](std::size_t offset, const auto& table) {
+      api::copy(base + offset, table.data(), table.size() * sizeof(table[0]));
+    };
+    put_table(mine.ring, wiring_.topology.ring);
+    put_table(mine.to, to_);
+    put_table(mine.from, from_);
+    put_table(mine.inboxes, inboxes);
+    RankView& view = wiring_.view;
+    view.rank = wiring_.rank;
+    view.size = geometry().size;
+    view.ring = reinterpret_cast<std::int32_t*>(base + mine.ring);
+    view.channels = reinterpret_cast<ChannelState*>(base + mine.states);
+    view.to = reinterpret_cast<SendEnd*>(base + mine.to);
+    view.from = reinterpret_cast<RecvEnd*>(base + mine.from);
+    view.inboxes = reinterpret_cast<std::byte* const*>(base + mine.inboxes);
+    view.inbox_units = geometry().inbox_units;
+    view.control = wiring_.control.on_device(wiring_.rank);
+  }
+
+  DeviceWiring& wiring_;
+  const std::vector<ScheduleEdge>& edges_;
+  const std::vector<ExposedLayout>& layouts_;
+  const Reach& reach_;
+  std::vector<SendEnd> to_;  // by channel, then by position
+  std::vector<RecvEnd> from_;
+  PumpEdges pumped_;
+};
+
+}  // namespace
+
+PumpEdges upload_ends(DeviceWiring& wiring, const std::vector<ScheduleEdge>& edges,
+                      const std::vector<ExposedLayout>& layouts, const Reach& reach) {
+  return Uploader(wiring, edges, layouts, reach).run();
+}
+
+}  // namespace rondo::detail::gpu

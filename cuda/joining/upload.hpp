@@ -1,0 +1,18 @@
+// The FIFO ends of a rank, as its kernels see them, and the tables that its kernels walk.
+#pragma once
+
+#include <vector>
+
+#include "carrier/pump.hpp"
+#include "engine/device_wiring.hpp"
+#include "engine/exposed_layout.hpp"
+#include "joining/reach.hpp"
+
+namespace rondo::detail::gpu {
+
+// Makes the ends of all of the wiring's edges that begin or end at its rank, writes them and the other tables to its
+// device, and fills in its view. Returns the edges that a pump is to carry. Throws CudaError.
+PumpEdges upload_ends(DeviceWiring& wiring, const std::vector<ScheduleEdge>& edges,
+                      const std::vector<ExposedLayout>& layouts, const Reach& reach);
+
+}  // namespace rondo::detail::gpu

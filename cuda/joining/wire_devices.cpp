@@ -1,0 +1,180 @@
+#include "joining/wire_devices.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "bootstrap/share_memory.hpp"
+#include "bootstrap/together.hpp"
+#include "communicator/state.hpp"
+#include "joining/connect.hpp"
+#include "joining/device_edges.hpp"
+#include "joining/device_facts.hpp"
+#include "joining/host_bootstrap.hpp"
+#include "joining/reach.hpp"
+#include "joining/upload.hpp"
+#include "kernels/launch.hpp"
+
+namespace rondo::detail::gpu {
+namespace {
+
+// The wiring of one rank's device, step by step; every step that exchanges is made by all ranks, and what one rank
+// cannot do becomes an error of all.
+class DeviceWirer {
+ public:
+  DeviceWirer(rondo::Communicator& host, const cuda::Options& options)
+      : host_(state_of(host).engine),
+        bootstrap_(host),
+        options_(options),
+        rank_(host.rank()),
+        size_(host.size()) {}
+
+  DeviceWiring wire() {
+    wiring_.rank = rank_;
+    gather_facts();
+    order_ring();
+    take_memory();
+    const Reach reach = reach_others(bootstrap_, *group_, options_.peer_access, layouts_, wiring_);
+    const std::string one_shot_lost = settle_ways(reach);
+    share_control();
+    refuse_fallbacks(wiring_.topology.edges, one_shot_lost, *group_, options_.peer_access, rank_);
+    PumpEdges pumped;
+    together(bootstrap_, [&] {
+      const DeviceScope scope(wiring_.device);
+      pumped = upload_ends(wiring_, edges_, layouts_, reach);
+      if (any_by_mpi()) require_pump();
+    });
+    // What fails on one rank has been thrown by all: no rank waits alone in what MPI does with all of them.
+    if (any_by_mpi()) together(bootstrap_, [&] { make_pump(std::move(pumped)); });
+    return std::move(wiring_);
+  }
+
+ private:
+  [[nodiscard]] int index_on_host() const {
+    const std::vector<RankPlace>& places = host_.topology().places;
+    const auto end = places.begin() + rank_;
+    return static_cast<int>(std::count_if(places.begin(), end,
+                                          [&](const RankPlace& p) { return p.host == end->host; }));
+  }
+
+  void gather_facts() {
+    DeviceRankFacts mine;
+    together(bootstrap_, [&] {
+      validate_options(options_);
+      wiring_.device = device_for(options_, index_on_host());
+      const DeviceScope scope(wiring_.device);
+      mine = facts_of_this_rank(options_, wiring_.device, size_);
+    });
+    group_.emplace(bootstrap_.exchange(mine));
+    group_->require_equal_options();
+    wiring_.geometry = group_->choose_geometry();
+    wiring_.threads = group_->of(0).threads;
+    wiring_.topology.places = group_->places();
+  }
+
+  void order_ring() {
+    std::vector<DeviceLink> mine;
+    together(bootstrap_, [&] { mine = links_of(*group_, rank_); });
+    links_ = exchange_rows(bootstrap_, mine);
+    wiring_.topology.ring = device_ring(group_->hosts().names(), links_);
+    edges_ = schedule_edges(wiring_.topology.ring, {Algorithm::ring, Algorithm::naive});
+    for (int rank = 0; rank < size_; ++rank) {
+      layouts_.push_back(layout_of(rank, edges_, wiring_.geometry));
+    }
+  }
+
+  // What this rank takes of its device.
+  void take_memory() {
+    together(bootstrap_, [this] {
+      wiring_.handles.emplace(wiring_.device);
+      const std::size_t bytes = layouts_[static_cast<std::size_t>(rank_)].bytes;
+      wiring_.exposed = std::make_shared<DeviceMemory>(wiring_.device, bytes);
+      const DeviceScope scope(wiring_.device);
+      kernels::load_all();
+    });
+  }
+
+  // Returns why there is no one_shot, where ranks do not reach each other.
+  std::string settle_ways(const Reach& reach) {
+    wiring_.topology.edges = device_edges(*group_, edges_, links_, reach);
+    if (wiring_.geometry.inbox_units == 0) return {};
+    std::string objection = objection_to_one_shot(reach);
+    if (objection.empty()) wiring_.one_shot_bytes = group_->of(0).one_shot_bytes;
+    return objection;
+  }
+
+  // One segment a host, as for host memory. Where ranks of a host cannot share it, MPI stands in.
+  void share_control() {
+    const Hosts& hosts = group_->hosts();
+    std::vector<PinnedFifo> fifos;
+    for (std::size_t i = 0; i < edges_.size(); ++i) {
+      const Edge& edge = wiring_.topology.edges[i];
+      if (edge.carrier == Carrier::pinned && hosts.same(edge.from, rank_)) {
+        fifos.push_back({static_cast<int>(i), geometry().fifo_of(edges_[i]),
+                         geometry().channels_of(edges_[i])});
+      }
+    }
+    SharedMemory shared =
+        share_memory(bootstrap_, hosts.lowest_rank_with(rank_), hosts.ranks_with(rank_).size() > 1,
+                     ControlSegment::bytes_for(size_, geometry().channels, fifos));
+    if (fall_back_to_mpi(wiring_.topology.edges, shared)) wiring_.one_shot_bytes = 0;
+    const auto mapped = [&](int rank) { return shared.mapped[static_cast<std::size_t>(rank)]; };
+    for (int rank = 0; rank < size_; ++rank) {
+      if (rank == rank_ || (mapped(rank_) && mapped(rank) && hosts.same(rank, rank_))) {
+        wiring_.ranks_sharing.push_back(rank);
+      }
+    }
+    together(bootstrap_, [&] {
+      if (shared.mapping.data() == nullptr) {
+        fifos.clear();
+        shared.mapping = map_private(ControlSegment::bytes_for(size_, geometry().channels, {}));
+      }
+      wiring_.control = ControlSegment(PinnedMapping(wiring_.device, std::move(shared.mapping)),
+                                       size_, geometry().channels, std::move(fifos));
+    });
+  }
+
+  [[nodiscard]] bool any_by_mpi() const {
+    return std::any_of(wiring_.topology.edges.begin(), wiring_.topology.edges.end(),
+                       [](const Edge& edge) { return edge.carrier == Carrier::mpi; });
+  }
+
+  void require_pump() const {
+    if (!host_.has_pump()) {
+      throw TransportError(
+          "some ranks share no memory, and the host communicator was made without MPI; make it "
+          "with from_mpi");
+    }
+    const std::string objection = host_.objection_to_progress_thread();
+    if (!objection.empty()) throw UsageError(objection);
+  }
+
+  // Collective.
+  void make_pump(PumpEdges pumped) {
+    pumped.ranks_elsewhere = ranks_elsewhere(size_, wiring_.ranks_sharing);
+    wiring_.pump = host_.another_pump(std::move(pumped));
+    wiring_.pump->drive_all();  // nobody tells it of the calls
+  }
+
+  [[nodiscard]] const DeviceGeometry& geometry() const { return wiring_.geometry; }
+
+  Engine& host_;
+  HostBootstrap bootstrap_;
+  const cuda::Options& options_;
+  int rank_;
+  int size_;
+  std::optional<Group> group_;
+  std::vector<std::vector<DeviceLink>> links_;
+  std::vector<ScheduleEdge> edges_;
+  std::vector<ExposedLayout> layouts_;  // by rank
+  DeviceWiring wiring_;
+};
+
+}  // namespace
+
+DeviceWiring wire_devices(rondo::Communicator& host, const cuda::Options& options) {
+  return DeviceWirer(host, options).wire();
+}
+
+}  // namespace rondo::detail::gpu

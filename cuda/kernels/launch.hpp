@@ -1,0 +1,38 @@
+// Starts kernels by what they do. Three files implement it, as api/api.hpp: launch_runtime.cpp, launch_absent.cpp and
+// tests/cuda/stand_in.cpp. All throw CudaError.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <rondo/types.hpp>
+
+#include "api/api.hpp"
+#include "protocol/arguments.hpp"
+
+namespace rondo::detail::gpu::kernels {
+
+// One of the protocol's.
+struct Kernel {
+  DataType type = DataType::f32;
+  ReduceOp op = ReduceOp::sum;
+  bool one_shot = false;
+};
+
+// Loads all kernels for the device in use.
+void load_all();
+// Blocks that the device in use runs at once, whichever of the protocol's kernels it is.
+int resident_blocks(int threads, int ranks);
+void start(const Kernel& kernel, int blocks, int threads, const KernelArguments& arguments,
+           api::Stream stream);
+
+// As reduce/scale.hpp says.
+void scale_async(void* to, DataType to_type, const void* from, DataType from_type,
+                 std::size_t count, double factor, api::Stream stream);
+
+// Writes a pattern that depends on `seed` through a kernel of the device in use, as the protocol's
+// kernels write; and counts the words that differ from it. Both return when done.
+void write_pattern(void* memory, std::size_t words, std::uint64_t seed);
+std::size_t wrong_words(const void* memory, std::size_t words, std::uint64_t seed);
+
+}  // namespace rondo::detail::gpu::kernels

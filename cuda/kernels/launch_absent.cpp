@@ -1,0 +1,28 @@
+// A build without CUDA: there is no device, and so no kernel is ever asked for.
+#include <rondo/errors.hpp>
+
+#include "kernels/launch.hpp"
+
+namespace rondo::detail::gpu::kernels {
+namespace {
+
+[[noreturn]] void refuse() { throw CudaError(api::why_no_device()); }
+
+}  // namespace
+
+void load_all() { refuse(); }
+int resident_blocks(int /*threads*/, int /*ranks*/) { refuse(); }
+void start(const Kernel& /*kernel*/, int /*blocks*/, int /*threads*/,
+           const KernelArguments& /*arguments*/, api::Stream /*stream*/) {
+  refuse();
+}
+void scale_async(void* /*to*/, DataType /*to_type*/, const void* /*from*/, DataType /*from_type*/,
+                 std::size_t /*count*/, double /*factor*/, api::Stream /*stream*/) {
+  refuse();
+}
+void write_pattern(void* /*memory*/, std::size_t /*words*/, std::uint64_t /*seed*/) { refuse(); }
+std::size_t wrong_words(const void* /*memory*/, std::size_t /*words*/, std::uint64_t /*seed*/) {
+  refuse();
+}
+
+}  // namespace rondo::detail::gpu::kernels

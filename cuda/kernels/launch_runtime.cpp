@@ -1,0 +1,97 @@
+#include <algorithm>
+#include <limits>
+
+#include "api/handles.hpp"
+#include "base/with_type.hpp"
+#include "kernels/kernels.hpp"
+#include "kernels/launch.hpp"
+
+namespace rondo::detail::gpu::kernels {
+namespace {
+
+constexpr int kThreads = 256;  // of the kernels that are not the protocol's
+
+const void* function_of(const Kernel& kernel) {
+  return with_type(kernel.type, [&kernel](auto tag) {
+    using T = typename decltype(tag)::Type;
+    return kernel_for<T>(kernel.op, kernel.one_shot);
+  });
+}
+
+template <class Visitor>
+void for_each_kernel(Visitor&& visit) {
+  for (int type = 0; type < kDataTypeCount; ++type) {
+    for (int op = 0; op < kReduceOpCount; ++op) {
+      const Kernel ring{static_cast<DataType>(type), static_cast<ReduceOp>(op), false};
+      if (!supports(ring.type, ring.op)) continue;
+      visit(function_of(ring));
+      visit(function_of({ring.type, ring.op, true}));
+    }
+  }
+}
+
+}  // namespace
+
+void load_all() {
+  for_each_kernel(api::load);
+  api::load(write_pattern_kernel());
+  api::load(count_wrong_kernel());
+  for (const DataType type : {DataType::f32, DataType::f64, DataType::f16, DataType::bf16}) {
+    api::load(scale_kernel(type, type));
+    if (size_of(type) != 2) continue;
+    api::load(scale_kernel(type, DataType::f32));
+    api::load(scale_kernel(DataType::f32, type));
+  }
+}
+
+int resident_blocks(int threads, int ranks) {
+  int fewest = std::numeric_limits<int>::max();
+  for_each_kernel([&](const void* kernel) {
+    fewest = std::min(fewest, api::blocks_at_once(kernel, threads, shared_bytes(ranks)));
+  });
+  return fewest * api::facts_of(api::current_device()).multiprocessors;
+}
+
+void start(const Kernel& kernel, int blocks, int threads, const KernelArguments& arguments,
+           api::Stream stream) {
+  void* pointers[] = {const_cast<KernelArguments*>(&arguments)};
+  api::launch(function_of(kernel), static_cast<std::size_t>(blocks), threads,
+              shared_bytes(arguments.rank.size), pointers, stream);
+}
+
+void scale_async(void* to, DataType to_type, const void* from, DataType from_type,
+                 std::size_t count, double factor, api::Stream stream) {
+  if (count == 0 || (to == from && factor == 1)) return;
+  if (to_type == from_type && factor == 1) {
+    api::copy_async(to, from, count * size_of(to_type), stream);
+    return;
+  }
+  constexpr std::size_t kMostBlocks = 1024;
+  std::uint64_t elements = count;
+  void* arguments[] = {&to, &from, &elements, &factor};
+  const std::size_t blocks = std::min(kMostBlocks, (count + kThreads - 1) / kThreads);
+  api::launch(scale_kernel(to_type, from_type), blocks, kThreads, 0, arguments, stream);
+}
+
+void write_pattern(void* memory, std::size_t words, std::uint64_t seed) {
+  std::uint64_t count = words;
+  void* arguments[] = {&memory, &count, &seed};
+  const OwnedStream stream = make_stream(api::current_device());
+  api::launch(write_pattern_kernel(), 1, kThreads, 0, arguments, stream.get());
+  api::wait_for(stream.get());
+}
+
+std::size_t wrong_words(const void* memory, std::size_t words, std::uint64_t seed) {
+  const DeviceMemory counter(api::current_device(), sizeof(std::uint64_t));
+  void* counted = counter.data();
+  std::uint64_t count = words;
+  void* arguments[] = {&memory, &count, &seed, &counted};
+  const OwnedStream stream = make_stream(api::current_device());
+  api::launch(count_wrong_kernel(), 1, kThreads, 0, arguments, stream.get());
+  api::wait_for(stream.get());
+  std::uint64_t wrong = 0;
+  api::copy(&wrong, counted, sizeof(wrong));
+  return wrong;
+}
+
+}  // namespace rondo::detail::gpu::kernels

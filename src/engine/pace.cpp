@@ -1,0 +1,60 @@
+#include "engine/pace.hpp"
+
+#include <algorithm>
+
+namespace rondo::detail {
+namespace {
+
+// About 100 µs of spinning: longer than a peer needs for a slice, shorter than a time slice.
+constexpr std::uint64_t kSpinRounds = 64;
+// Yielding is cheap where there is something else to run, and a sleep may take tens of µs to end.
+constexpr std::uint64_t kYieldRounds = 2000;
+// In a call that is long on a network, what is under way lasts longer than a nap, and the core is the trainer's, so
+// only a few rounds come before the first. In shorter calls each hop would wait for a nap to end.
+constexpr std::uint64_t kBulkAwakeRounds = 4;
+constexpr std::uint64_t kBulkChunkBytes = std::uint64_t{128} << 10U;
+constexpr auto kShortestNap = std::chrono::microseconds(50);
+constexpr auto kLongestNap = std::chrono::microseconds(1000);
+// The rank waited for is looked at each time; all others are late for a reason of their own.
+constexpr auto kRollCallInterval = std::chrono::milliseconds(100);
+
+}  // namespace
+
+// It does not spin where each look keeps someone from working: the pump, or a peer that waits for this core.
+Pace::Pace(const Surroundings& surroundings)
+    : around_(surroundings), spins_(!surroundings.has_pump && !surroundings.crowded) {}
+
+void Pace::begin_call(std::uint64_t chunk_bytes, bool background) {
+  background_ = background;
+  naps_early_ = around_.nap.count() > 0 && (chunk_bytes >= kBulkChunkBytes || background);
+  spin_rounds_ = spins_ && !background ? kSpinRounds : 1;
+  awake_rounds_ = spin_rounds_;
+  if (naps_early_) {
+    awake_rounds_ += kBulkAwakeRounds;
+  } else if (!background) {
+    awake_rounds_ += kYieldRounds;
+  }
+}
+
+std::chrono::microseconds Pace::nap_after(std::uint64_t round) const {
+  if (naps_early_) return around_.nap;
+  // A bell ends it, and each look costs whoever computes.
+  if (background_ && !around_.has_pump) return kLongestNap;
+  const std::uint64_t naps = round - awake_rounds_;
+  return std::min<std::chrono::microseconds>(
+      kLongestNap, kShortestNap * static_cast<int>(std::min<std::uint64_t>(naps + 1, 100)));
+}
+
+CallDeadline::Due CallDeadline::due_at(Clock::time_point now) {
+  if (!runs_) {
+    runs_ = true;
+    deadline_ = deadline_after(timeout_, now);
+    roll_call_ = now + kRollCallInterval;
+  }
+  const bool too_late = now >= deadline_;
+  const bool roll_call = too_late || now >= roll_call_;
+  if (roll_call) roll_call_ = now + kRollCallInterval;
+  return {too_late, roll_call};
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,64 @@
+#include "engine/wait_ends.hpp"
+
+namespace rondo::detail {
+
+std::optional<Failure> find_missing_rank(const Wiring& wiring, std::uint64_t sequence) {
+  const HostSegment& segment = *wiring.links.segment;
+  for (const int rank : wiring.links.ranks_sharing) {
+    if (segment.presence(rank).left_before(sequence)) return Failure{WaitResult::peer_left, rank};
+  }
+  for (const int rank : wiring.waiting.peers.ended()) {
+    if (!segment.presence(rank).has_ended(sequence)) return Failure{WaitResult::peer_ended, rank};
+  }
+  return std::nullopt;
+}
+
+std::optional<Failure> WaitEnds::find_missing(int peer, bool everyone) const {
+  const std::uint64_t call = signature_.sequence;
+  if (wiring_.shares_memory(peer) && wiring_.links.segment->presence(peer).left_before(call)) {
+    return Failure{WaitResult::peer_left, peer};
+  }
+  if (wiring_.waiting.peers.ended(peer)) return Failure{WaitResult::peer_ended, peer};
+  return everyone ? find_missing_rank(wiring_, call) : std::nullopt;
+}
+
+std::optional<Failure> WaitEnds::if_another(int rank, const Signature& call) const {
+  if (call.sequence != signature_.sequence || call == signature_) return std::nullopt;
+  return Failure{WaitResult::other_call, rank, call};
+}
+
+// Ranks of several hosts may wait for each other in different calls before they have sent anything. Then at least one
+// of them waits for a rank in another call than its own; so each tells the rank that it waits for.
+std::optional<Failure> WaitEnds::find_told_call(int peer) {
+  Pump& pump = *wiring_.links.pump;
+  pump.drive_all();
+  const auto& told = pump.told_calls();
+  for (std::size_t rank = 0; rank < told.size(); ++rank) {
+    if (!told[rank]) continue;
+    if (const auto failure = if_another(static_cast<int>(rank), *told[rank])) return failure;
+  }
+  if (!wiring_.shares_memory(peer)) pump.tell_call(peer, signature_);
+  return std::nullopt;
+}
+
+// Ranks of this host show what they are in. Those that are through with it, and those of other hosts, have sent
+// something of it, maybe along an edge that this call does not use.
+std::optional<Failure> WaitEnds::find_other_call(int peer, bool at_rest) {
+  for (const int rank : wiring_.links.ranks_sharing) {
+    const auto call = wiring_.links.segment->presence(rank).call(signature_.sequence);
+    if (!call) continue;
+    if (const auto failure = if_another(rank, *call)) return failure;
+  }
+  if (wiring_.links.pump != nullptr && at_rest) {
+    if (const auto failure = find_told_call(peer)) return failure;
+  }
+  for (std::size_t position = 0; position < wiring_.links.from.size(); ++position) {
+    RecvEnd& end = wiring_.links.from[position];
+    if (end.geometry().slots == 0 || !end.can_peek()) continue;
+    const int rank = wiring_.topology.ring[position];
+    if (const auto failure = if_another(rank, end.slot()->signature)) return failure;
+  }
+  return std::nullopt;
+}
+
+}  // namespace rondo::detail

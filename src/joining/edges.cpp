@@ -1,0 +1,64 @@
+#include "joining/edges.hpp"
+
+#include <fmt/format.h>
+
+#include <rondo/errors.hpp>
+
+#include "base/log.hpp"
+
+namespace rondo::detail {
+
+bool CarrierFacts::sharing(int a, int b) const {
+  return hosts->same(a, b) && shared->mapped[static_cast<std::size_t>(a)] &&
+         shared->mapped[static_cast<std::size_t>(b)];
+}
+
+std::string reason_for_no_memory(const SharedMemory& shared, int from, int to) {
+  const int culprit = shared.mapped[static_cast<std::size_t>(from)] ? to : from;
+  return fmt::format("one host, but rank {} {}", culprit,
+                     shared.reasons[static_cast<std::size_t>(culprit)]);
+}
+
+Edge edge_of(const ScheduleEdge& edge, const CarrierFacts& facts) {
+  const auto [from, to] = edge.ranks;
+  const auto host = [&](int rank) { return (*facts.places)[static_cast<std::size_t>(rank)].host; };
+  Edge result{from, to, Carrier::mpi, {}, edge.in_ring()};
+  if (facts.choice == CarrierChoice::mpi) {
+    result.reason = "CarrierChoice::mpi";
+  } else if (!facts.hosts->same(from, to)) {
+    result.reason = fmt::format("hosts {} and {}", host(from), host(to));
+  } else if (!facts.sharing(from, to)) {
+    result.reason = reason_for_no_memory(*facts.shared, from, to);
+  } else {
+    result.carrier = Carrier::shm;
+    result.reason = fmt::format("host {}", host(from));
+  }
+  return result;
+}
+
+std::vector<Edge> settle_edges(const std::vector<ScheduleEdge>& edges, const CarrierFacts& facts,
+                               int rank) {
+  std::vector<Edge> settled;
+  for (const ScheduleEdge& one : edges) {
+    const Edge& edge = settled.emplace_back(edge_of(one, facts));
+    const bool by_mpi = edge.carrier == Carrier::mpi;
+    if (by_mpi && facts.choice == CarrierChoice::shm) {
+      throw TransportError(
+          fmt::format("CarrierChoice::shm refuses the edge from rank {} to rank {}: {}; choose "
+                      "CarrierChoice::automatic to allow MPI there",
+                      edge.from, edge.to, edge.reason));
+    }
+    if (edge.from != rank) continue;
+    const bool lost =
+        by_mpi && facts.choice != CarrierChoice::mpi && facts.hosts->same(edge.from, edge.to);
+    if (lost) {
+      log(LogLevel::warning, "rank {}: falls back to MPI towards rank {}: {}", rank, edge.to,
+          edge.reason);
+    }
+    log(LogLevel::info, "rank {} of {}: to rank {} by {} ({})", rank, facts.hosts->size(), edge.to,
+        name(edge.carrier), edge.reason);
+  }
+  return settled;
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,36 @@
+// Which carrier each edge has, and why.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <rondo/options.hpp>
+#include <rondo/topology.hpp>
+
+#include "bootstrap/share_memory.hpp"
+#include "joining/rank_facts.hpp"
+
+namespace rondo::detail {
+
+// What decides between shared memory and MPI.
+struct CarrierFacts {
+  CarrierChoice choice = CarrierChoice::automatic;
+  const Hosts* hosts = nullptr;
+  const std::vector<RankPlace>* places = nullptr;
+  const SharedMemory* shared = nullptr;
+
+  // Whether two ranks have the same memory mapped.
+  [[nodiscard]] bool sharing(int a, int b) const;
+};
+
+// Why two ranks of one host share no memory: one of them could not map it.
+std::string reason_for_no_memory(const SharedMemory& shared, int from, int to);
+
+Edge edge_of(const ScheduleEdge& edge, const CarrierFacts& facts);
+
+// All edges, the same on all ranks; says in the log which this rank has. Throws TransportError where shared memory was
+// asked for and cannot be had.
+std::vector<Edge> settle_edges(const std::vector<ScheduleEdge>& edges, const CarrierFacts& facts,
+                               int rank);
+
+}  // namespace rondo::detail

@@ -1,0 +1,123 @@
+#include "joining/fifo_sizes.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+
+#include <rondo/errors.hpp>
+
+namespace rondo::detail {
+namespace {
+
+constexpr std::uint32_t kShmSlots = 8;
+// Rank 0 answers all ranks of `naive` at once: of long windows all get the end of theirs last, and none sends the
+// next meanwhile.
+constexpr std::uint32_t kOffRingSlots = 8;
+constexpr std::uint32_t kLeastLinkSlots = 16;
+constexpr std::uint32_t kMostLinkSlots = 64;
+// Only naive and recursive_doubling use these edges, of which a rank may have many.
+constexpr std::uint64_t kMostOffRingSlotBytes = std::uint64_t{32} << 10U;
+// For all edges of a kind within a host. With the outboxes of one_shot, at most 1 MiB, and what ranks show each other
+// they stay within 24 MiB, also for 128 ranks.
+constexpr std::uint64_t kMostRingBytes = std::uint64_t{12} << 20U;
+constexpr std::uint64_t kMostOffRingBytes = std::uint64_t{8} << 20U;
+constexpr std::uint64_t kLeastSlotBytes = 512;
+// The slots of both neighbours take half of a core's cache, and leave half to the buffers that they are
+// combined with.
+FifoGeometry shm_geometry(std::uint64_t cache_bytes) {
+  const std::uint64_t share = cache_bytes / 2 / 2 / kShmSlots;
+  return {std::clamp<std::uint64_t>(std::bit_floor(share), std::uint64_t{4} << 10U,
+                                    std::uint64_t{256} << 10U),
+          kShmSlots};
+}
+
+// A slice takes longer on the link than a nap of those who wait for it, so that its own cost, a few µs, is
+// small beside it. As many slots as keep the link busy for several naps and its latency; the pump of a rank
+// that has nothing to do looks no more often.
+FifoGeometry link_geometry(const LinkFacts& link) {
+  constexpr double kSliceUs = 200;
+  constexpr double kUnderWayUs = 1000;
+  const auto wanted = static_cast<std::uint64_t>(link.bytes_per_us * kSliceUs);
+  const std::uint64_t slot_bytes = std::clamp<std::uint64_t>(
+      std::bit_ceil(wanted), std::uint64_t{8} << 10U, std::uint64_t{128} << 10U);
+  const double under_way = link.bytes_per_us * (kUnderWayUs + 2 * link.latency_us);
+  const auto slots = static_cast<std::uint64_t>(under_way / static_cast<double>(slot_bytes)) * 2;
+  return {slot_bytes, static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+                          std::bit_ceil(slots), kLeastLinkSlots, kMostLinkSlots))};
+}
+
+std::uint64_t slot_limit(std::uint64_t all_bytes, std::uint64_t edges, std::uint32_t slots) {
+  return std::max(kLeastSlotBytes,
+                  std::bit_floor(all_bytes / std::max<std::uint64_t>(edges * slots, 1)));
+}
+
+}  // namespace
+
+std::size_t one_shot_limit_bytes(int size) {
+  constexpr std::size_t kMost = std::size_t{64} << 10U;
+  constexpr std::size_t kMostReadByARank = std::size_t{512} << 10U;
+  return std::min(kMost, kMostReadByARank / static_cast<std::size_t>(size) / 64 * 64);
+}
+
+void validate_fifo_size(const char* options, std::size_t slot_bytes, std::uint32_t slots) {
+  constexpr std::size_t kLargestSlot = std::size_t{1} << 30U;
+  if (slot_bytes % 64 != 0 || slot_bytes > kLargestSlot) {
+    throw UsageError(
+        fmt::format("{}::slot_bytes is {}; it must be a multiple of 64 up to 1 GiB, or 0", options,
+                    slot_bytes));
+  }
+  if (slots == 1 || slots > 4096) {
+    throw UsageError(fmt::format(
+        "{}::slots is {}; it must be 2 to 4096, or 0: a rank holds one slot while it waits for the "
+        "next",
+        options, slots));
+  }
+}
+
+void validate_geometry(const CommunicatorOptions& options) {
+  validate_fifo_size("CommunicatorOptions", options.slot_bytes, options.slots);
+  if (options.carrier > CarrierChoice::mpi) {
+    throw UsageError("CommunicatorOptions::carrier is not a CarrierChoice");
+  }
+}
+
+std::chrono::microseconds nap_for(const LinkFacts& link, const FifoGeometry& ring) {
+  constexpr double kShortestUs = 60;
+  constexpr double kLongestUs = 150;
+  const double slice_us = static_cast<double>(ring.slot_bytes) / link.bytes_per_us;
+  if (slice_us < kShortestUs) return {};
+  return std::chrono::microseconds(static_cast<int>(std::min(slice_us, kLongestUs)));
+}
+
+Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t cache_bytes,
+                             const std::optional<LinkFacts>& link, const LocalEdges& local) {
+  FifoGeometry ring = link ? link_geometry(*link) : shm_geometry(cache_bytes);
+  ring.slot_bytes = std::min(ring.slot_bytes, slot_limit(kMostRingBytes, local.ring, kShmSlots));
+  FifoGeometry off_ring = ring;
+  if (link) off_ring = {std::min(ring.slot_bytes, kMostOffRingSlotBytes), kOffRingSlots};
+  off_ring.slot_bytes =
+      std::min(off_ring.slot_bytes, slot_limit(kMostOffRingBytes, local.off_ring, off_ring.slots));
+  Geometries chosen;
+  chosen.link = {ring, off_ring};
+  chosen.memory = chosen.link;
+  chosen.memory.ring.slots = kShmSlots;
+  for (EdgeGeometries* edges : {&chosen.memory, &chosen.link}) {
+    for (FifoGeometry* geometry : {&edges->ring, &edges->off_ring}) {
+      if (options.slot_bytes != 0) geometry->slot_bytes = options.slot_bytes;
+      if (options.slots != 0) geometry->slots = options.slots;
+    }
+  }
+  return chosen;
+}
+
+std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
+                                       const EdgeGeometries& memory) {
+  std::vector<SegmentEdge> result;
+  for (const ScheduleEdge& edge : edges) {
+    result.push_back({edge.ranks, memory.of(edge.in_ring())});
+  }
+  return result;
+}
+
+}  // namespace rondo::detail

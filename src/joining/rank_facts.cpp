@@ -1,0 +1,142 @@
+#include "joining/rank_facts.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <fstream>
+#include <random>
+
+#include <fmt/format.h>
+
+#include <rondo/errors.hpp>
+
+#include "base/put.hpp"
+#include "carrier/peer_watch.hpp"
+#include "topology/machine.hpp"
+
+namespace rondo::detail {
+namespace {
+
+// A core's cache where hwloc knows of none.
+constexpr std::uint64_t kUsualL2Bytes = std::uint64_t{1} << 20U;
+
+// Changes with every start of the machine, so that equal host names on two machines stay apart.
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string text;
+  std::getline(file, text);
+  return text;
+}
+
+// Those of this process, whose other threads may be bound more narrowly.
+decltype(RankFacts::cores) my_cores() {
+  decltype(RankFacts::cores) cores{};
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  // Fails on machines of more cores than the set holds; they are never crowded.
+  if (::sched_getaffinity(::getpid(), sizeof(set), &set) != 0) {
+    cores.fill(~std::uint64_t{0});
+    return cores;
+  }
+  for (std::size_t core = 0; core < cores.size() * 64; ++core) {
+    if (CPU_ISSET(core, &set)) cores[core / 64] |= std::uint64_t{1} << (core % 64);
+  }
+  return cores;
+}
+
+// mpirun gives each rank cores of its own, a container gives the same to all.
+std::size_t cores_of(const std::vector<RankFacts>& ranks) {
+  std::size_t count = 0;
+  for (std::size_t word = 0; word < ranks[0].cores.size(); ++word) {
+    std::uint64_t any = 0;
+    for (const RankFacts& rank : ranks) any |= rank.cores[word];
+    count += static_cast<std::size_t>(std::popcount(any));
+  }
+  return std::max<std::size_t>(count, 1);
+}
+
+// A machine's caches do not change, and asking for them takes milliseconds.
+std::uint64_t l2_bytes() {
+  static const std::uint64_t bytes = this_machine().l2_bytes;
+  return bytes == 0 ? kUsualL2Bytes : bytes;
+}
+
+}  // namespace
+
+RankFacts my_facts(const CommunicatorOptions& options) {
+  RankFacts facts;
+  put(facts.host, host_name());
+  put(facts.boot, boot_id());
+  facts.session = (std::uint64_t{std::random_device()()} << 32U) | std::random_device()();
+  facts.process_namespace = process_namespace();
+  facts.process_id = ::getpid();
+  facts.numa_node = bound_numa_node();
+  facts.l2_bytes = l2_bytes();
+  facts.cores = my_cores();
+  facts.slots = options.slots;
+  facts.slot_bytes = options.slot_bytes;
+  facts.carrier = options.carrier;
+  return facts;
+}
+
+void require_usable_options(const std::vector<RankFacts>& facts) {
+  for (std::size_t rank = 0; rank < facts.size(); ++rank) {
+    if (facts[rank].refusal[0] == '\0') continue;
+    throw UsageError(fmt::format("rank {}: {}", rank, facts[rank].refusal.data()));
+  }
+  for (std::size_t rank = 1; rank < facts.size(); ++rank) {
+    const RankFacts& a = facts[0];
+    const RankFacts& b = facts[rank];
+    if (a.slot_bytes == b.slot_bytes && a.slots == b.slots && a.carrier == b.carrier) continue;
+    throw UsageError(fmt::format(
+        "rank 0 and rank {} were given different CommunicatorOptions: slot_bytes {} and {}, slots "
+        "{} and {}, carrier {} and {}; they must be the same on all ranks",
+        rank, a.slot_bytes, b.slot_bytes, a.slots, b.slots, static_cast<int>(a.carrier),
+        static_cast<int>(b.carrier)));
+  }
+}
+
+std::vector<RankPlace> places_of(const std::vector<RankFacts>& facts) {
+  std::vector<RankPlace> places;
+  for (const RankFacts& rank : facts) {
+    places.push_back({rank.host.data(), static_cast<int>(rank.process_id), rank.numa_node, {}});
+  }
+  return places;
+}
+
+std::vector<Place> order_keys(const std::vector<RankFacts>& facts) {
+  std::vector<Place> keys;
+  for (const RankFacts& rank : facts) {
+    keys.push_back({fmt::format("{} {}", rank.host.data(), rank.boot.data()), rank.numa_node});
+  }
+  return keys;
+}
+
+bool Hosts::all_on_one() const {
+  return std::all_of(names_.begin(), names_.end(),
+                     [this](const std::string& name) { return name == names_[0]; });
+}
+
+std::vector<int> Hosts::ranks_with(int of) const {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < size(); ++rank) {
+    if (same(rank, of)) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+std::uint64_t non_temporal_bytes(const RankFacts& rank) { return 2 * rank.l2_bytes; }
+
+std::uint64_t cache_share_bytes(const std::vector<RankFacts>& ranks_of_host) {
+  const std::size_t cores = cores_of(ranks_of_host);
+  const std::size_t ranks_a_core = (ranks_of_host.size() + cores - 1) / cores;
+  return ranks_of_host[0].l2_bytes / ranks_a_core;
+}
+
+bool crowded(const std::vector<RankFacts>& ranks_of_host) {
+  return ranks_of_host.size() > cores_of(ranks_of_host);
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,70 @@
+// What a rank tells the others of itself as they join, and what all conclude from it alike.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <rondo/options.hpp>
+#include <rondo/topology.hpp>
+
+#include "topology/ring_order.hpp"
+
+namespace rondo::detail {
+
+// Fixed size: it travels as bytes.
+struct RankFacts {
+  std::array<char, 256> host{};
+  std::array<char, 64> boot{};
+  std::uint64_t session = 0;  // random; rank 0's is the communicator's
+  std::uint64_t process_namespace = 0;
+  std::int64_t process_id = 0;
+  std::int32_t numa_node = -1;
+  std::uint32_t slots = 0;
+  std::uint64_t slot_bytes = 0;
+  std::uint64_t l2_bytes = 0;             // a core's own cache
+  std::array<std::uint64_t, 16> cores{};  // that it may run on, a bit each
+  CarrierChoice carrier = CarrierChoice::automatic;
+  std::array<char, 512> refusal{};  // why this rank cannot go on; empty if it can
+};
+
+RankFacts my_facts(const CommunicatorOptions& options);
+
+// Throws UsageError where a rank refuses to go on, or options differ that must be equal.
+void require_usable_options(const std::vector<RankFacts>& facts);
+
+std::vector<RankPlace> places_of(const std::vector<RankFacts>& facts);
+// What the order of the ring depends on.
+std::vector<Place> order_keys(const std::vector<RankFacts>& facts);
+
+// Which ranks are on which host.
+class Hosts {
+ public:
+  Hosts() = default;
+  // `names`: by rank, the same for ranks of one host.
+  explicit Hosts(std::vector<std::string> names) : names_(std::move(names)) {}
+
+  [[nodiscard]] int size() const { return static_cast<int>(names_.size()); }
+  [[nodiscard]] bool same(int a, int b) const {
+    return names_[static_cast<std::size_t>(a)] == names_[static_cast<std::size_t>(b)];
+  }
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  [[nodiscard]] bool all_on_one() const;
+  // Of the host of rank `of`, in order.
+  [[nodiscard]] std::vector<int> ranks_with(int of) const;
+  [[nodiscard]] int lowest_rank_with(int of) const { return ranks_with(of).front(); }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+// From which size on an output is streamed: it leaves room for nothing else in the rank's cache.
+// Measured: docs/performance.md.
+std::uint64_t non_temporal_bytes(const RankFacts& rank);
+// A rank's part of a core's cache, when these share a host.
+std::uint64_t cache_share_bytes(const std::vector<RankFacts>& ranks_of_host);
+// Whether these, which share a host, are more than the cores that they may run on.
+bool crowded(const std::vector<RankFacts>& ranks_of_host);
+
+}  // namespace rondo::detail

@@ -1,0 +1,26 @@
+// Joins ranks: decides the ring's order and each edge's carrier, and makes both ends of every FIFO.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <rondo/options.hpp>
+
+#include "bootstrap/bootstrap.hpp"
+#include "bootstrap/link_probe.hpp"
+#include "engine/wiring.hpp"
+#include "joining/connect.hpp"
+
+namespace rondo::detail {
+
+// One wiring for each rank of a group in this process. Throws UsageError, TransportError.
+std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& options);
+
+// This process's wiring; collective over the bootstrap's ranks, and all ranks throw if one cannot
+// be joined. A rank that has found its own arguments wrong still takes part, with the reason as
+// `refusal`, so that nobody waits for it. Throws UsageError, TransportError.
+Wiring wire_processes(Bootstrap& bootstrap, const CommunicatorOptions& options,
+                      const std::string& refusal, const LinkProbe& probe,
+                      const PumpFactory& make_pump);
+
+}  // namespace rondo::detail

@@ -1,0 +1,204 @@
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "base/log.hpp"
+#include "base/put.hpp"
+#include "bootstrap/share_memory.hpp"
+#include "bootstrap/together.hpp"
+#include "carrier/memory.hpp"
+#include "joining/connect.hpp"
+#include "joining/edges.hpp"
+#include "joining/fifo_sizes.hpp"
+#include "joining/rank_facts.hpp"
+#include "joining/wire.hpp"
+
+namespace rondo::detail {
+namespace {
+
+// The wiring of one process, step by step; every step that exchanges is made by all ranks, and what
+// one rank cannot do becomes an error of all.
+class ProcessWirer {
+ public:
+  ProcessWirer(Bootstrap& bootstrap, const CommunicatorOptions& options)
+      : bootstrap_(bootstrap), options_(options), rank_(bootstrap.rank()) {}
+
+  Wiring wire(const std::string& refusal, const LinkProbe& probe, const PumpFactory& make_pump) {
+    gather_facts(refusal);
+    choose_fifos(probe);
+    share_segment();
+    Wiring wiring = empty_wiring(rank_, bootstrap_.size(), ring_);
+    wiring.topology.places = places_of(facts_);
+    const CarrierFacts carriers{options_.carrier, &hosts_, &wiring.topology.places, &shared_};
+    wiring.topology.edges = settle_edges(edges_, carriers, rank_);
+    together(bootstrap_, [&] { connect(wiring, carriers, make_pump); });
+    if (wiring.links.pump != nullptr) wiring.links.pump->open_connections();
+    return wiring;
+  }
+
+ private:
+  void gather_facts(const std::string& refusal) {
+    RankFacts mine = my_facts(options_);
+    put(mine.refusal, refusal);
+    facts_ = bootstrap_.exchange(mine);
+    require_usable_options(facts_);
+    const std::vector<Place> keys = order_keys(facts_);
+    ring_ = ring_order(keys);
+    std::vector<std::string> names;
+    for (const Place& key : keys) names.push_back(key.host);
+    hosts_ = Hosts(std::move(names));
+    recursive_doubling_ =
+        bootstrap_.size() > 1 && (options_.carrier == CarrierChoice::mpi || !hosts_.all_on_one());
+    AlgorithmSet algorithms = {Algorithm::ring, Algorithm::naive};
+    // Where all share memory, one_shot is faster.
+    if (recursive_doubling_) algorithms.add(Algorithm::recursive_doubling);
+    edges_ = schedule_edges(ring_, algorithms);
+  }
+
+  // The same on all ranks: that of the slowest link, if any leaves its host, and of the smallest cache.
+  void choose_fifos(const LinkProbe& probe) {
+    std::uint64_t cache_bytes = std::numeric_limits<std::uint64_t>::max();
+    LocalEdges most;
+    for (int rank = 0; rank < bootstrap_.size(); ++rank) {
+      if (hosts_.lowest_rank_with(rank) != rank) continue;
+      cache_bytes = std::min(cache_bytes, cache_share_bytes(facts_of_host(rank)));
+      LocalEdges local;
+      for (const ScheduleEdge& edge : edges_of_host(rank)) local.count(edge);
+      most = {std::max(most.ring, local.ring), std::max(most.off_ring, local.off_ring)};
+    }
+    // Without a probe there is no carrier for such links either, which settle_edges() says.
+    if (recursive_doubling_ && probe) slowest_link_ = measure_slowest_link(probe);
+    geometries_ = choose_geometries(options_, cache_bytes, slowest_link_, most);
+  }
+
+  std::optional<LinkFacts> measure_slowest_link(const LinkProbe& probe) {
+    const std::size_t size = ring_.size();
+    const std::size_t mine = positions_of(ring_)[static_cast<std::size_t>(rank_)];
+    const auto across = [&](std::size_t position) {
+      const int rank = ring_[position % size];
+      const bool memory = options_.carrier != CarrierChoice::mpi && hosts_.same(rank, rank_);
+      return rank == rank_ || memory ? kNoLink : rank;
+    };
+    LinkFacts facts;
+    together(bootstrap_, [&] { facts = probe(across(mine + 1), across(mine + size - 1)); });
+    std::optional<LinkFacts> slowest;
+    for (const LinkFacts& one : bootstrap_.exchange(facts)) {
+      if (one.bytes_per_us <= 0) continue;  // its next rank shares its memory
+      if (!slowest) slowest = one;
+      slowest->latency_us = std::max(slowest->latency_us, one.latency_us);
+      slowest->bytes_per_us = std::min(slowest->bytes_per_us, one.bytes_per_us);
+    }
+    if (!slowest) return slowest;
+    log(LogLevel::info, "rank {}: the slowest link carries {:.0f} bytes a us, in {:.0f} us", rank_,
+        slowest->bytes_per_us, slowest->latency_us);
+    return slowest;
+  }
+
+  [[nodiscard]] std::vector<ScheduleEdge> edges_of_host(int of) const {
+    std::vector<ScheduleEdge> edges;
+    for (const ScheduleEdge& edge : edges_) {
+      if (hosts_.same(edge.ranks.from, of) && hosts_.same(edge.ranks.to, of)) edges.push_back(edge);
+    }
+    return edges;
+  }
+  [[nodiscard]] std::vector<RankFacts> facts_of_host(int of) const {
+    std::vector<RankFacts> facts;
+    for (const int rank : hosts_.ranks_with(of)) {
+      facts.push_back(facts_[static_cast<std::size_t>(rank)]);
+    }
+    return facts;
+  }
+
+  // One segment a host, made by its lowest rank and handed to the others. A host that shares nothing has an abort
+  // board in each process.
+  void share_segment() {
+    const bool wanted =
+        options_.carrier != CarrierChoice::mpi && hosts_.ranks_with(rank_).size() > 1;
+    segment_edges_ = with_geometry(edges_of_host(rank_), geometries_.memory);
+    SegmentPlan plan{bootstrap_.size(),
+                     hosts_.all_on_one() ? one_shot_limit_bytes(bootstrap_.size()) : 0,
+                     segment_edges_};
+    shared_ = share_memory(bootstrap_, hosts_.lowest_rank_with(rank_), wanted, plan.bytes());
+    if (shared_.mapping.data() == nullptr) {
+      segment_edges_.clear();
+      plan = {bootstrap_.size(), 0, {}};
+      shared_.mapping = map_private(plan.bytes());
+    }
+    segment_ = std::make_shared<HostSegment>(std::move(shared_.mapping), plan);
+  }
+
+  void connect(Wiring& wiring, const CarrierFacts& carriers, const PumpFactory& make_pump) const {
+    wiring.links.segment = segment_;
+    for (int rank = 0; rank < bootstrap_.size(); ++rank) {
+      if (rank == rank_ || carriers.sharing(rank, rank_)) {
+        wiring.links.ranks_sharing.push_back(rank);
+      }
+    }
+    note_smallest_fifos(wiring);
+    connect_segment(wiring, segment_edges_);
+    connect_pump(wiring, make_pump);
+    watch_peers(wiring, facts_);
+    wiring.waiting.crowded = crowded(facts_of_host(rank_));
+    if (slowest_link_) wiring.waiting.nap = nap_for(*slowest_link_, geometries_.link.ring);
+    wiring.offers.recursive_doubling = recursive_doubling_;
+    wiring.offers.non_temporal_bytes = non_temporal_bytes(facts_[static_cast<std::size_t>(rank_)]);
+    // Only where every rank can read every outbox.
+    if (static_cast<int>(wiring.links.ranks_sharing.size()) == bootstrap_.size()) {
+      wiring.offers.one_shot_bytes = segment_->one_shot_bytes();
+    }
+  }
+
+  // The slots that a schedule may count on everywhere.
+  void note_smallest_fifos(Wiring& wiring) const {
+    wiring.links.ring_geometry = geometries_.link.ring;
+    wiring.links.off_ring_geometry = geometries_.link.off_ring;
+    for (const Edge& edge : wiring.topology.edges) {
+      wiring.offers.leaves_memory |= edge.in_ring && edge.carrier != Carrier::shm;
+      if (edge.carrier != Carrier::shm) continue;
+      (edge.in_ring ? wiring.links.ring_geometry : wiring.links.off_ring_geometry) =
+          geometries_.memory.of(edge.in_ring);
+    }
+  }
+
+  void connect_pump(Wiring& wiring, const PumpFactory& make_pump) const {
+    PumpEdges carried;
+    bool any_mpi = false;
+    for (std::size_t index = 0; index < edges_.size(); ++index) {
+      const Edge& edge = wiring.topology.edges[index];
+      any_mpi |= edge.carrier == Carrier::mpi;
+      if (edge.carrier != Carrier::mpi || (edge.from != rank_ && edge.to != rank_)) continue;
+      connect_to_pump(wiring, carried, edge, edges_[index].algorithms,
+                      geometries_.link.of(edge.in_ring));
+    }
+    // A rank without such an edge still hears of, and tells of, an abort.
+    if (!any_mpi) return;
+    carried.ranks_elsewhere = ranks_elsewhere(bootstrap_.size(), wiring.links.ranks_sharing);
+    carried.board = &wiring.links.segment->board();
+    carried.session = facts_[0].session;
+    wiring.links.pump = make_pump(std::move(carried));
+  }
+
+  Bootstrap& bootstrap_;
+  const CommunicatorOptions& options_;
+  int rank_;
+  std::vector<RankFacts> facts_;
+  Hosts hosts_;
+  std::vector<int> ring_;
+  std::vector<ScheduleEdge> edges_;
+  Geometries geometries_;
+  bool recursive_doubling_ = false;  // there are edges for it
+  std::optional<LinkFacts> slowest_link_;
+  std::vector<SegmentEdge> segment_edges_;
+  SharedMemory shared_;  // its mapping is the segment's
+  std::shared_ptr<HostSegment> segment_;
+};
+
+}  // namespace
+
+Wiring wire_processes(Bootstrap& bootstrap, const CommunicatorOptions& options,
+                      const std::string& refusal, const LinkProbe& probe,
+                      const PumpFactory& make_pump) {
+  return ProcessWirer(bootstrap, options).wire(refusal, probe, make_pump);
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,125 @@
+// In vectors, through Google Highway, like vector.cpp: compiled once for each instruction set.
+
+#include "reduce/scale.hpp"
+
+#include <cstdint>
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "reduce/scale.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target.h, as Highway asks.
+#include <hwy/highway.h>
+
+#include "base/with_type.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rondo::detail::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::ScalableTag<float>;
+using Words = hn::RebindToUnsigned<Floats>;
+
+// Without F16C, Highway's conversion to f16 truncates; the scalar one rounds.
+#if HWY_ARCH_X86 && HWY_TARGET >= HWY_SSE4
+constexpr bool kRoundsToF16 = false;
+#else
+constexpr bool kRoundsToF16 = true;
+#endif
+
+HWY_INLINE auto load(Floats tag, const float* from) { return hn::LoadU(tag, from); }
+template <class V>
+HWY_INLINE void store(Floats tag, V value, float* to) {
+  hn::StoreU(value, tag, to);
+}
+
+HWY_INLINE auto load(Floats tag, const Float16* from) {
+  const hn::Rebind<hwy::float16_t, Floats> narrow;
+  return hn::PromoteTo(tag, hn::LoadU(narrow, reinterpret_cast<const hwy::float16_t*>(from)));
+}
+template <class V>
+HWY_INLINE void store(Floats /*tag*/, V value, Float16* to) {
+  const hn::Rebind<hwy::float16_t, Floats> narrow;
+  hn::StoreU(hn::DemoteTo(narrow, value), narrow, reinterpret_cast<hwy::float16_t*>(to));
+}
+
+HWY_INLINE auto load(Floats tag, const BFloat16* from) {
+  const hn::Rebind<std::uint16_t, Floats> narrow;
+  const auto bits =
+      hn::PromoteTo(Words(), hn::LoadU(narrow, reinterpret_cast<const std::uint16_t*>(from)));
+  return hn::BitCast(tag, hn::ShiftLeft<16>(bits));
+}
+// Rounded as BFloat16 does it, since Highway's conversion truncates.
+template <class V>
+HWY_INLINE void store(Floats /*tag*/, V value, BFloat16* to) {
+  const Words words;
+  const hn::Rebind<std::uint16_t, Floats> narrow;
+  const auto bits = hn::BitCast(words, value);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 1));
+  const auto nearest = hn::Add(hn::Add(bits, hn::Set(words, 0x7FFF)), odd);
+  const auto quiet = hn::Or(bits, hn::Set(words, 0x400000));
+  const auto rounded = hn::IfThenElse(hn::RebindMask(words, hn::IsNaN(value)), quiet, nearest);
+  const hn::RebindToSigned<Words> with_sign;
+  hn::StoreU(hn::DemoteTo(narrow, hn::BitCast(with_sign, hn::ShiftRight<16>(rounded))), narrow,
+             reinterpret_cast<std::uint16_t*>(to));
+}
+
+template <class To, class From>
+void scale_floats(To* to, const From* from, std::size_t count, float factor) {
+  const Floats tag;
+  const auto factors = hn::Set(tag, factor);
+  std::size_t i = 0;
+  if constexpr (!std::same_as<To, Float16> || kRoundsToF16) {
+    for (; i + hn::Lanes(tag) <= count; i += hn::Lanes(tag)) {
+      store(tag, hn::Mul(load(tag, from + i), factors), to + i);
+    }
+  }
+  for (; i < count; ++i) to[i] = static_cast<To>(static_cast<float>(from[i]) * factor);
+}
+
+void scale_doubles(double* to, const double* from, std::size_t count, double factor) {
+  for (std::size_t i = 0; i < count; ++i) to[i] = from[i] * factor;
+}
+
+void scale(void* to, DataType to_type, const void* from, DataType from_type, std::size_t count,
+           double factor) {
+  with_type(to_type, [&](auto to_tag) {
+    with_type(from_type, [&](auto from_tag) {
+      using To = typename decltype(to_tag)::Type;
+      using From = typename decltype(from_tag)::Type;
+      constexpr bool has_float = std::same_as<To, float> || std::same_as<From, float>;
+      constexpr bool narrow_to = std::same_as<To, Float16> || std::same_as<To, BFloat16>;
+      constexpr bool narrow_from = std::same_as<From, Float16> || std::same_as<From, BFloat16>;
+      if constexpr (std::same_as<To, double> && std::same_as<From, double>) {
+        scale_doubles(static_cast<double*>(to), static_cast<const double*>(from), count, factor);
+      } else if constexpr ((has_float && (narrow_to || narrow_from)) ||
+                           (std::same_as<To, From> && (has_float || narrow_to))) {
+        scale_floats(static_cast<To*>(to), static_cast<const From*>(from), count,
+                     static_cast<float>(factor));
+      }
+    });
+  });
+}
+
+}  // namespace
+}  // namespace rondo::detail::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rondo::detail {
+
+HWY_EXPORT(scale);
+
+void scale(void* to, DataType to_type, const void* from, DataType from_type, std::size_t count,
+           double factor) {
+  if (to_type != from_type || factor != 1) {
+    HWY_DYNAMIC_DISPATCH(scale)(to, to_type, from, from_type, count, factor);
+  } else if (to != from && count > 0) {
+    std::memcpy(to, from, count * size_of(to_type));
+  }
+}
+
+}  // namespace rondo::detail
+#endif

@@ -1,0 +1,123 @@
+// How a wait paces itself, by a clock of the test's own.
+
+#include <chrono>
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+#include "engine/pace.hpp"
+
+namespace rondo::detail {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Rest = Pace::Rest;
+
+constexpr std::uint64_t kBulk = std::uint64_t{128} << 10U;
+
+Pace pace(const Surroundings& around, std::uint64_t chunk_bytes = 1000, bool background = false) {
+  Pace pace(around);
+  pace.begin_call(chunk_bytes, background);
+  return pace;
+}
+
+// The first round after which the wait rests so.
+std::uint64_t first(const Pace& pace, Rest rest) {
+  std::uint64_t round = 0;
+  while (pace.rest_after(round) != rest) ++round;
+  return round;
+}
+
+TEST(Pace, SpinsThenYieldsThenSleeps) {
+  const Pace alone = pace({});
+  EXPECT_GT(alone.eager_looks(), 1);
+  EXPECT_GT(alone.looks_per_round(), 1);
+  EXPECT_EQ(first(alone, Rest::yield), 64U);
+  EXPECT_EQ(first(alone, Rest::sleep), 2064U);
+  for (std::uint64_t round = 64; round < 2064; ++round) {
+    ASSERT_EQ(alone.rest_after(round), Rest::yield) << round;
+  }
+  EXPECT_EQ(alone.rest_after(1'000'000), Rest::sleep) << "never awake again";
+}
+
+TEST(Pace, DoesNotSpinWhereOthersNeedTheCore) {
+  for (const Surroundings& around :
+       {Surroundings{true, false, {}}, Surroundings{false, true, {}}}) {
+    const Pace one = pace(around);
+    EXPECT_EQ(one.eager_looks(), 1);
+    EXPECT_EQ(one.looks_per_round(), 1);
+    EXPECT_EQ(first(one, Rest::sleep), 2001U);
+  }
+  EXPECT_EQ(first(pace({false, true, {}}), Rest::yield), 1U);
+  // MPI yields by itself where it was told to.
+  const Pace pumping = pace({true, false, {}});
+  for (std::uint64_t round = 1; round < 100; ++round) {
+    EXPECT_EQ(pumping.rest_after(round), round % 8 == 7 ? Rest::yield : Rest::none) << round;
+  }
+}
+
+TEST(Pace, InTheBackgroundSleepsAlmostAtOnce) {
+  const Pace alone = pace({}, 1000, true);
+  EXPECT_EQ(first(alone, Rest::sleep), 1U);
+  EXPECT_EQ(alone.nap_after(1), milliseconds(1)) << "a bell ends it";
+  const Pace pumping = pace({true, false, {}}, 1000, true);
+  EXPECT_EQ(pumping.nap_after(1), microseconds(50)) << "nobody rings for what comes by network";
+}
+
+TEST(Pace, NapsGrowLonger) {
+  const Pace alone = pace({});
+  EXPECT_EQ(alone.nap_after(2064), microseconds(50));
+  EXPECT_EQ(alone.nap_after(2065), microseconds(100));
+  EXPECT_EQ(alone.nap_after(2064 + 19), milliseconds(1));
+  EXPECT_EQ(alone.nap_after(std::uint64_t{1} << 40U), milliseconds(1));
+}
+
+TEST(Pace, NapsEarlyWhileTheNetworkWorksOnALongVector) {
+  const Surroundings network{true, false, microseconds(120)};
+  const Pace bulk = pace(network, kBulk);
+  EXPECT_EQ(first(bulk, Rest::sleep), 5U);
+  EXPECT_EQ(bulk.nap_after(5), microseconds(120));
+  EXPECT_EQ(bulk.nap_after(5000), microseconds(120));
+  const Pace shorter = pace(network, kBulk - 1);
+  EXPECT_EQ(first(shorter, Rest::sleep), 2001U);
+  EXPECT_EQ(first(pace(network, 8, true), Rest::sleep), 5U);
+  EXPECT_EQ(first(pace({true, false, {}}, kBulk), Rest::sleep), 2001U) << "a fast network";
+}
+
+TEST(Pace, LooksAroundNowAndThenAndAtEverySleep) {
+  const Pace alone = pace({});
+  for (std::uint64_t round = 0; round < 3000; ++round) {
+    const bool calls = round >= 64 && round % 64 == 0;
+    ASSERT_EQ(alone.compares_calls(round), calls) << round;
+    ASSERT_EQ(alone.reads_clock(round), calls || round >= 2064) << round;
+  }
+}
+
+TEST(CallDeadline, CountsFromTheFirstLongWait) {
+  const Clock::time_point start{seconds(1000)};
+  CallDeadline deadline;
+  for (const seconds later : {seconds(0), seconds(500)}) {
+    deadline.begin_call(milliseconds(300));
+    EXPECT_FALSE(deadline.due_at(start + later).too_late) << "of the call before";
+    EXPECT_FALSE(deadline.due_at(start + later + milliseconds(299)).too_late);
+    EXPECT_TRUE(deadline.due_at(start + later + milliseconds(300)).too_late);
+  }
+  deadline.begin_call(milliseconds::max());
+  EXPECT_FALSE(deadline.due_at(start).too_late);
+  EXPECT_FALSE(deadline.due_at(start + std::chrono::hours(24 * 365)).too_late) << "no overflow";
+}
+
+TEST(CallDeadline, CallsTheRollTenTimesASecondAndAtTheEnd) {
+  const Clock::time_point start{seconds(1000)};
+  CallDeadline deadline;
+  deadline.begin_call(milliseconds(250));
+  int rolls = 0;
+  for (int ms = 0; ms < 250; ++ms) rolls += deadline.due_at(start + milliseconds(ms)).roll_call;
+  EXPECT_EQ(rolls, 2);
+  EXPECT_TRUE(deadline.due_at(start + milliseconds(250)).roll_call);
+}
+
+}  // namespace
+}  // namespace rondo::detail

@@ -1,0 +1,83 @@
+// Slots fit the link or the cache, and many ranks of a host do not take its memory.
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "joining/fifo_sizes.hpp"
+
+namespace rondo::detail {
+namespace {
+
+TEST(Geometries, FitTheLinkAndSpareTheMemory) {
+  constexpr std::uint64_t kCache = 1 << 20;
+  const LinkFacts gigabit{50, 119};
+  const LinkFacts fast{5, 12000};
+  for (const LinkFacts& link : {gigabit, fast}) {
+    const Geometries chosen = choose_geometries({}, kCache, link, {2, 2});
+    EXPECT_EQ(chosen.memory.ring.slot_bytes, chosen.link.ring.slot_bytes);
+    EXPECT_EQ(chosen.memory.off_ring.slot_bytes, chosen.link.off_ring.slot_bytes);
+    EXPECT_LE(chosen.memory.ring.slots, chosen.link.ring.slots);
+    EXPECT_LE(chosen.link.off_ring.slot_bytes, chosen.link.ring.slot_bytes);
+    // The link is full while a rank naps.
+    EXPECT_GE(static_cast<double>(chosen.link.ring.slot_bytes * chosen.link.ring.slots),
+              link.bytes_per_us * std::min(1000.0, 8.0 * 1024 * 1024 / link.bytes_per_us));
+    EXPECT_LE(contiguous_fifo_bytes(chosen.memory.ring), std::uint64_t{5} << 18U);
+    EXPECT_LE(contiguous_fifo_bytes(chosen.memory.off_ring), std::uint64_t{5} << 16U);
+  }
+  EXPECT_EQ(choose_geometries({}, kCache, gigabit, {2, 2}).link.ring.slot_bytes, 32768U);
+  const Geometries ordered =
+      choose_geometries({.slot_bytes = 192, .slots = 5}, kCache, gigabit, {2, 2});
+  for (const EdgeGeometries& edges : {ordered.memory, ordered.link}) {
+    for (const bool in_ring : {true, false}) {
+      EXPECT_EQ(edges.of(in_ring).slot_bytes, 192U);
+      EXPECT_EQ(edges.of(in_ring).slots, 5U);
+    }
+  }
+}
+
+// However large the caches and however fast the links.
+TEST(Geometries, ManyRanksOfAHostTakeLittleMemory) {
+  constexpr std::uint64_t kCache = std::uint64_t{2} << 20U;
+  for (const int ranks : {2, 8, 16, 43, 64, 128}) {
+    std::vector<int> ring(static_cast<std::size_t>(ranks));
+    std::iota(ring.begin(), ring.end(), 0);
+    const std::vector<ScheduleEdge> edges =
+        schedule_edges(ring, {Algorithm::ring, Algorithm::naive, Algorithm::recursive_doubling});
+    LocalEdges local;
+    for (const ScheduleEdge& edge : edges) local.count(edge);
+    for (const std::optional<LinkFacts>& link :
+         {std::optional<LinkFacts>(), std::optional(LinkFacts{50, 119}),
+          std::optional(LinkFacts{5, 12000})}) {
+      const Geometries chosen = choose_geometries({}, kCache, link, local);
+      const SegmentPlan plan{ranks, one_shot_limit_bytes(ranks),
+                             with_geometry(edges, chosen.memory)};
+      EXPECT_LE(plan.bytes(), std::size_t{24} << 20U) << ranks;
+      if (ranks <= 8 && !link) {
+        EXPECT_EQ(chosen.memory.ring.slot_bytes, 65536U);
+      }
+    }
+  }
+}
+
+TEST(Geometries, AOneShotReadsAtMostHalfAMegabyte) {
+  EXPECT_EQ(one_shot_limit_bytes(2), std::size_t{64} << 10U);
+  for (const int size : {1, 3, 8, 64, 1000}) {
+    EXPECT_LE(one_shot_limit_bytes(size) * static_cast<std::size_t>(size), std::size_t{512} << 10U);
+    EXPECT_EQ(one_shot_limit_bytes(size) % 64, 0U);
+  }
+}
+
+TEST(Geometries, ANapIsAsLongAsASliceTakesOnASlowLink) {
+  EXPECT_EQ(nap_for({50, 119}, {8192, 16}).count(), 68);
+  EXPECT_EQ(nap_for({50, 119}, {32768, 16}).count(), 150) << "no longer, on however slow a link";
+  EXPECT_EQ(nap_for({5, 12000}, {131072, 16}).count(), 0)
+      << "what is under way would end before it";
+}
+
+}  // namespace
+}  // namespace rondo::detail
