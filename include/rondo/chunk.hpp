@@ -32,8 +32,4 @@ constexpr Range chunk_range(std::uint64_t count, std::uint64_t chunks, std::uint
   return {offset, stop - offset};
 }
 
-/// The ring's all_reduce of host memory cuts its vector at multiples of this many bytes, so that chunk `i` of one with `count`
-/// elements is `chunk_range(count, ranks, i, kChunkGranuleBytes / size_of(type))`.
-inline constexpr std::uint64_t kChunkGranuleBytes = 64;
-
 }  // namespace rondo

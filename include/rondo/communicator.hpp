@@ -7,11 +7,11 @@
 #include <vector>
 
 #include <rondo/call.hpp>
+#include <rondo/collectives.hpp>
 #include <rondo/errors.hpp>
 #include <rondo/export.hpp>
 #include <rondo/options.hpp>
 #include <rondo/topology.hpp>
-#include <rondo/types.hpp>
 #include <rondo/work.hpp>
 
 namespace rondo {
@@ -24,7 +24,13 @@ CommunicatorState& state_of(Communicator& communicator);
 }  // namespace detail
 
 /// One rank's membership in a group. A move-only owner; one that was moved from may only be destroyed
-/// or assigned to.
+/// or assigned to. Its collectives are members of Collectives and AsyncCollectives (collectives.hpp):
+///
+///     rondo::Communicator comm = rondo::from_socket("/tmp/ranks", rank, size);  // or from_mpi, or local_group
+///     std::vector<float> gradient(1000);
+///     comm.all_reduce(gradient, rondo::ReduceOp::avg);
+///     rondo::Work work = comm.all_reduce_async(gradient);
+///     work.wait();
 ///
 /// Every rank makes the same calls in the same order, with the same type, count, reduction, root
 /// and algorithm. Where one does not, each rank gets a MismatchError, or a PeerError that quotes it: in
@@ -35,7 +41,7 @@ CommunicatorState& state_of(Communicator& communicator);
 ///
 /// Buffers: host memory. `in` and `out` are either the same buffer (in place) or do not overlap. In
 /// place, a rank's own chunk is where it lies in the whole vector: `chunk_range(count, size,
-/// rank)`. The forms with one buffer are in place.
+/// rank)`.
 ///
 /// Blocking calls run on the caller's thread when nothing is queued, else after what is queued.
 /// Asynchronous calls run on a progress thread in the order of issue. Any thread may call, as long
@@ -44,7 +50,8 @@ CommunicatorState& state_of(Communicator& communicator);
 /// Errors: UsageError before anything moves; MismatchError, TimeoutError, PeerError and
 /// TransportError end the communicator: what is queued and every later call fail as PeerError with
 /// the first error's text. Asynchronous calls throw UsageError at once, the others in Work::wait().
-class RONDO_API Communicator {
+class RONDO_API Communicator : public Collectives<Communicator>,
+                               public AsyncCollectives<Communicator> {
  public:
   explicit Communicator(std::unique_ptr<detail::CommunicatorState> state);
   Communicator(Communicator&&) noexcept;
@@ -73,128 +80,8 @@ class RONDO_API Communicator {
   /// hosts are told by the first rank of this host that is in a call, makes one, or is destroyed.
   void abort(const std::string& reason);
 
-  /// Every element becomes the reduction of that element over all ranks.
-  template <OutputRange R>
-  void all_reduce(R&& buffer, ReduceOp op = ReduceOp::sum, CallOptions options = {}) {
-    run(calls().all_reduce(buffer, buffer, op, options));
-  }
-  template <ElementRange In, OutputRange Out>
-    requires SameElements<In, Out>
-  void all_reduce(In&& in, Out&& out, ReduceOp op = ReduceOp::sum, CallOptions options = {}) {
-    run(calls().all_reduce(in, out, op, options));
-  }
-  template <OutputRange R>
-  [[nodiscard]] Work all_reduce_async(R&& buffer, ReduceOp op = ReduceOp::sum,
-                                      CallOptions options = {}) {
-    return run_async(calls().all_reduce(buffer, buffer, op, options));
-  }
-  template <ElementRange In, OutputRange Out>
-    requires SameElements<In, Out>
-  [[nodiscard]] Work all_reduce_async(In&& in, Out&& out, ReduceOp op = ReduceOp::sum,
-                                      CallOptions options = {}) {
-    return run_async(calls().all_reduce(in, out, op, options));
-  }
-
-  /// Rank r gets chunk r of the reduction: `in` is the whole vector, `out` one chunk of it, of
-  /// `chunk_range(in.size(), size(), r).count` elements.
-  template <OutputRange R>
-  void reduce_scatter(R&& buffer, ReduceOp op = ReduceOp::sum, CallOptions options = {}) {
-    run(calls().reduce_scatter(buffer, calls().own_chunk(buffer), op, options));
-  }
-  template <ElementRange In, OutputRange Out>
-    requires SameElements<In, Out>
-  void reduce_scatter(In&& in, Out&& out, ReduceOp op = ReduceOp::sum, CallOptions options = {}) {
-    run(calls().reduce_scatter(in, out, op, options));
-  }
-  template <OutputRange R>
-  [[nodiscard]] Work reduce_scatter_async(R&& buffer, ReduceOp op = ReduceOp::sum,
-                                          CallOptions options = {}) {
-    return run_async(calls().reduce_scatter(buffer, calls().own_chunk(buffer), op, options));
-  }
-  template <ElementRange In, OutputRange Out>
-    requires SameElements<In, Out>
-  [[nodiscard]] Work reduce_scatter_async(In&& in, Out&& out, ReduceOp op = ReduceOp::sum,
-                                          CallOptions options = {}) {
-    return run_async(calls().reduce_scatter(in, out, op, options));
-  }
-
-  /// All ranks get all chunks: `in` is this rank's chunk, `out` the whole vector.
-  template <OutputRange R>
-  void all_gather(R&& buffer, CallOptions options = {}) {
-    run(calls().all_gather(calls().own_chunk(buffer), buffer, options));
-  }
-  template <ElementRange In, OutputRange Out>
-    requires SameElements<In, Out>
-  void all_gather(In&& in, Out&& out, CallOptions options = {}) {
-    run(calls().all_gather(in, out, options));
-  }
-  template <OutputRange R>
-  [[nodiscard]] Work all_gather_async(R&& buffer, CallOptions options = {}) {
-    return run_async(calls().all_gather(calls().own_chunk(buffer), buffer, options));
-  }
-  template <ElementRange In, OutputRange Out>
-    requires SameElements<In, Out>
-  [[nodiscard]] Work all_gather_async(In&& in, Out&& out, CallOptions options = {}) {
-    return run_async(calls().all_gather(in, out, options));
-  }
-
-  /// All ranks get the root's elements. No rank leaves before the ranks that it hears of have entered: the root
-  /// waits for the last rank of the ring to enter.
-  template <OutputRange R>
-  void broadcast(R&& buffer, int root, CallOptions options = {}) {
-    run(calls().broadcast(buffer, buffer, root, options));
-  }
-  template <OutputRange R>
-  [[nodiscard]] Work broadcast_async(R&& buffer, int root, CallOptions options = {}) {
-    return run_async(calls().broadcast(buffer, buffer, root, options));
-  }
-
-  /// The same into another buffer; `in` is read on the root only and may be empty elsewhere.
-  template <ElementRange In, OutputRange Out>
-    requires SameElements<In, Out>
-  void broadcast(In&& in, Out&& out, int root, CallOptions options = {}) {
-    run(calls().broadcast(in, out, root, options));
-  }
-  template <ElementRange In, OutputRange Out>
-    requires SameElements<In, Out>
-  [[nodiscard]] Work broadcast_async(In&& in, Out&& out, int root, CallOptions options = {}) {
-    return run_async(calls().broadcast(in, out, root, options));
-  }
-
-  /// The root gets the reduction over all ranks; the first rank of the ring's chain waits for the root to
-  /// enter. `out` is not touched elsewhere and may be empty
-  /// there. The form with one buffer changes the root's only.
-  template <OutputRange R>
-  void reduce(R&& buffer, int root, ReduceOp op = ReduceOp::sum, CallOptions options = {}) {
-    run(calls().reduce(buffer, buffer, root, op, options));
-  }
-  template <ElementRange In, OutputRange Out>
-    requires SameElements<In, Out>
-  void reduce(In&& in, Out&& out, int root, ReduceOp op = ReduceOp::sum, CallOptions options = {}) {
-    run(calls().reduce(in, out, root, op, options));
-  }
-  template <OutputRange R>
-  [[nodiscard]] Work reduce_async(R&& buffer, int root, ReduceOp op = ReduceOp::sum,
-                                  CallOptions options = {}) {
-    return run_async(calls().reduce(buffer, buffer, root, op, options));
-  }
-  template <ElementRange In, OutputRange Out>
-    requires SameElements<In, Out>
-  [[nodiscard]] Work reduce_async(In&& in, Out&& out, int root, ReduceOp op = ReduceOp::sum,
-                                  CallOptions options = {}) {
-    return run_async(calls().reduce(in, out, root, op, options));
-  }
-
-  /// No rank leaves before all have entered.
-  void barrier(CallOptions options = {}) { run(calls().barrier(options)); }
-  [[nodiscard]] Work barrier_async(CallOptions options = {}) {
-    return run_async(calls().barrier(options));
-  }
-
  private:
   friend detail::CommunicatorState& detail::state_of(Communicator& communicator);
-
-  [[nodiscard]] Calls calls() const { return {rank(), size()}; }
 
   std::unique_ptr<detail::CommunicatorState> state_;
 };

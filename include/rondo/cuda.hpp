@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <rondo/call.hpp>
+#include <rondo/collectives.hpp>
 #include <rondo/communicator.hpp>
 #include <rondo/errors.hpp>
 #include <rondo/export.hpp>
@@ -85,7 +86,7 @@ struct State;
 /// call, check() or wait() (MismatchError, TimeoutError, PeerError; CudaError where CUDA refuses
 /// something). Only where another process was killed while kernels wrote to its memory, the driver may end this
 /// process's use of the device: a CudaError then takes PeerError's place, and the device needs a new process. A deadline counts from a call's first long wait on the device.
-class RONDO_API Communicator {
+class RONDO_API Communicator : public Collectives<Communicator, Stream> {
  public:
   explicit Communicator(std::unique_ptr<State> state);
   Communicator(Communicator&&) noexcept;
@@ -119,59 +120,7 @@ class RONDO_API Communicator {
   /// thread may call; does not block.
   void abort(const std::string& reason);
 
-  /// As the members of rondo::Communicator; spans and the like are of device memory.
-  template <OutputRange R>
-  void all_reduce(R&& buffer, ReduceOp op, Stream stream, CallOptions options = {}) {
-    enqueue(calls().all_reduce(buffer, buffer, op, options), stream);
-  }
-  template <ElementRange In, OutputRange Out>
-    requires SameElements<In, Out>
-  void all_reduce(In&& in, Out&& out, ReduceOp op, Stream stream, CallOptions options = {}) {
-    enqueue(calls().all_reduce(in, out, op, options), stream);
-  }
-  template <OutputRange R>
-  void reduce_scatter(R&& buffer, ReduceOp op, Stream stream, CallOptions options = {}) {
-    enqueue(calls().reduce_scatter(buffer, calls().own_chunk(buffer), op, options), stream);
-  }
-  template <ElementRange In, OutputRange Out>
-    requires SameElements<In, Out>
-  void reduce_scatter(In&& in, Out&& out, ReduceOp op, Stream stream, CallOptions options = {}) {
-    enqueue(calls().reduce_scatter(in, out, op, options), stream);
-  }
-  template <OutputRange R>
-  void all_gather(R&& buffer, Stream stream, CallOptions options = {}) {
-    enqueue(calls().all_gather(calls().own_chunk(buffer), buffer, options), stream);
-  }
-  template <ElementRange In, OutputRange Out>
-    requires SameElements<In, Out>
-  void all_gather(In&& in, Out&& out, Stream stream, CallOptions options = {}) {
-    enqueue(calls().all_gather(in, out, options), stream);
-  }
-  template <OutputRange R>
-  void broadcast(R&& buffer, int root, Stream stream, CallOptions options = {}) {
-    enqueue(calls().broadcast(buffer, buffer, root, options), stream);
-  }
-  template <ElementRange In, OutputRange Out>
-    requires SameElements<In, Out>
-  void broadcast(In&& in, Out&& out, int root, Stream stream, CallOptions options = {}) {
-    enqueue(calls().broadcast(in, out, root, options), stream);
-  }
-  template <OutputRange R>
-  void reduce(R&& buffer, int root, ReduceOp op, Stream stream, CallOptions options = {}) {
-    enqueue(calls().reduce(buffer, buffer, root, op, options), stream);
-  }
-  template <ElementRange In, OutputRange Out>
-    requires SameElements<In, Out>
-  void reduce(In&& in, Out&& out, int root, ReduceOp op, Stream stream, CallOptions options = {}) {
-    enqueue(calls().reduce(in, out, root, op, options), stream);
-  }
-  void barrier(Stream stream, CallOptions options = {}) {
-    enqueue(calls().barrier(options), stream);
-  }
-
  private:
-  [[nodiscard]] Calls calls() const { return {rank(), size()}; }
-
   std::unique_ptr<State> state_;
 };
 

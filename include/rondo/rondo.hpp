@@ -1,14 +1,24 @@
 /// \file
-/// All of Rondo but mpi.hpp, which needs MPI's own header.
+/// All that a program needs for ranks and host memory, in one include. Not here, since not every build has them or wants
+/// them: mpi.hpp (needs MPI's header), cuda.hpp and cuda_gradient_reducer.hpp (device memory).
 #pragma once
 
-#include <rondo/chunk.hpp>
+// A program starts here: groups of ranks, and their collectives.
+#include <rondo/collectives.hpp>
 #include <rondo/communicator.hpp>
-#include <rondo/errors.hpp>
-#include <rondo/gradient_reducer.hpp>
-#include <rondo/log.hpp>
 #include <rondo/options.hpp>
-#include <rondo/topology.hpp>
-#include <rondo/types.hpp>
-#include <rondo/version.hpp>
 #include <rondo/work.hpp>
+
+// Averages gradients while backprop goes on.
+#include <rondo/gradient_reducer.hpp>
+
+// What calls are made of, and what they throw.
+#include <rondo/chunk.hpp>
+#include <rondo/errors.hpp>
+#include <rondo/types.hpp>
+
+// Where ranks and threads are, what the library says, and which release it is.
+#include <rondo/log.hpp>
+#include <rondo/thread_binding.hpp>
+#include <rondo/topology.hpp>
+#include <rondo/version.hpp>

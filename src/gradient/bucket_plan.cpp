@@ -6,6 +6,8 @@
 
 #include <rondo/chunk.hpp>
 
+#include "schedule/slicing.hpp"
+
 namespace rondo::detail {
 namespace {
 

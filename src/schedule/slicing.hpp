@@ -19,6 +19,10 @@
 
 namespace rondo::detail {
 
+// The ring's all_reduce of host memory cuts its vector at multiples of this many bytes, so that chunk `i` of one with
+// `count` elements is `chunk_range(count, ranks, i, kChunkGranuleBytes / size_of(type))`.
+inline constexpr std::uint64_t kChunkGranuleBytes = 64;
+
 struct Slicing {
   std::uint64_t count = 0;  // elements of the vector
   std::uint64_t chunks = 1;

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include <rondo/errors.hpp>
-#include <rondo/topology.hpp>
+#include <rondo/thread_binding.hpp>
 
 #include "topology/machine.hpp"
 

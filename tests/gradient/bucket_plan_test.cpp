@@ -7,6 +7,7 @@
 #include <rondo/chunk.hpp>
 
 #include "gradient/bucket_size.hpp"
+#include "schedule/slicing.hpp"
 
 namespace rondo::detail {
 namespace {
