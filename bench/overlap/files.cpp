@@ -41,17 +41,17 @@ void write_rows(const Options& options, const std::vector<Row>& rows, int ranks)
   for (const Row& row : rows) {
     nlohmann::json times;
     for (int mode = 0; mode < kModes; ++mode) {
-      const Spread& spread = row.us[static_cast<std::size_t>(mode)];
+      const Spread& spread = row.measured.of(static_cast<Mode>(mode)).exchanged;
       times[kModeNames[mode]] = {
           {"median", spread.median}, {"low", spread.low}, {"high", spread.high}};
     }
-    all["rows"].push_back({{"bucket_bytes", row.bucket_bytes},
+    all["rows"].push_back({{"bucket_bytes", row.measured.bucket_bytes},
                            {"chosen", row.chosen},
-                           {"buckets", row.buckets},
+                           {"buckets", row.measured.buckets},
                            {"time_us", times},
-                           {"communication_us", row.figures.communication_us},
-                           {"hidden", row.figures.hidden},
-                           {"most_hidden", row.most_hidden},
+                           {"communication_us", row.measured.figures.communication_us},
+                           {"hidden", row.measured.figures.hidden},
+                           {"most_hidden", row.measured.most_hidden},
                            {"us_per_mark", row.mark_us}});
   }
   std::ofstream out(options.json);

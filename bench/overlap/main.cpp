@@ -33,15 +33,17 @@ void print_header(const Options& options, const Model& model, int ranks) {
 }
 
 void print(const Row& row) {
+  const Measured& its = row.measured;
   const auto half = [](const Spread& spread) { return (spread.high - spread.low) / 2e3; };
   fmt::print(
       "{:>10} {:>8} {:>9.2f} {:>9.2f} {:>7.2f} {:>9.2f} {:>7.2f} {:>9.2f} {:>7.3f} {:>7.3f} "
       "{:>7.3f} "
       "{:>8.2f}\n",
-      fmt::format("{}{}", row.chosen ? "auto " : "", row.bucket_bytes >> 10U), row.buckets,
-      row.us[0].median / 1e3, row.us[1].median / 1e3, half(row.us[1]), row.us[2].median / 1e3,
-      half(row.us[2]), row.figures.communication_us / 1e3, row.figures.hidden, row.most_hidden,
-      row.most_hidden > 0 ? row.figures.hidden / row.most_hidden : 0, row.mark_us);
+      fmt::format("{}{}", row.chosen ? "auto " : "", its.bucket_bytes >> 10U), its.buckets,
+      its.of(Mode::alone).exchanged.median / 1e3, its.of(Mode::after).exchanged.median / 1e3,
+      half(its.of(Mode::after).exchanged), its.of(Mode::during).exchanged.median / 1e3,
+      half(its.of(Mode::during).exchanged), its.figures.communication_us / 1e3, its.figures.hidden,
+      its.most_hidden, its.most_hidden > 0 ? its.figures.hidden / its.most_hidden : 0, row.mark_us);
   std::fflush(stdout);
 }
 

@@ -13,13 +13,14 @@
 namespace lenet {
 namespace {
 
-nlohmann::json json_of(const OverlapReport& report) {
+nlohmann::json json_of(const rondo::overlap::Measured& report) {
   const auto of_spread = [](const rondo::overlap::Spread& spread) {
     return nlohmann::json{{"median", spread.median}, {"low", spread.low}, {"high", spread.high}};
   };
   nlohmann::json modes;
   for (int mode = 0; mode < rondo::overlap::kModes; ++mode) {
-    const OverlapReport::OfMode& its = report.of(static_cast<rondo::overlap::Mode>(mode));
+    const rondo::overlap::Measured::OfMode& its =
+        report.of(static_cast<rondo::overlap::Mode>(mode));
     modes[rondo::overlap::kModeNames[mode]] = {{"step_us", of_spread(its.step)},
                                                {"backward_us", of_spread(its.backward)},
                                                {"exchanged_us", of_spread(its.exchanged)}};
@@ -69,7 +70,7 @@ void write_history(const Options& options, const Run& run) {
   std::filesystem::rename(part, options.history);
 }
 
-void write_overlap(const Options& options, int ranks, const OverlapReport& report) {
+void write_overlap(const Options& options, int ranks, const rondo::overlap::Measured& report) {
   nlohmann::json all = json_of(report);
   all["machine"] = {{"cores", rondo::this_machine().cores}};
   all["config"] = {{"ranks", ranks},

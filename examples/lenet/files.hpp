@@ -27,6 +27,6 @@ std::string beside(const std::string& history);
 void write_history(const Options& options, const Run& run);
 
 // {"modes", ..., "machine", "config"} to options.json.
-void write_overlap(const Options& options, int ranks, const OverlapReport& report);
+void write_overlap(const Options& options, int ranks, const rondo::overlap::Measured& report);
 
 }  // namespace lenet

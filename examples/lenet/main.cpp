@@ -104,20 +104,22 @@ void measure_on(const lenet::Options& options, rondo::Communicator& comm) {
   lenet::TrainingOptions training = options.training;
   training.rate = 0;  // steps alone would lead each rank elsewhere
   std::unique_ptr<lenet::Learner> learner;
-  std::shared_ptr<lenet::ThreeModes> modes;  // also the learner's, whose gradients they work on
+  std::shared_ptr<rondo::overlap::ThreeModes>
+      modes;  // also the learner's, whose gradients they work on
   learner = lenet::make_cpu_learner(
       data, training, {comm.rank(), comm.size()}, [&](lenet::ParameterBlock& gradients) {
-        modes = std::make_shared<lenet::ThreeModes>(comm, gradients, gradient_options(options));
+        modes = std::make_shared<rondo::overlap::ThreeModes>(comm, lenet::reducible(gradients),
+                                                             gradient_options(options));
         return lenet::exchange_in(modes);
       });
   const lenet::Trainer trainer(comm, data, training, *learner);
   learner->begin_epoch(lenet::shuffled(data.train.count(), training.seed, 1));
-  const lenet::OverlapReport report =
+  const rondo::overlap::Measured measured =
       lenet::measure_overlap(comm, *learner, *modes, options.measured_steps,
                              (data.train.count() + training.batch_size - 1) / training.batch_size);
   if (comm.rank() != 0) return;
-  lenet::print(report);
-  if (!options.json.empty()) lenet::write_overlap(options, comm.size(), report);
+  lenet::print(measured, modes->during().progress_place());
+  if (!options.json.empty()) lenet::write_overlap(options, comm.size(), measured);
 }
 
 void train(const lenet::Options& options, rondo::Communicator ranks) {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "bench/overlap/figures.hpp"
+#include "tools/overlap/figures.hpp"
 
 namespace rondo::overlap {
 namespace {

@@ -1,4 +1,4 @@
-#include "bench/overlap/figures.hpp"
+#include "tools/overlap/figures.hpp"
 
 #include <algorithm>
 #include <cmath>
