@@ -1,11 +1,10 @@
-// Processes of one host and user, met at a Unix socket: no MPI, no root. Rank 0 listens, and passes blobs on.
+// Joins processes of one host and user over a Unix socket: no MPI, no root. Rank 0 listens, and passes blobs on.
 //
-// Rank 0 answers whoever comes with a Hello only when all have come, or when it gives up, so that all know why.
-// Whoever belongs to another user, says something else or goes away is dropped.
+// Rank 0 answers a Hello only when all ranks have connected, or when it gives up, so that every rank gets the reason.
+// It drops connections of other users, those that send anything but a Hello, and those that close.
 #pragma once
 
 #include <chrono>
-#include <exception>
 #include <string>
 #include <vector>
 
@@ -14,8 +13,6 @@
 #include "bootstrap/bootstrap.hpp"
 
 namespace rondo::detail {
-
-class Visitor;
 
 class SocketBootstrap final : public Bootstrap {
  public:
@@ -28,16 +25,10 @@ class SocketBootstrap final : public Bootstrap {
   void all_gather(const void* mine, void* all, std::size_t bytes) override;
 
  private:
-  void listen_for_all(const std::string& path);
-  void admit_all(const FileDescriptor& listener, const std::string& path);
-  void admit(const FileDescriptor& listener, std::vector<Visitor>& visitors,
-             const std::string& path);
-  void answer_all(const std::exception_ptr& refusal) noexcept;
   void connect_to_first(const std::string& path);
-  // Whole blobs, before the deadline; `peer` is named when it is gone or late.
+  // Move a whole blob before the deadline; an error names `peer`, which is gone or late.
   void send_all(const FileDescriptor& to, const void* data, std::size_t bytes, int peer) const;
   void receive_all(const FileDescriptor& from, void* data, std::size_t bytes, int peer) const;
-  [[noreturn]] void throw_missing(const std::string& path) const;
 
   int rank_;
   int size_;

@@ -1,3 +1,4 @@
+// The pump's slots, its start and its end; mpi_pump_notices.cpp has what ranks tell each other beside slots.
 #include "carrier/mpi_pump.hpp"
 
 #include <algorithm>
@@ -16,19 +17,8 @@
 namespace rondo::detail {
 namespace {
 
-constexpr int kAbortTag = 0;
-constexpr int kCallTag = 1;
-constexpr int kConfirmTag = 2;
-constexpr int kConnectTag = 3;
-constexpr int kFirstSlotTag = 4;  // and one more for each channel
 constexpr std::uint64_t kMostMessagesAhead = 1024;
 constexpr std::uint64_t kRoundsPerLook = 64;
-
-bool finished(MPI_Request& request, const char* what, int peer) {
-  int done = 0;
-  check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), what, peer);
-  return done != 0;
-}
 
 }  // namespace
 
@@ -68,8 +58,8 @@ MpiPump::~MpiPump() {
     MPI_Comm_free(&comm_);
     return;
   }
-  // Something may still be under way, here or at a peer that fails in its own time: neither the memory
-  // nor the communicator's number may be used for anything else.
+  // MPI operations may still be under way, here or at a peer that has not noticed the failure yet: neither the
+  // memory nor the MPI communicator's number may be used again.
   static_cast<void>(memory_.release());
 }
 
@@ -113,7 +103,7 @@ std::vector<MPI_Request> MpiPump::open_requests() {
 bool MpiPump::end_operations() {
   try {
     if (!hear_what_is_expected()) return false;
-    // Several ranks may have told this one of their calls: each waits until it has been heard.
+    // Several ranks may have sent this one a CallMessage; each of these synchronous sends ends only when received.
     for (std::size_t rank = 0; rank < told_calls_.size(); ++rank) look_for_calls();
   } catch (const TransportError&) {
     return false;
@@ -173,7 +163,7 @@ bool MpiPump::start_receives(Incoming& edge) {
   return started;
 }
 
-// One test of all, since each test asks the network anew.
+// One MPI call tests all requests, since each such call polls the network.
 bool MpiPump::finish_oldest(Direction direction) {
   oldest_.clear();
   finishers_.clear();
@@ -210,7 +200,7 @@ bool MpiPump::finish_oldest(Direction direction) {
   return done > 0;
 }
 
-// Whether the test of oldest_ succeeded. Which operation has failed stands in the statuses, if MPI tells.
+// Throws TransportError if the test of oldest_ failed. The statuses say which operation failed, if MPI sets them.
 void MpiPump::check_ended(int code, int done) const {
   if (code == MPI_SUCCESS) return;
   int error_class = MPI_SUCCESS;
@@ -232,7 +222,7 @@ bool MpiPump::progress() {
   for (Incoming& edge : incoming_) {
     if (drives(edge.algorithms)) moved |= start_receives(edge);
   }
-  // Open MPI first looks and then asks the network: what that brings is seen by the second test.
+  // Open MPI looks at its requests before it polls the network: only a second test sees what the poll completed.
   if (finish_oldest(Direction::both) || finish_oldest(Direction::both)) moved = true;
   if (++rounds_ % kRoundsPerLook == 0) {
     look_for_abort();
@@ -254,140 +244,16 @@ bool MpiPump::can_be_driven() const {
   return gone == 0;
 }
 
-void MpiPump::look_for_abort() {
-  if (!can_be_driven()) return;
-  if (hearing_ == MPI_REQUEST_NULL || !finished(hearing_, "listening for an abort", kAnyPeer))
-    return;
-  memory_->heard.text.back() = '\0';
-  board_->raise(memory_->heard.rank, memory_->heard.text.data());
-}
-
-void MpiPump::listen_for_calls() {
-  check_mpi(MPI_Irecv(&memory_->heard_call, sizeof(CallMessage), MPI_BYTE, MPI_ANY_SOURCE, kCallTag,
-                      comm_, &hearing_call_),
-            "MPI_Irecv");
-}
-
-void MpiPump::look_for_calls() {
-  while (finished(hearing_call_, "listening for calls of other ranks", kAnyPeer)) {
-    const CallMessage& heard = memory_->heard_call;
-    const auto rank = static_cast<std::size_t>(heard.rank);
-    if (heard.session == session_ && rank < told_calls_.size()) told_calls_[rank] = heard.call;
-    listen_for_calls();
-  }
-}
-
-void MpiPump::tell_call(int peer, const Signature& call) {
-  if (saying_call_ != MPI_REQUEST_NULL &&
-      !finished(saying_call_, "telling a rank of a call", told_peer_)) {
-    return;  // a later look says it
-  }
-  CallMessage& said = memory_->said_call;
-  if (told_peer_ == peer && said.call == call) return;
-  said = {session_, rank_, call};
-  told_peer_ = peer;
-  // Synchronous, so that its end says that the peer has it: where the peer destroys its communicator first, this
-  // rank keeps the communicator's number, and what is under way never reaches one made later.
-  check_mpi(MPI_Issend(&said, sizeof(CallMessage), MPI_BYTE, peer, kCallTag, comm_, &saying_call_),
-            "MPI_Issend", peer);
-}
-
-void MpiPump::listen_for_confirmations() {
-  check_mpi(MPI_Irecv(&memory_->heard_confirmation, sizeof(ConfirmMessage), MPI_BYTE,
-                      MPI_ANY_SOURCE, kConfirmTag, comm_, &hearing_confirmation_),
-            "MPI_Irecv");
-}
-
-void MpiPump::hear_confirmations() {
-  while (finished(hearing_confirmation_, "listening for confirmed calls", kAnyPeer)) {
-    const ConfirmMessage& heard = memory_->heard_confirmation;
-    const auto rank = static_cast<std::size_t>(heard.rank);
-    if (heard.session == session_ && rank < confirmed_calls_.size()) {
-      confirmed_calls_[rank] = heard.sequence + 1;
-    }
-    listen_for_confirmations();
-  }
-}
-
-// MPI opens a connection when it is first used, and only while it is called. After a confirmation this rank may call
-// it no more for long, so that the connections must be there.
-void MpiPump::open_connections() {
-  std::vector<MPI_Request> open;
-  for (const int rank : ranks_elsewhere_) {
-    check_mpi(MPI_Irecv(nullptr, 0, MPI_BYTE, rank, kConnectTag, comm_,
-                        &open.emplace_back(MPI_REQUEST_NULL)),
-              "MPI_Irecv", rank);
-    check_mpi(MPI_Isend(nullptr, 0, MPI_BYTE, rank, kConnectTag, comm_,
-                        &open.emplace_back(MPI_REQUEST_NULL)),
-              "MPI_Isend", rank);
-  }
-  check_mpi(MPI_Waitall(static_cast<int>(open.size()), open.data(), MPI_STATUSES_IGNORE),
-            "connecting all ranks");
-}
-
-// Nobody waits until it has left: one that is still under way keeps its memory, and the next takes another.
-void MpiPump::tell_confirmed(std::uint64_t sequence) {
-  std::list<Telling>& tellings = memory_->tellings;
-  int over = 0;
-  if (!tellings.empty()) {
-    std::vector<MPI_Request>& oldest = tellings.front().requests;
-    check_mpi(
-        MPI_Testall(static_cast<int>(oldest.size()), oldest.data(), &over, MPI_STATUSES_IGNORE),
-        "telling other hosts of a confirmed call");
-  }
-  if (over != 0) {
-    tellings.splice(tellings.end(), tellings, tellings.begin());
-  } else {
-    tellings.push_back({{}, std::vector<MPI_Request>(ranks_elsewhere_.size(), MPI_REQUEST_NULL)});
-  }
-  Telling& telling = tellings.back();
-  telling.said = {session_, rank_, sequence};
-  for (std::size_t i = 0; i < ranks_elsewhere_.size(); ++i) {
-    check_mpi(MPI_Isend(&telling.said, sizeof(ConfirmMessage), MPI_BYTE, ranks_elsewhere_[i],
-                        kConfirmTag, comm_, &telling.requests[i]),
-              "MPI_Isend", ranks_elsewhere_[i]);
-  }
-}
-
 std::optional<int> MpiPump::busy_peer() {
   for (Outgoing& edge : outgoing_) {
     if (drives(edge.algorithms)) start_sends(edge);
   }
-  // Receives are always open; a test of them would ask the network at the end of every call.
+  // Receives are always open; testing them too would poll the network at the end of every call.
   finish_oldest(Direction::out);
   for (const Outgoing& edge : outgoing_) {
     if (drives(edge.algorithms) && edge.requests.outstanding() > 0) return edge.peer;
   }
   return std::nullopt;
-}
-
-void MpiPump::announce_abort(const AbortRecord& record) noexcept {
-  // A rank elsewhere has told everyone itself.
-  const bool from_elsewhere = std::find(ranks_elsewhere_.begin(), ranks_elsewhere_.end(),
-                                        record.rank) != ranks_elsewhere_.end();
-  if (!can_be_driven() || announced_ || from_elsewhere) return;
-  announced_ = true;
-  try {
-    AbortMessage& said = memory_->said;
-    said.rank = record.rank;
-    std::memcpy(said.text.data(), record.text.data(),
-                std::min(record.text.size(), said.text.size() - 1));
-    saying_.reserve(ranks_elsewhere_.size());
-    for (const int rank : ranks_elsewhere_) {
-      check_mpi(MPI_Isend(&said, sizeof(AbortMessage), MPI_BYTE, rank, kAbortTag, comm_,
-                          &saying_.emplace_back(MPI_REQUEST_NULL)),
-                "MPI_Isend");
-    }
-    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-    int all = 0;
-    while (all == 0 && std::chrono::steady_clock::now() < give_up) {
-      check_mpi(
-          MPI_Testall(static_cast<int>(saying_.size()), saying_.data(), &all, MPI_STATUSES_IGNORE),
-          "announcing an abort");
-    }
-  } catch (const std::exception& error) {
-    log(LogLevel::warning, "could not tell other hosts of an abort: {}", error.what());
-  }
 }
 
 std::string MpiPump::objection_to_this_thread() const {

@@ -4,9 +4,9 @@
 // From a peer: a receive is posted into every free slot; slots are published in the order of their
 // messages, which MPI keeps for one sender and tag. So the engine sees two local FIFOs.
 //
-// A sender may run ahead of its receiver by no more than MPI buffers for it; after every half FIFO of bytes,
-// or a thousand messages, one is sent synchronously (MPI_Issend), which bounds this. Not after every few
-// messages: the end of a small call would wait for the answer.
+// MPI may buffer messages that the receiver has not taken yet. To bound how much, one message after every half
+// FIFO of bytes, or a thousand messages, is sent synchronously (MPI_Issend). Not after every few messages: the
+// end of a small call would wait for the receiver's answer.
 #pragma once
 
 #include <mpi.h>
@@ -29,15 +29,15 @@ struct AbortMessage {
   std::array<char, 1012> text{};
 };
 
-// What a rank that waits tells a rank on another host. `session` is the communicator's: what another one said is
-// not believed.
+// What a rank that waits tells a rank on another host. `session` is the communicator's: messages with another one
+// are ignored.
 struct CallMessage {
   std::uint64_t session = 0;
   std::int32_t rank = 0;
   Signature call;
 };
 
-// What the rank that has heard of all others in a call tells each rank that does not share its memory.
+// What the rank that confirms a call tells each rank that does not share its memory.
 struct ConfirmMessage {
   std::uint64_t session = 0;
   std::int32_t rank = 0;
@@ -75,6 +75,12 @@ class MpiPump final : public Pump {
   [[nodiscard]] std::string objection_to_progress_thread() const override;
 
  private:
+  static constexpr int kAbortTag = 0;
+  static constexpr int kCallTag = 1;
+  static constexpr int kConfirmTag = 2;
+  static constexpr int kConnectTag = 3;
+  static constexpr int kFirstSlotTag = 4;  // and one more for each channel
+
   // Requests for consecutive messages of one edge, oldest first.
   class RequestRing {
    public:
@@ -89,7 +95,7 @@ class MpiPump final : public Pump {
     std::uint64_t started_ = 0;
     std::uint64_t finished_ = 0;
   };
-  // Counts what was sent since the last message that the receiver has answered.
+  // Counts what was sent since the last synchronous message.
   class RunAhead {
    public:
     explicit RunAhead(const FifoGeometry& fifo) : most_bytes_(fifo.slots * fifo.slot_bytes / 2) {}
@@ -121,8 +127,8 @@ class MpiPump final : public Pump {
     ConfirmMessage said;
     std::vector<MPI_Request> requests;
   };
-  // All memory that MPI reads and writes. After a failure an operation may never end: then this is left
-  // to MPI for good, and so is the communicator.
+  // All memory that MPI reads and writes. After a failure an operation may never end: then neither this memory
+  // nor the MPI communicator is ever freed.
   struct Memory {
     std::vector<Mapping> fifos;
     AbortMessage heard;
@@ -147,6 +153,8 @@ class MpiPump final : public Pump {
   // Whether anything ended. Looks at the oldest operation of each edge.
   bool finish_oldest(Direction direction);
   void check_ended(int code, int done) const;
+  // Throws TransportError if the operation failed; `what` and `peer` say which it was.
+  static bool finished(MPI_Request& request, const char* what, int peer);
   void listen_for_calls();
   void listen_for_confirmations();
   void look_for_calls();
@@ -159,7 +167,7 @@ class MpiPump final : public Pump {
   int rank_ = 0;  // in comm_
   AbortBoard* board_;
   std::unique_ptr<Memory> memory_ = std::make_unique<Memory>();
-  // finish_oldest()'s, kept so that it allocates nothing.
+  // Used by finish_oldest() alone; members, so that it allocates nothing.
   struct Finisher {
     Outgoing* out;
     Incoming* in;
@@ -174,7 +182,7 @@ class MpiPump final : public Pump {
   MPI_Request hearing_confirmation_ = MPI_REQUEST_NULL;
   int told_peer_ = kAnyPeer;  // to whom said_call went
   std::vector<std::optional<Signature>> told_calls_;
-  // One more than the number of the last call that each rank has confirmed, or will.
+  // By rank: one more than the number of the last call that it has confirmed, and of the last that it will confirm.
   std::vector<std::uint64_t> confirmed_calls_;
   std::vector<std::uint64_t> expected_calls_;
   std::uint64_t session_;

@@ -3,8 +3,8 @@
 // Slices are walked in windows: a rank does all steps of its schedule for the first `window` slices
 // of every chunk, then for the next `window`, and so on. Within a step it publishes at most
 // `window` slices before it takes any, so with a FIFO of more than `window` slots a slot is always
-// free for the rank whose turn it is, and nobody waits in a circle (tests/schedule proves it by
-// running all ranks). A wider window hides the latency of a hop behind the slices that are under
+// free for the rank whose turn it is, and no ranks wait for each other in a circle (tests/schedule proves
+// it by running all ranks). A wider window hides the latency of a hop behind the slices that are under
 // way.
 //
 // Several channels are independent rings side by side, each with FIFOs of its own: channel c of C
@@ -41,7 +41,7 @@ struct Slicing {
     const Range mine = chunk_range(chunk.count, channels, channel, channel_granule);
     return {chunk.offset + mine.offset, mine.count};
   }
-  // At least one: an empty part still travels as an empty slice, so that calls that differ meet.
+  // At least one: an empty part is sent as one empty slice, so that ranks still compare their calls.
   [[nodiscard]] RONDO_HOST_DEVICE constexpr std::uint64_t slices(const Range& part) const {
     const std::uint64_t needed = part.count / slice_elems + (part.count % slice_elems != 0 ? 1 : 0);
     return needed == 0 ? 1 : needed;
@@ -58,8 +58,8 @@ struct Slicing {
   }
 };
 
-// The widest window that a FIFO of `slots` slots is safe with leaves one slot free; half of the
-// slots keeps both ends busy.
+// The widest safe window for a FIFO of `slots` slots leaves one slot free; a window of half the slots
+// keeps both ends busy.
 RONDO_HOST_DEVICE constexpr std::uint64_t window_for(std::uint32_t slots) {
   return slots <= 2 ? 1 : slots / 2;
 }
