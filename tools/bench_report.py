@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/performance.md, docs/ring.md, docs/gradients.md and README.md, and the pictures in docs/pictures/, from
+"""Writes the tables of docs/performance.md, docs/gradients.md and README.md, and the pictures in docs/pictures/, from
 bench/results/*.json.
 
 usage: tools/bench_report.py
@@ -378,8 +378,8 @@ def fill(document, tables):
 
 def main():
     fill("docs/performance.md", {"one_2": table_one_2, "peers": table_peers, "crowded": table_crowded, "types": table_types,
-                                 "many": table_many, "many_slots": table_many_slots, "many_small": table_many_small, "parts": table_parts})
-    fill("docs/ring.md", {"model_hosts": table_model_hosts, "model_memory": table_model_memory})
+                                 "many": table_many, "many_slots": table_many_slots, "many_small": table_many_small, "parts": table_parts,
+                                 "model_hosts": table_model_hosts, "model_memory": table_model_memory})
     fill("README.md", {"one": table_readme_one, "many": table_readme_many})
     fill("docs/gradients.md", {"overlap_lenet": table_overlap_lenet, "overlap_resnet": table_overlap_resnet})
     plt.rcParams["svg.hashsalt"] = "rondo"
