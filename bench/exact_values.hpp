@@ -63,7 +63,7 @@ template <class T>
 T input(ReduceOp op, int rank, int ranks, std::uint64_t index) {
   if constexpr (std::is_integral_v<T>) {
     const std::uint64_t bits = mix(index * kMostRanks + static_cast<std::uint64_t>(rank)) >> 7U;
-    // Odd factors, whose product keeps all of its bits.
+    // Only odd factors: even ones would fill the product's low bits with zeros.
     return static_cast<T>(op == ReduceOp::prod ? bits | 1U : bits);
   } else {
     return from_double<T>(float_input<T>(op, rank, ranks, index));
@@ -108,7 +108,7 @@ T result(ReduceOp op, int ranks, std::uint64_t index) {
     }
     return value;
   } else {
-    // Through T, as the ranks hold them: bf16 keeps every input but few of the differences.
+    // Each input is rounded to T first, as the ranks hold it.
     const auto held = [&](int rank) {
       if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
         return static_cast<double>(input<T>(op, rank, ranks, index));
@@ -119,7 +119,7 @@ T result(ReduceOp op, int ranks, std::uint64_t index) {
     double value = held(0);
     for (int rank = 1; rank < ranks; ++rank) value = combine<T>(op, value, held(rank));
     if (op != ReduceOp::avg) return from_double<T>(value);
-    // Divided in the type that the library divides in.
+    // Divided in the type in which the library divides.
     if constexpr (std::is_same_v<T, double>) return value / ranks;
     return from_double<T>(
         static_cast<double>(static_cast<float>(value) / static_cast<float>(ranks)));

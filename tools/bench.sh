@@ -5,9 +5,10 @@
 #   tools/bench.sh [one] [types] [many] [gradients] [parts] [report]     all of them unless some are named
 #
 # one: on this host, against Open MPI (its default and each of its tuned algorithms), MPICH and Gloo. types: 16-bit
-# floats. many: on test hosts, which needs root. gradients: how much of their way hides behind backprop, on test
-# hosts and on this one. parts: kernels, FIFOs and small calls. report: from
-# bench/results/*.json alone. Installs what is missing.
+# floats. many: on test hosts, which needs root. gradients: how much of their communication hides behind
+# backprop, on test hosts and on this one. parts: kernels, FIFOs and small calls. report: only writes tables and
+# pictures, from bench/results/*.json.
+# Installs missing packages.
 # Nothing else should run on the machine meanwhile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,7 +27,7 @@ measure() {
   local name=$1 json
   shift
   json=$(mktemp)
-  rm -f "$results/$name.json"  # what was measured before is no answer to a failure now
+  rm -f "$results/$name.json"  # so that a failure leaves no earlier result
   echo "== $name: $*"
   if ! "$@" --json "$json"; then
     echo "bench: $name failed" >&2

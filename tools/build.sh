@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Sets up and builds: tools/build.sh [FOLDER [MESON OPTIONS...] [-- TARGETS...]]; the folder is build unless
-# named, and everything is built unless targets are. Options also reach a folder that was set up before. GPU
-# kernels take minutes to compile: a folder that is set up without -Dcuda among the options builds them only where
-# there is a GPU.
+# Sets up and builds: tools/build.sh [FOLDER [MESON OPTIONS...] [-- TARGETS...]]. The default folder is build; without
+# targets, everything is built. Options are also applied to a folder that was set up before. GPU kernels take minutes to
+# compile: a folder that is set up without -Dcuda builds them only on a machine with a GPU.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${1:-build}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds what it runs, trains LeNet on Fashion-MNIST with 2 ranks, and compares the
+# Installs missing packages, builds the programs, trains LeNet on Fashion-MNIST with 2 ranks, and compares the
 # ring with the naive reduce-to-rank-0 and with MPI.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fills .gpu-bundle with what tools/gpu_check.sh needs on a machine that has a GPU, nvcc, g++, Meson and
-# Ninja, and neither packages nor a network: headers and libraries of the installed packages, pkg-config,
+# Ninja, but neither packages nor a network: headers and libraries of the installed packages, pkg-config,
 # and the data set. Carry the repository with that folder to the machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,7 +9,7 @@ bundle=.gpu-bundle
 rm -rf "$bundle"
 mkdir -p "$bundle/root"
 
-# The package that a library is in, whose name differs between releases.
+# Prints the package that holds a library; the name of the package differs between releases.
 package_of() { dpkg -S "/usr/lib/x86_64-linux-gnu/$1" | sed -n '1s/:.*//p'; }
 packages=(libgtest-dev libhwy-dev libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libxxhash-dev dataset-fashion-mnist pkgconf-bin libpkgconf3)
 for library in 'libhwy.so.[0-9]*' 'libfmt.so.[0-9]*'; do
@@ -21,13 +21,13 @@ for package in "${packages[@]}"; do
   while IFS= read -r file; do
     case $file in
       */hwy/tests/* | */hwy/contrib/*/*_test* | *libhwy_test* | *libhwy_contrib*) continue ;;
-      *libz.so* | *libxxhash.so*) continue ;;  # archives will do
+      *libz.so* | *libxxhash.so*) continue ;;  # the static libraries are enough
       /usr/include/* | */pkgconfig/*.pc | *.a | *.so | *.so.* | /usr/bin/pkgconf | /usr/share/datasets/*) ;;
       *) continue ;;
     esac
     [ -f "$file" ] || continue
     mkdir -p "$bundle/root$(dirname "$file")"
-    cp -L "$file" "$bundle/root$file"  # no links: they may not survive the way
+    cp -L "$file" "$bundle/root$file"  # copies, since links may be lost on the way
   done <<<"$files"
 done
 

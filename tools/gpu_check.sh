@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# What needs a GPU, in phases: tools/gpu_check.sh PHASE [FOLDER]
+# Runs what needs a GPU, in phases: tools/gpu_check.sh PHASE [FOLDER]
 #
-#   build      sets up and builds what the phases run, past failures; each other phase does so first
+#   build      sets up and builds what the phases run, and goes on after failures; every other phase builds first too
 #   tests      every CUDA test with 1 to 8 ranks on one device, as threads
 #   processes  the same with forked processes, and gradients
 #   sanitize   compute-sanitizer's tools on a small set
 #   perf       rondo-perf on device memory: all algorithms, then a sweep of slots, their size and threads
 #   train      the trainer against itself with other ranks and algorithms, and against PyTorch
-#   all        one after the other
+#   all        all phases, one after the other
 #
-# No step goes on for longer than RONDO_GPU_CHECK_SECONDS (530) less 15 after a call's start. Steps for which no time
-# is left are named; the same call again runs those, and those that failed, but none that has passed with the same sources.
+# Each step ends at the latest RONDO_GPU_CHECK_SECONDS (530) minus 15 after the script's start. Steps without time left
+# are listed; the same command again runs them and the failed ones, but none that has passed with the same sources.
 #
-# Each step's output and code are appended in FOLDER (gpu-check); a result that is measured again goes to
-# FOLDER/earlier first. After each step all of FOLDER goes to the archive FOLDER.tar.gz. Needs nvcc, g++, Meson and
-# Ninja; where packages are missing, .gpu-bundle, which tools/gpu_bundle.sh fills elsewhere. Exit code: how many
-# steps failed or were not run.
+# Each step's output and exit code are appended to files in FOLDER (gpu-check); an earlier result of the same name is
+# moved to FOLDER/earlier. After each step, FOLDER is packed into FOLDER.tar.gz. Needs nvcc, g++, Meson and Ninja, and,
+# where packages are missing, the folder .gpu-bundle, which tools/gpu_bundle.sh makes on another machine. Exit code:
+# how many steps failed or were not run.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 phase=${1:-}
@@ -47,7 +47,7 @@ keep_earlier() {
     mv "$file" "$out/earlier/$(date -u +%Y%m%dT%H%M%S)_$(basename "$file")"
   done
 }
-# run NAME SECONDS COMMAND...: runs it within that time and what is left of the call's, and notes how it went.
+# run NAME SECONDS COMMAND...: runs the command for at most SECONDS or the time left, and records how it ended.
 run() {
   local name=$1 limit=$2 start=$SECONDS code=0
   local left=$((most - for_the_end - SECONDS))
@@ -63,7 +63,7 @@ run() {
   [ $code = 0 ] || { failed+=("$name"); echo "-- $name failed with $code"; }
   pack
 }
-# Whether the program among these words is what the sources make.
+# Whether the program among the arguments is up to date with the sources.
 is_built() {
   local word
   for word in "$@"; do
@@ -73,7 +73,7 @@ is_built() {
     fi
   done
 }
-# The same, but not where it has passed, nor with an old program.
+# Like run, but skips a step that has passed with these sources, and refuses a program that is out of date.
 step() {
   if grep -qsF "{\"step\": \"$1\", \"code\": 0, " <(grep -sF "\"$sources\"" "$out/steps.jsonl"); then
     echo "== $1: has passed with these sources"
@@ -91,7 +91,7 @@ finish() {
   echo "${#failed[@]} steps failed or were not run"
   [ ${#failed[@]} = 0 ] || printf '  %s\n' "${failed[@]}"
   exec >&3 2>&3
-  # It ends when nobody can print any more; who hangs may still be able to.
+  # The log writer ends when no process holds its input open; a process that hangs may still do so.
   for _ in {1..30}; do
     kill -0 "$log_writer" 2>/dev/null || break
     sleep 0.1
@@ -113,7 +113,7 @@ if ! pkg-config --exists gtest libhwy fmt CLI11 nlohmann_json libxxhash zlib 2>/
   setup+=(-Dmpi=disabled -Dhwloc=disabled)
   data=$root/usr/share/datasets/fashion-mnist
 fi
-# cuDNN and cuBLAS may have come with Python's packages, which have no names to link with.
+# cuDNN and cuBLAS may come from Python packages, whose files lack the names (libX.so) that the linker needs.
 python_libraries=$(python3 -c 'import nvidia; print("\n".join(nvidia.__path__))' 2>/dev/null)
 system_libraries=$(ldconfig -p)
 if [ -n "$python_libraries" ] && [[ $system_libraries != *libcudnn.so* ]]; then
@@ -155,7 +155,7 @@ run_processes() {
   step processes 300 $tests/test_gpu_device_processes
   step gradients 150 $tests/test_gpu_device_gradients
 }
-# Briefly: where a tool starts one kernel after the other, ranks wait for each other in vain.
+# Few tests and a short timeout: if a tool runs kernels one after the other, ranks wait for each other until it ends.
 sanitize() {
   local few='DeviceGroup.TypedCallsAndManyChannels:DeviceGroup.ACapturedCallIsReplayed:Ranks/DeviceGroups.EveryCollectiveAndCount/0'
   command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not here: memcheck, racecheck and synccheck were not run"; return; }
@@ -168,7 +168,7 @@ measure() {
     step "perf $ranks ranks" 60 $perf --device cuda --ranks $ranks -b 1KiB -e 256MiB -f 8 --algo ring,one_shot,naive,copy --json "$out/perf_$ranks.json"
     step "perf $ranks ranks 256 MiB" 40 $perf --device cuda --ranks $ranks -b 256MiB -e 256MiB -n 20 --algo ring,copy --json "$out/large_$ranks.json"
   done
-  # Without MPS, processes take turns on a device: this shows that they get through, not how fast.
+  # Without MPS, processes take turns on a device: this shows that they finish, not how fast.
   step "perf 2 processes" 40 $perf --device cuda --processes 2 -b 1KiB -e 256KiB -f 16 -n 3 -w 1 --algo ring,one_shot --json "$out/perf_processes.json"
   step "perf bf16" 30 $perf --device cuda --ranks 2 -d bf16 -b 64MiB -e 64MiB -n 20 --algo ring,copy --json "$out/perf_bf16.json"
   for slots in 2 4; do
@@ -186,7 +186,7 @@ train() {
   local lenet=("$trainer" --device cuda --data "$data")
   step "lenet 1 rank alone" 50 "${lenet[@]}" --ranks 1 --algo none --history "$out/lenet_alone.json"
   step "lenet 1 rank" 50 "${lenet[@]}" --ranks 1 --history "$out/lenet_1.json"
-  # One call after the backward pass: if only the next hangs, the reducer's stream shares a queue.
+  # One call after the backward pass: if this step passes and the next one hangs, the reducer's stream shares a queue.
   step "lenet 2 ranks, no overlap" 50 "${lenet[@]}" --ranks 2 --no-overlap --history "$out/lenet_2_no_overlap.json"
   step "lenet 2 ranks" 50 "${lenet[@]}" --ranks 2 --history "$out/lenet_2.json"
   step "lenet 2 processes" 60 "${lenet[@]}" --processes 2 --epochs 2 --history "$out/lenet_processes.json"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What a run of tools/gpu_check.sh has found, against the targets: gpu_summary.py FOLDER.
+"""Compares the results of a run of tools/gpu_check.sh with the targets: gpu_summary.py FOLDER.
 
-Prints a table, and writes summary.json beside the results. A target whose figures are missing is said to be so.
+Prints a table, and writes summary.json beside the results. A target whose figures are missing is "not measured".
 """
 import json
 import pathlib
@@ -16,7 +16,7 @@ targets = []
 def load(name):
     try:
         return json.loads((folder / name).read_text())
-    except (OSError, ValueError):  # the step that makes it has failed, and said so
+    except (OSError, ValueError):  # the step that writes the file has failed, and has reported that
         return None
 
 
@@ -32,10 +32,11 @@ def target(name, measured, limit, unit, smaller_is_better):
 
 
 def ring_share(ranks):
-    """The time that the bytes of a ring take at the rate of the device's own copy, over the ring's time.
+    """The time that a ring's bytes take at the rate of the device's own copy, over the ring's time: without slots, and
+    with them.
 
-    A rank reads its input and writes its output once: 2 S. It writes and reads slots of 2 (n - 1) / n S each way, which
-    cost device memory nothing as long as they stay in the L2 cache. A copy of S bytes moves 2 S.
+    A rank reads its input and writes its output once: 2 S bytes. It also writes and reads slots, 2 (n - 1) / n S bytes
+    each; while they stay in the L2 cache, they use no bandwidth of device memory. A copy of S bytes moves 2 S.
     """
     results = load(f"large_{ranks}.json")
     ring, copy = row(results, "ring"), row(results, "copy")

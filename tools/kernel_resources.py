@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the kernels of a build take of a multiprocessor: kernel_resources.py BUILD_FOLDER
+"""Shows the registers and stack that the kernels of a build use: kernel_resources.py BUILD_FOLDER
 
 Prints the range over all types and operations, and fails where a kernel spills registers to memory.
 """

@@ -13,7 +13,7 @@ if [ -n "$since" ] && ! git diff --name-only "$since" -- '*.hpp' '.clang-tidy' |
 else
   mapfile -t files < <(git ls-files '*.cpp')
 fi
-# Only what this folder builds; Highway includes vector.cpp into itself, which clang-tidy cannot follow.
+# Only files that this folder builds; Highway includes vector.cpp into itself, which clang-tidy cannot follow.
 mapfile -t known < <(python3 -c "
 import json, os, sys
 built = {os.path.relpath(os.path.join(e['directory'], e['file'])) for e in json.load(open(sys.argv[1] + '/compile_commands.json'))}

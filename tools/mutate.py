@@ -3,13 +3,12 @@
 
 usage: tools/mutate.py [--count 130] [--seed 1] [--jobs 2] [--area NAME]... [--results FILE] [--list]
 
-The faults are drawn from all lines of an area that can bear one, and the same seed draws the same ones. Each is
-built in a copy of the last commit, and the tests of its area run, the quick ones first, until one fails. A fault
-that a test twice fails on, hangs on or crashes on is killed; so is one that does not compile because what it
-changes is checked as a constant. Any other fault that does not compile is no fault, and another is drawn. Results
-are appended to FILE, one JSON object a line; a killed fault that is in it already is not run again, so that a run
-that was ended goes on; survivors are, since a test may have come. docs/testing.md holds what was found and why each
-survivor survives.
+Faults are drawn from all lines of an area in which one is possible; the same seed draws the same faults. Each fault is
+built in a copy of the last commit, and the tests of its area run, the quick ones first, until one fails. A fault is
+killed if a test fails, hangs or crashes twice, or if a static assertion or constant expression makes the compilation
+fail. Any other fault that does not compile is replaced by another one. Results are appended to FILE, one JSON object a
+line. Killed faults in FILE are not run again, so that an interrupted run can be continued; survivors are run again,
+since new tests may kill them. docs/testing.md lists the results, and why each survivor survives.
 """
 import argparse
 import concurrent.futures
@@ -33,7 +32,7 @@ COMMIT = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, check=True, capt
 # Which sources belong to an area, and the tests that look at them, the quick ones first.
 COLLECTIVES = ["collectives", "errors", "processes"]
 MPI = ["mpi_run_ahead 2", "mpi_collectives 2", "mpi_collectives 3"]
-# Of the matrices of mismatches, what a minute has room for.
+# The part of the mismatch tests that runs in a minute.
 MISMATCH = "mismatch --gtest_filter=*OfThreads*/2:*OfProcesses*/1"
 FORCED = ["mpi_collectives 2 forced", "mpi_collectives 3 forced --gtest_filter=-*EveryMismatch*"]
 DEVICES = ["cuda_device_group", "cuda_edges", "cuda_device_processes", "cuda_device_gradients"]
@@ -52,7 +51,7 @@ AREAS = {
     "cuda/protocol": ("cuda/protocol", ["cuda_protocol", *DEVICES]),
 }
 
-# A test hangs that takes longer than this and longer than five times what it takes without a fault.
+# A test counts as hanging if it takes longer than this and longer than five times its time without a fault.
 HANGS_S = 60
 MEMORY_BYTES = 16 << 30
 ENVIRONMENT = {
@@ -90,7 +89,7 @@ REPLACEMENTS = [
 CONDITION = re.compile(r"^(\s*(?:\} else )?(?:if|while) \()(.*)(\) (?:\{|return\b.*|continue;|break;|throw\b.*|[\w.>-]+\(.*\);))$")
 STATEMENT = re.compile(r"^(\s+)([\w:.>\[\]*-]+\(.*\);|[\w.>\[\]*-]+ [+*-]?= .*;|(?:\+\+|--)[\w.>-]+;|throw .*;)$")
 NO_FAULT = re.compile(r"^\s*(#|static_assert|template|using |namespace |friend |\[\[nodiscard\]\].*;$|explicit |inline constexpr|constexpr \w+ k|static constexpr)")
-# What changes only speed is no fault that a test of results could see.
+# Faults in these lines change only the speed, which tests of results cannot see.
 ONLY_SPEED = re.compile(r"prefetch|Prefetch|block\.pause\(|madvise|\breserve\(")
 
 
@@ -143,12 +142,12 @@ class Workshop:
         run(["git", "fetch", "-q", "origin"], folder)
         run(["git", "reset", "-q", "--hard", COMMIT], folder)
         if not (self.build / "build.ninja").exists():
-            # As quick to build as the tests' time allows.
+            # Little optimisation, for quick builds; with none, the tests would take too long.
             run(["meson", "setup", "build", "-Dbuildtype=plain", "-Doptimization=1", "-Dcuda=disabled", "-Dmpi=enabled",
                  "-Dtests=enabled", "-Dbenchmarks=disabled", "-Dexamples=disabled"], folder)
 
     def copied_to(self, folder):
-        """With all that is built: only what meson has set up knows the folder's name."""
+        """A copy of this workshop with all that is built, but without meson's setup, which holds the folder's name."""
         if not folder.exists():
             part = folder.with_suffix(".part")
             shutil.rmtree(part, ignore_errors=True)
@@ -195,7 +194,7 @@ class Workshop:
             start = time.monotonic()
             most_s = max(HANGS_S, 5 * self.usual_s.get(test, 60))
             failure = run_test(command, environment, most_s)
-            # Once more, so that no other reason counts.
+            # Runs the test again: only a failure that repeats counts.
             if failure:
                 failure = run_test(command, environment, most_s)
             if failure:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what Rondo needs on Debian 12 and 13 or Ubuntu and says what; does nothing when all is there.
-# With --demo only what tools/demo.sh builds and runs; else what all tests need; with --lint also Clang, for the
-# format check, clang-tidy and a second compiler; with --aarch64 what tools/aarch64.sh needs, which makes
-# arm64 a foreign architecture of this system; with --bench what tools/bench.sh compares with.
+# Installs the missing packages that Rondo needs on Debian 12 and 13 or Ubuntu, and prints their names.
+# With --demo, only what tools/demo.sh needs; else what all tests need. With --lint, also Clang, for the format check,
+# clang-tidy and a second compiler; with --aarch64, also what tools/aarch64.sh needs, which adds arm64 as a foreign
+# architecture of this system; with --bench, also the libraries that tools/bench.sh compares Rondo with.
 set -euo pipefail
 
 packages=(
@@ -14,7 +14,7 @@ packages=(
 if [ "${1:-}" != --demo ]; then packages+=(libgtest-dev libbenchmark-dev iproute2 python3-matplotlib); fi
 if [ "${1:-}" = --lint ]; then packages+=(clang-format-19 clang-tidy-19 clang-19 libclang-rt-19-dev libomp-19-dev); fi
 if [ "${1:-}" = --aarch64 ]; then
-  # Others have packages for foreign processors at other addresses.
+  # Other distributions keep packages for foreign architectures on other servers.
   grep -qx 'ID=debian' /etc/os-release || { echo "setup: --aarch64 is for Debian" >&2; exit 1; }
   packages+=(g++-aarch64-linux-gnu qemu-user {libc6-dev,libhwloc-dev,libhwy-dev,libfmt-dev,libgtest-dev}:arm64)
 fi

@@ -3,8 +3,9 @@
 #
 #   tools/test_hosts.sh [--hosts N] [--ranks-per-host K] [--rate 1gbit] [--map-by slot|node] [--pin] -- PROGRAM ARGUMENTS...
 #
-# --pin: a host has cores of its own, as far as the machine has them: host i of N the i-th of N parts of its cores, or
-# core i modulo their number. Without it, hosts share all of them.
+# --pin: host i of N gets the i-th of N parts of the machine's cores; if there are no more cores than hosts, it gets
+# core i modulo their number.
+# Without --pin, all hosts share all cores.
 # Each host has its own network, host name and address (10.77.0.1, .2, ...); each link is shaped at
 # both ends by a token bucket. Needs root and iproute2. All that it makes has this process's id in
 # its name, and is removed on exit, whatever happens; nothing else is touched.
@@ -49,7 +50,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 
-# Whether a machine allows it is only known by trying: a container may not, even as root.
+# Only trying shows whether the machine allows a command: a container may not, even as root.
 need() {
   local output
   output=$("$@" 2>&1) && return

@@ -3,7 +3,7 @@
 
 usage: tools/test_results.py [--count] TESTLOG.json...
 
-A test that GoogleTest skips inside a program counts as skipped too, beside its program, which passed.
+A test that GoogleTest skips inside a program counts as skipped; the program itself counts as passed.
 """
 import json
 import re

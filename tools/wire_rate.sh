@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the wire between two test hosts carries, both ways at once, as JSON; the best of three runs of iperf3:
+# Prints as JSON the bandwidth between two test hosts, in both directions at once; the best of three runs of iperf3:
 #   tools/test_hosts.sh --hosts 2 -- tools/wire_rate.sh
 set -euo pipefail
 answer=$RONDO_TEST_HOSTS/wire-rate-is-known  # test hosts share the file system
@@ -13,7 +13,7 @@ work=$(mktemp -d)
 trap 'touch "$answer"; rm -rf "$work"' EXIT
 runs=0
 for attempt in $(seq 50); do
-  # A server that is not there yet, or not ready for the next, gives no sums.
+  # If the server is not running yet, or not ready for the next run, iperf3 prints no sums.
   if iperf3 --client 10.77.0.1 --time 4 --bidir --json > "$work/$runs" 2>/dev/null && grep -q sum_received_bidir_reverse "$work/$runs"; then runs=$((runs + 1)); fi
   if [ $runs = 3 ]; then break; fi
   sleep 0.1

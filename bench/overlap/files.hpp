@@ -10,11 +10,11 @@
 
 namespace rondo::overlap {
 
-// From a JSON file: [{"name": "conv1", "count": 9408, "work": 118013952}, ...]; without "work", the count is
-// taken for it. Throws std::runtime_error that says what is wrong.
+// Reads a JSON file: [{"name": "conv1", "count": 9408, "work": 118013952}, ...]. A missing "work" is set to the count.
+// Throws std::runtime_error that says what is wrong.
 Model read_model(const std::string& file);
 
-// To the file that `options` name. Throws std::runtime_error where it cannot be written.
+// Writes options.json. Throws std::runtime_error if the file cannot be written.
 void write_rows(const Options& options, const std::vector<Row>& rows, int ranks);
 
 }  // namespace rondo::overlap

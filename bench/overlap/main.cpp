@@ -1,5 +1,5 @@
 // rondo-overlap: how much of the communication of a model's gradients hides behind its backprop, for buckets of
-// several sizes. Backprop is played by sleeping, or spinning, until each gradient would be there.
+// several sizes. Instead of backprop, a rank sleeps or spins until each gradient would be complete.
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
@@ -26,7 +26,7 @@ void print_header(const Options& options, const Model& model, int ranks) {
       "turn\n",
       options.model, model.size(), bytes, ranks, options.compute_ms,
       options.busy ? "spinning" : "sleeping", options.steps);
-  fmt::print("# ms on the slowest rank, medians; +-: half of what nine of ten lie within\n");
+  fmt::print("# ms on the slowest rank, medians; +-: half the range of the middle 90 % of steps\n");
   fmt::print("{:>10} {:>8} {:>9} {:>9} {:>7} {:>9} {:>7} {:>9} {:>7} {:>7} {:>7} {:>8}\n", "KiB",
              "buckets", "alone", "after", "+-", "during", "+-", "comm", "H", "H_max", "H/H_max",
              "us/mark");

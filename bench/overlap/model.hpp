@@ -20,7 +20,7 @@ using Model = std::vector<Tensor>;
 // picture of 224 x 224.
 Model resnet50();
 
-// When each gradient is there, in microseconds from the start of a backprop that takes `compute_us`; by tensor.
+// For each tensor: when its gradient is complete, in microseconds since the start of a backprop of `compute_us`.
 std::vector<double> ready_times(const Model& model, double compute_us);
 
 }  // namespace rondo::overlap

@@ -9,11 +9,9 @@ namespace rondo::overlap {
 
 std::optional<int> read_command_line(int argc, char** argv, Options& options) {
   CLI::App app(
-      "Measures how much of the communication of gradients hides behind backprop: each step is "
-      "taken alone, with "
-      "communication after backprop, and during it. Start it with mpirun -n RANKS, or with --ranks "
-      "or "
-      "--processes.",
+      "Measures how much of the communication of gradients hides behind backprop: each step runs "
+      "without communication, with communication after backprop, and with communication during "
+      "backprop. Start it with mpirun -n RANKS, or with --ranks or --processes.",
       "rondo-overlap");
   app.add_option("--model", options.model,
                  "resnet50, or a JSON file: [{\"name\": ..., \"count\": elements, \"work\": "
@@ -23,7 +21,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
   app.add_option("--compute-ms", options.compute_ms, "how long backprop takes")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_flag("--busy", options.busy, "backprop keeps its core busy; else it sleeps");
+  app.add_flag("--busy", options.busy, "backprop keeps its core busy, instead of sleeping");
   app.add_option("--bucket-kib", options.bucket_kib,
                  "caps of buckets, one row each; 0: the reducer's choice")
       ->delimiter(',')
@@ -31,7 +29,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
   app.add_option("-n,--steps", options.steps, "steps in each mode")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--wire", options.wire, "as what gradients travel")
+  app.add_option("--wire", options.wire, "type in which gradients are sent")
       ->check(CLI::IsMember({"exact", "bf16", "f16"}))
       ->capture_default_str();
   app.add_option("--json", options.json, "file for the rows");

@@ -17,7 +17,7 @@ struct Options {
   std::string wire = "exact";
   std::string json;   // file for the rows; empty: none
   int ranks = 0;      // threads
-  int processes = 0;  // forked; neither: those of mpirun
+  int processes = 0;  // forked; if both are 0: the processes of mpirun
 };
 
 // Fills `options`; returns the program's exit status when there is nothing more to do: after --help, --version

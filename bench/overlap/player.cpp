@@ -28,7 +28,7 @@ Player::Player(Communicator& comm, const Options& options, const Model& model)
 
 Row Player::measure(std::size_t bucket_bytes) {
   GradientOptions options;
-  options.average = Average::sum;  // of zeros
+  options.average = Average::sum;  // the gradients are all 0
   options.bucket_bytes = bucket_bytes;
   if (options_.wire == "bf16") options.wire = WireType::bf16;
   if (options_.wire == "f16") options.wire = WireType::f16;

@@ -1,4 +1,5 @@
-// Plays a model's backprop and takes the time of steps without communication, with it afterwards, and during it.
+// Imitates a model's backprop, and times steps without communication, with communication after backprop, and with
+// communication during backprop.
 #pragma once
 
 #include <chrono>
@@ -16,12 +17,12 @@ namespace rondo::overlap {
 // What was measured with buckets of one size.
 struct Row {
   Measured measured;
-  bool chosen = false;  // by the reducer
-  double mark_us = 0;   // of overhead, for each parameter
+  bool chosen = false;  // whether the reducer chose the bucket size
+  double mark_us = 0;   // overhead of mark_ready() for one parameter
 };
 
-// One rank's model: gradients in one block of memory, in forward order, and a backprop that is only time. All that
-// it is given must outlive it.
+// One rank's model: gradients in one block of memory, in forward order, and a backprop that only waits. The
+// constructor's arguments must outlive the player.
 class Player {
  public:
   Player(Communicator& comm, const Options& options, const Model& model);
@@ -31,7 +32,7 @@ class Player {
   Row measure(std::size_t bucket_bytes);
 
  private:
-  // Returns how long marks took.
+  // Returns how long the calls of mark_ready() took.
   double step_us(ThreeModes& modes) const;
   void wait_until(std::chrono::steady_clock::time_point start, double us) const;
 

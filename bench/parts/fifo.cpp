@@ -1,4 +1,4 @@
-// One hop of a FIFO in memory: how long a slot takes to the other core and back, and how many bytes go.
+// One hop of a FIFO in memory: the time of a slot to the other core and back, and the bytes a second.
 
 #include <benchmark/benchmark.h>
 

@@ -1,4 +1,4 @@
-// The reduction kernels, against what reading their operands costs.
+// The reduction kernels, compared with only reading their operands.
 
 #include <benchmark/benchmark.h>
 
@@ -12,7 +12,7 @@
 namespace rondo::bench {
 namespace {
 
-// In the first cache, in the second, and in neither.
+// Sizes that fit in the L1 cache, in the L2 cache, and in neither.
 constexpr std::int64_t kSizes[] = {16 << 10, 512 << 10, 64 << 20};
 
 struct Operands {
@@ -39,7 +39,7 @@ void reduce(benchmark::State& state, DataType type, ReduceOp op) {
   count_bytes(state, bytes);
 }
 
-// In the widest vectors that the compiler knows of here.
+// Compiled for several vector widths, of which the widest that the processor has is used.
 #if defined(__x86_64__)
 [[gnu::target_clones("default", "avx2", "avx512f")]]
 #endif
@@ -57,7 +57,7 @@ std::uint64_t read(const Operands& operands, std::size_t bytes) {
   return sum;
 }
 
-// The same bytes, read and combined in registers.
+// Only reads the operands' bytes, and combines them in registers.
 void read_both(benchmark::State& state) {
   const auto bytes = static_cast<std::size_t>(state.range(0));
   const Operands operands(bytes);

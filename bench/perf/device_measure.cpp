@@ -49,7 +49,7 @@ class DeviceBuffers {
   detail::gpu::DeviceMemory out_;
 };
 
-// A stream, and events at the two ends of what is timed.
+// A stream, and events before and after the work that is timed.
 class Stopwatch {
  public:
   Stopwatch()
@@ -79,7 +79,7 @@ class Stopwatch {
   api::Event stop_;
 };
 
-// Small calls are replayed many at a time, so that the launch of the graph does not count.
+// A graph holds many small calls, so that the graph's launch adds little to the time of each.
 int calls_of_a_graph(std::size_t bytes) { return bytes < (1U << 20U) ? 20 : 2; }
 
 class Replay {
@@ -104,7 +104,7 @@ Timing time_replays(cuda::Communicator& comm, const Options& options, std::size_
   Stopwatch watch;
   const int calls = calls_of_a_graph(bytes);
   const Replay replay(watch.stream(), calls, [&] { comm.enqueue(call, watch.stream()); });
-  comm.host().barrier();  // nobody starts while another still makes its graph
+  comm.host().barrier();  // no rank starts while another still captures its graph
   const auto once = [&] {
     comm.host().barrier();
     const double us = watch.time_us([&] { replay(); }) / calls;
@@ -161,7 +161,7 @@ std::optional<Row> measure_on_device(cuda::Communicator& comm, const Options& op
       Timing timing = time_replays(comm, options, buffers.bytes(), call);
       buffers.refill();
       const Stopwatch watch;
-      comm.host().barrier();  // nobody starts while another still allocates
+      comm.host().barrier();  // no rank starts while another still allocates
       comm.enqueue(call, watch.stream());
       comm.wait(watch.stream());
       std::vector<std::uint64_t> wrong = {buffers.wrong(in_place)};

@@ -27,7 +27,7 @@ class ExactData {
                                : exact::input<T>(options.redop, 0, size, i);
     }
     if (op_ != Collective::all_gather) return;
-    // Nothing but the own chunk is known.
+    // The input holds only the rank's own chunk; the rest is 0.
     std::fill(input_.begin(), input_.end(), T{});
     const auto begin = static_cast<std::ptrdiff_t>(own_.offset);
     std::copy_n(expected_.begin() + begin, own_.count, input_.begin() + begin);
@@ -36,7 +36,7 @@ class ExactData {
   // The whole vector, as it is before the call.
   [[nodiscard]] const std::vector<T>& input() const { return input_; }
 
-  // The call on whole vectors at `in` and `out`, wherever they are.
+  // The call on whole vectors at `in` and `out`, in host or device memory.
   [[nodiscard]] Call call(const Options& options, T* in, T* out) const {
     Call result;
     result.collective = op_;
@@ -48,7 +48,7 @@ class ExactData {
     return result;
   }
 
-  // Elements of the whole vector that are not what the call must leave there.
+  // The number of elements that differ from what the call must leave there.
   [[nodiscard]] std::uint64_t wrong(const std::vector<T>& result) const {
     if (op_ == Collective::reduce && rank_ != 0) return 0;
     const Range checked = op_ == Collective::reduce_scatter ? own_ : Range{0, expected_.size()};

@@ -53,8 +53,8 @@ bool has_algorithm(Communicator& comm, const std::string& algo, Call call) {
   }
 }
 
-// What one run takes once connections are made and the scheduler has settled: at least as many runs as asked
-// for, and as many as take some ms. The same number on all ranks.
+// Runs until connections are made and the scheduler has settled: rounds of options.warmups runs, then twice as many
+// each time, until a round takes 20 ms. Returns the microseconds of one run in the last round, the same on all ranks.
 double warm_up(Communicator& comm, const Options& options, const std::function<void()>& run) {
   constexpr double kLeastUs = 20e3;
   for (int runs = options.warmups;; runs *= 2) {
@@ -79,7 +79,7 @@ Timing time_runs(Communicator& comm, const Options& options, const std::function
   return summarise(comm, times, wrong());
 }
 
-// All ranks copy the vector at once: what memory alone allows.
+// All ranks copy the vector at the same time: the fastest that memory allows.
 Timing time_copies(Communicator& comm, const Options& options, const Call& call,
                    std::uint64_t bytes) {
   const auto copy = [&] {
@@ -93,7 +93,7 @@ template <class T>
 Timing time_one(Communicator& comm, const Options& options, HostBuffers<T>& buffers, bool in_place,
                 const std::function<void()>& run) {
   return time_runs(comm, options, run, [&] {
-    // Of the last timed call; in place it has been summed again and again.
+    // Checks the last timed call; not in place, where each call has reduced the last one's result again.
     const std::uint64_t before = in_place ? 0 : buffers.wrong(false);
     buffers.refill();
     run();

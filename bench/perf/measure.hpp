@@ -13,11 +13,11 @@
 
 namespace rondo::perf {
 
-// One collective of another library, for comparison: the same call, made by it. Empty where it has
-// no such type or size.
+// For comparison: returns a function that makes the same call with another library; nothing where that library lacks
+// the type or size.
 using Peer = std::function<std::optional<std::function<void()>>(const Call&)>;
 
-// By --algo value; one that is null or not there cannot be measured.
+// By --algo value; a peer that is null or missing cannot be measured.
 using Peers = std::map<std::string, Peer>;
 
 struct Timing {
@@ -33,15 +33,15 @@ struct Row {
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
   Timing out_of_place;
-  std::optional<Timing> in_place;  // nothing where a peer has no such form
+  std::optional<Timing> in_place;  // nothing where a peer cannot work in place
 };
 
-// Collective: every rank of `comm` calls it and gets the same row; nothing where a peer cannot make
-// the call.
+// Collective: every rank of `comm` calls it and gets the same row; nothing where `algo` or `peer` cannot
+// make the call.
 std::optional<Row> measure(Communicator& comm, const Options& options, const std::string& algo,
                            std::uint64_t count, const Peer& peer);
 
-// How often to run what took `one_us`: the same answer on all ranks. Collective.
+// How many iterations to time of a call that took `one_us`; the same number on all ranks. Collective.
 int iterations_for(Communicator& comm, const Options& options, double one_us);
 
 // The time of an iteration is the slowest rank's. Collective.

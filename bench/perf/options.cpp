@@ -32,8 +32,8 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
   app.add_option("--op", options.op, "collective")->transform(CLI::CheckedTransformer(collectives));
   app.add_option(
          "--algo", options.algos,
-         fmt::format("auto, ring, naive, one_shot, recursive_doubling{}{}; and copy, each rank's "
-                     "own of the vector; several with commas",
+         fmt::format("auto, ring, naive, one_shot, recursive_doubling{}{}; and copy: each rank "
+                     "copies its vector; several with commas",
                      has_mpi ? ", mpi" : "", has_gloo ? ", gloo (on one host)" : ""))
       ->delimiter(',')
       ->check(CLI::IsMember(
@@ -41,7 +41,7 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
   app.add_option("-b", options.first_bytes, "first size, such as 4 or 1KiB")
       ->transform(CLI::AsSizeValue(false));
   app.add_option("-e", options.last_bytes, "last size")->transform(CLI::AsSizeValue(false));
-  app.add_option("-f", options.factor, "from one size to the next")
+  app.add_option("-f", options.factor, "factor from one size to the next")
       ->check(CLI::Range(1.01, 1e9))
       ->capture_default_str();
   app.add_option("-d", options.type, "element type")
@@ -49,31 +49,34 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
   app.add_option("-o", options.redop, "reduction")
       ->transform(CLI::CheckedTransformer(names<ReduceOp>(kReduceOpCount)));
   app.add_option("-n", options.iterations,
-                 "timed iterations; 0: as many as a third of a second has")
+                 "timed iterations; 0: as many as fit in a third of a second")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("-w", options.warmups, "iterations before those")
+  app.add_option("-w", options.warmups, "untimed iterations before them")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   launch::add_rank_options(app, options.ranks, options.processes, 16);
   std::string device = "cpu";
   app.add_option("--device", device,
-                 "cpu: host memory; cuda: that of GPUs, one for each rank in turn")
+                 "cpu: host memory; cuda: GPU memory, one GPU for each rank in turn")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   options.devices.device = cuda::kSpreadOverDevices;
-  app.add_option("--channels", options.devices.channels, "on devices: blocks of a rank; 0: chosen");
-  app.add_option("--block-threads", options.devices.threads, "on devices: of a block; 0: chosen");
-  app.add_option("--slot-bytes", options.host.slot_bytes, "of a FIFO; 0: chosen")
+  app.add_option("--channels", options.devices.channels,
+                 "on devices: blocks of a rank; 0: the library chooses");
+  app.add_option("--block-threads", options.devices.threads,
+                 "on devices: threads of a block; 0: the library chooses");
+  app.add_option("--slot-bytes", options.host.slot_bytes,
+                 "size of a FIFO's slot; 0: the library chooses")
       ->transform(CLI::AsSizeValue(false));
-  app.add_option("--slots", options.host.slots, "of a FIFO; 0: chosen");
+  app.add_option("--slots", options.host.slots, "slots of a FIFO; 0: the library chooses");
   app.add_option("--carrier", options.host.carrier, "between ranks of one host: auto, shm or mpi")
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, CarrierChoice>{{"auto", CarrierChoice::automatic},
                                                {"shm", CarrierChoice::shm},
                                                {"mpi", CarrierChoice::mpi}}));
   app.add_option("--tune", options.tune,
-                 "instead: measure which algorithm is the fastest from which size on, and write it "
-                 "to this file, for RONDO_TUNING");
+                 "instead of the rows: measure which algorithm is the fastest at which sizes, and "
+                 "write this file for RONDO_TUNING");
   app.add_option("--json", options.json, "file to write the rows to");
   app.set_version_flag("--version", RONDO_VERSION);
   try {

@@ -21,7 +21,7 @@ struct Options {
   int iterations = 0;  // 0: about a third of a second for each row
   int warmups = 5;
   int ranks = 0;      // 0: the processes of mpirun
-  int processes = 0;  // forked by this one, in mpirun's place
+  int processes = 0;  // forked by this process, instead of mpirun
   bool on_devices = false;
   CommunicatorOptions host;
   cuda::Options devices;
@@ -29,7 +29,7 @@ struct Options {
   std::string tune;  // a file to write, instead of measuring rows
 };
 
-// Reads the command line; exits the program where it asks for help or is wrong. `has_mpi`: the
+// Reads the command line; exits the program after --help, --version or an error. `has_mpi`: the
 // program is built with MPI; `has_gloo`: with Gloo.
 Options parse(int argc, char** argv, bool has_mpi, bool has_gloo);
 

@@ -33,10 +33,10 @@ std::string carriers(const Topology& topology, bool in_ring) {
   return text;
 }
 
-// "ring edges: 3 shm 1 mpi; others: 2 mpi"
+// "ring edges: 3 shm 1 mpi; off-ring: 2 mpi"
 std::string carriers(const Topology& topology) {
   const std::string others = carriers(topology, false);
-  return "ring edges:" + carriers(topology, true) + (others.empty() ? "" : "; others:" + others);
+  return "ring edges:" + carriers(topology, true) + (others.empty() ? "" : "; off-ring:" + others);
 }
 
 // "; GPU 0 (...) for ranks 0 1"

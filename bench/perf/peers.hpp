@@ -1,5 +1,5 @@
-// Other libraries' collectives, called as rondo's are. Each in a build with its library (peers_mpi.cpp,
-// peers_gloo.cpp) or without (peers_no_mpi.cpp, peers_no_gloo.cpp).
+// Collectives of other libraries, called like Rondo's. peers_mpi.cpp and peers_gloo.cpp need their libraries; builds
+// without them use peers_no_mpi.cpp and peers_no_gloo.cpp.
 #pragma once
 
 #include "bench/perf/measure.hpp"
@@ -9,11 +9,11 @@ namespace rondo::perf {
 bool has_mpi_peer();
 bool has_gloo_peer();
 
-// MPI's own over MPI_COMM_WORLD; empty in a build without MPI. Types that MPI lacks (f16, bf16), avg, and
-// counts beyond an int have no peer.
+// MPI's collectives over MPI_COMM_WORLD; empty in a build without MPI. The peer cannot make calls with types that MPI
+// lacks (f16, bf16), with avg, or with counts beyond an int.
 Peer mpi_peer();
 
-// Which MPI that is: "Open MPI v4.1.4", say.
+// Name and version of the MPI library, such as "Open MPI v4.1.4".
 std::string mpi_library();
 
 // Gloo's all_reduce over TCP on loopback, between ranks of one host; empty in a build without Gloo.

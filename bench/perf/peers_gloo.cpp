@@ -22,7 +22,7 @@ namespace {
 
 using Path = std::array<char, 256>;
 
-// A folder in which the ranks meet; rank 0's choice, removed when it ends.
+// A folder through which the ranks find each other; rank 0 makes it and removes it.
 class MeetingPlace {
  public:
   explicit MeetingPlace(Communicator& comm) : owner_(comm.rank() == 0) {
@@ -46,7 +46,7 @@ class MeetingPlace {
   Path path_{};
 };
 
-// Gloo is told an address, and only that of one host is known.
+// join() gives Gloo the address 127.0.0.1, through which only ranks of one host can connect.
 bool on_one_host(const Topology& topology) {
   return std::all_of(topology.places.begin(), topology.places.end(),
                      [&](const RankPlace& place) { return place.host == topology.places[0].host; });
@@ -59,7 +59,7 @@ std::shared_ptr<gloo::Context> join(Communicator& comm) {
   gloo::transport::tcp::attr where("127.0.0.1");
   auto device = gloo::transport::tcp::CreateDevice(where);
   context->connectFullMesh(store, device);
-  comm.barrier();  // nobody removes the folder while another still reads
+  comm.barrier();  // rank 0 must not remove the folder while another rank still reads it
   return context;
 }
 
@@ -107,7 +107,7 @@ Peer gloo_peer(Communicator& comm) {
       if constexpr (std::is_arithmetic_v<T>) {
         return all_reduce<T>(context, call);
       } else {
-        return std::nullopt;  // its own f16 is another type, and it has no bf16
+        return std::nullopt;  // Gloo's f16 is another type, and Gloo has no bf16
       }
     });
   };

@@ -97,7 +97,7 @@ void run(const Call& call, MPI_Comm comm, MPI_Datatype type, MPI_Op op, const Pa
                      parts.counts.data(), parts.offsets.data(), type, comm);
       break;
     case Collective::broadcast:
-      if (rank == 0 && !in_place) {  // MPI knows only one buffer here
+      if (rank == 0 && !in_place) {  // MPI_Bcast has only one buffer
         std::memcpy(call.out, call.in, call.count * size_of(call.type));
       }
       MPI_Bcast(call.out, count, type, 0, comm);
@@ -137,7 +137,7 @@ Peer mpi_peer() {
       return std::nullopt;
     }
     const Parts parts(call.count, size);
-    // MPI's own in-place form of this leaves the result at the start of the buffer.
+    // In place, MPI_Reduce_scatter leaves the result at the start of the buffer, not in the rank's chunk.
     const bool scatters_in_place =
         call.collective == Collective::reduce_scatter &&
         static_cast<const char*>(call.in) + own_offset_bytes(call, parts, rank) ==

@@ -1,4 +1,4 @@
-// What is being measured, on a terminal: a line that the next output replaces.
+// Shows on a terminal what is being measured, in a line that the next output replaces.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,7 @@ std::vector<std::uint64_t> counts(const Options& options) {
   return result;
 }
 
-// What is measured: a function that every rank calls alike.
+// Measures one row; every rank calls it with the same arguments.
 using MeasureOne = std::function<std::optional<Row>(const std::string& algo, std::uint64_t count)>;
 
 std::uint64_t measure_all(const Options& options, int rank, int size, const Topology& topology,

@@ -16,13 +16,13 @@ namespace rondo::perf {
 namespace {
 
 constexpr std::uint64_t kSmallest = 4;
-constexpr int kSizes = 23;  // up to 16 MiB: what is the fastest there stays so
-// What an algorithm must gain before it replaces the one that is the best below.
+constexpr int kSizes = 23;  // up to 16 MiB, whose fastest algorithm is used above too
+// An algorithm replaces the smaller sizes' best one only if it takes less than this part of that one's time.
 constexpr double kGain = 0.97;
 
 struct Sample {
   std::uint64_t bytes = 0;
-  std::vector<double> time_us;  // by algorithm; 0: it cannot carry this size
+  std::vector<double> time_us;  // by algorithm; 0: the algorithm cannot carry this size
 };
 
 struct Rule {
@@ -69,7 +69,7 @@ std::string carrier_of(const Topology& topology) {
 void write(const std::string& file, const std::string& prefix,
            const std::vector<std::string>& lines) {
   std::string text =
-      "# carrier, ranks, bytes from which on, algorithm: written by rondo-perf --tune\n";
+      "# carrier, ranks, smallest size in bytes, algorithm: written by rondo-perf --tune\n";
   std::ifstream before(file);
   for (std::string line; std::getline(before, line);) {
     if (!line.empty() && line[0] != '#' && !line.starts_with(prefix)) text += line + "\n";

@@ -1,4 +1,4 @@
-// Measures from which size on which algorithm is the fastest, and writes it for RONDO_TUNING.
+// Measures which algorithm is the fastest at which sizes, and writes a file for RONDO_TUNING.
 #pragma once
 
 #include <rondo/communicator.hpp>
@@ -7,7 +7,7 @@
 
 namespace rondo::perf {
 
-// Collective. Replaces what the file says of this number of ranks and this carrier, and leaves the rest.
+// Collective. Replaces the file's rules for this carrier and number of ranks, and keeps its other rules.
 void tune(Communicator& comm, const Options& options);
 
 }  // namespace rondo::perf

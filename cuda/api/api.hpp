@@ -2,8 +2,7 @@
 // Meson or a test chooses: api_runtime.cpp (the CUDA runtime), api_absent.cpp (a build without CUDA), and
 // tests/cuda/stand_in.cpp (host memory and host threads).
 //
-// Functions throw CudaError with the call, the device and CUDA's own words; what is returned as false
-// or null is no error.
+// Functions throw CudaError with the call, the device and CUDA's own words. A returned false or null is no error.
 #pragma once
 
 #include <array>
@@ -28,7 +27,7 @@ using Pool = CUmemPoolHandle_st*;
 
 struct DeviceFacts {
   std::array<char, 64> name{};
-  std::array<char, 16> uuid{};     // the same in all processes, whatever its number there
+  std::array<char, 16> uuid{};     // the same in all processes, whatever the device's number there
   std::array<char, 32> pci_bus{};  // "0000:65:00.0"
   int multiprocessors = 0;
 };
@@ -45,7 +44,7 @@ bool in_use(int device);
 // do over NVLink, and not over PCIe).
 bool can_reach(int device, int peer);
 bool atomics_between(int device, int peer);
-void enable_peer(int device, int peer);  // once enabled, not an error
+void enable_peer(int device, int peer);  // no error if enabled already
 
 // Memory, of the device in use.
 
@@ -54,7 +53,7 @@ void release(void* memory);
 void copy(void* to, const void* from, std::size_t bytes);  // any direction; returns when done
 void copy_async(void* to, const void* from, std::size_t bytes, Stream stream);
 void clear_async(void* memory, std::size_t bytes, Stream stream);
-// A pool that never makes one stream wait for another, so that its memory ties no ranks together.
+// A pool that never makes one stream wait for another: else one rank could have to wait for another.
 Pool make_pool(int device);
 void destroy(Pool pool);
 void* allocate_async(Pool pool, std::size_t bytes, Stream stream);
@@ -93,9 +92,10 @@ void destroy(Graph graph);
 
 // Kernels, each named by its function.
 
-// Loads it for the device in use: one that is loaded only when it is first started would wait for a kernel that spins.
+// Loads the kernel for the device in use. A kernel that is loaded only when first started would wait for a kernel
+// that spins.
 void load(const void* kernel);
-// How many blocks of it a multiprocessor of the device in use runs at once.
+// How many blocks of the kernel a multiprocessor of the device in use runs at once.
 int blocks_at_once(const void* kernel, int threads, std::size_t shared_bytes);
 // `arguments`: the address of each. CUDA copies them before this returns.
 void launch(const void* kernel, std::size_t blocks, int threads, std::size_t shared_bytes,

@@ -36,14 +36,14 @@ std::string cure_for(cudaError_t code) {
 
 void require(cudaError_t code, const char* call) {
   if (code == cudaSuccess) return;
-  cudaGetLastError();  // so that it is not found again by somebody else's call
+  cudaGetLastError();  // clears the error: a later call must not report it again
   int device = -1;
   cudaGetDevice(&device);
   throw CudaError(fmt::format("{} on device {}: {} ({}){}", call, device, cudaGetErrorString(code),
                               cudaGetErrorName(code), cure_for(code)));
 }
 
-// CUDA's runtime and driver call them alike.
+// The type is the same in CUDA's runtime and driver.
 cudaStream_t of(Stream stream) { return stream; }
 
 // A function of the driver, which librondo is not linked with.
@@ -271,8 +271,8 @@ void record(Event event, Stream stream) {
 void wait_for(Event event, Stream stream) {
   require(cudaStreamWaitEvent(of(stream), event, 0), "cudaStreamWaitEvent");
 }
-// May be called while another thread captures a stream in CUDA's global mode, which forbids such waits to
-// threads in their usual mode: no event that is waited for here is part of a capture.
+// Relaxed, since another thread may be capturing a stream in CUDA's global mode, which forbids such waits to threads
+// in their usual mode. No event that is waited for here is part of a capture.
 void wait_for(Event event) {
   cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
   require(cudaThreadExchangeStreamCaptureMode(&mode), "cudaThreadExchangeStreamCaptureMode");

@@ -1,4 +1,4 @@
-// Owners of what CUDA gives. Each remembers its device, and goes without throwing.
+// Owners of CUDA's resources. Each remembers its device; their destructors do not throw.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace rondo::detail::gpu {
 
-// What must be given back, given back without throwing: on the way out there is nobody to tell but the log.
+// Runs `function`, which releases a resource, and logs its error: a destructor cannot throw it.
 void without_throwing(const char* what, const std::function<void()>& function) noexcept;
 
-// Uses a device in a scope, then the one that was used before, unless nobody has used that yet: going back
-// would make a context there, and take its memory, for nothing.
+// Uses a device in a scope, then the device that was used before. If this process has no context on the latter, does
+// not return to it: that would make a context there, and take its memory, for nothing.
 class DeviceScope {
  public:
   explicit DeviceScope(int device);
@@ -58,10 +58,10 @@ using OwnedStream = Owner<api::Stream>;
 using OwnedEvent = Owner<api::Event>;
 using OwnedPool = Owner<api::Pool>;
 
-// Whose kernels start before those of other streams that wait for room.
+// A stream whose kernels start before those of other streams that wait for room.
 OwnedStream make_urgent_stream(int device);
 OwnedStream make_stream(int device);
-// Without a time.
+// An event that records no time.
 OwnedEvent make_event(int device);
 OwnedPool make_pool(int device);
 
@@ -74,7 +74,7 @@ class DeviceMemory {
   ~DeviceMemory();
 
   [[nodiscard]] std::byte* data() const { return data_; }
-  // Leaves the memory to the process: a peer may still reach for it.
+  // Keeps the memory until the process ends: a peer may still access it.
   void leave() { data_ = nullptr; }
 
  private:

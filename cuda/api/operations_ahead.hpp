@@ -1,7 +1,7 @@
-// How far a host runs ahead of a device. CUDA holds about a thousand operations of a stream, and then whoever
-// enqueues one more waits with a lock that other threads' launches need: a rank that ran ahead would keep those
-// from starting who could let it go on. So the host waits first, for an operation of some hundreds before,
-// without that lock.
+// Limits how far a host runs ahead of a device. CUDA queues about a thousand operations of a stream; a thread that
+// enqueues one more waits, and holds a lock that launches of other threads need. A rank that runs so far ahead would
+// block the very launches that it waits for. So the host waits earlier, without that lock, for an operation that was
+// enqueued some hundreds before.
 #pragma once
 
 #include <array>
@@ -15,10 +15,10 @@ class OperationsAhead {
  public:
   explicit OperationsAhead(int device);
 
-  // So many operations, at most 6, have been enqueued, the last of them on `stream`, of the device in use. After every
-  // 96 or a few more an event is recorded; then this waits for the event three before it, so that at most 404 operations
-  // are ahead. A reducer's stream carries its own and its collectives', which are bounded apart. Does nothing on a
-  // stream that is being captured.
+  // Counts `operations`, at most 6, that have been enqueued, the last of them on `stream`, of the device in use.
+  // After every 96 or a few more it records an event and waits for the event three before that one, so that at most
+  // 404 operations are ahead. A reducer's stream carries the reducer's own operations and its collectives', each
+  // limited by a counter of its own. Does nothing on a stream that is being captured.
   void enqueued(std::uint64_t operations, api::Stream stream);
 
  private:

@@ -102,8 +102,8 @@ Communicator join(rondo::Communicator host, const Options& options) {
     detail::gpu::DeviceWiring wiring = detail::gpu::wire_devices(host, options);
     return Communicator(std::make_unique<State>(std::move(host), std::move(wiring)));
   } catch (...) {
-    // All ranks throw this. The host communicator goes here, and not as the exception unwinds: it would
-    // abort those that are about to find out.
+    // All ranks throw this error. The host communicator is destroyed here and not while the exception unwinds the
+    // stack: its destructor would then abort ranks that have not seen the error yet.
     {
       const rondo::Communicator quietly = std::move(host);
     }

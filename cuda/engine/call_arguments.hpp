@@ -11,11 +11,11 @@
 
 namespace rondo::detail::gpu {
 
-// What chunk borders are rounded to where nobody can see them: one access of a thread.
+// Chunk borders that callers cannot see are rounded to this: one access of a thread.
 inline constexpr std::uint64_t kGranuleBytes = 16;
 
-// How many channels a call uses of those that there are: fewer for small ones, whose slices would be
-// too short to be worth a barrier. The same on all ranks that make the same call.
+// How many of the channels a call uses: fewer for small calls, whose slices would be too short to be worth a barrier.
+// The same on all ranks that make the same call.
 int channels_for(const Call& call, Algorithm algorithm, int size, int channels);
 
 // Units that an inbox needs for each channel and sender, for calls by one_shot of up to `bytes`.

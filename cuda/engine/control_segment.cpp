@@ -29,7 +29,7 @@ ControlSegment::ControlSegment(PinnedMapping memory, int size, int channels,
                                std::vector<PinnedFifo> fifos)
     : memory_(std::move(memory)), size_(size), channels_(channels), fifos_(std::move(fifos)) {}
 
-// The abort word, who has left, presences, failures; then FIFOs.
+// The layout: the abort word, which ranks have left, presences, failures, FIFOs.
 Control ControlSegment::at(std::byte* base, int rank) const {
   const std::ptrdiff_t size = size_;
   const std::ptrdiff_t channels = channels_;

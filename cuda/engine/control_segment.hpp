@@ -1,5 +1,5 @@
-// Host memory that the ranks of one host share, and that their devices reach: whether the communicator
-// has ended, how many calls each rank has begun, who has left, why blocks gave up, and the FIFOs of pinned edges.
+// Host memory that the ranks of one host share, and that their devices reach: whether the communicator has ended, the
+// call that each rank has shown last, which ranks have left, the failures of blocks, and the FIFOs of pinned edges.
 #pragma once
 
 #include <cstddef>
@@ -30,9 +30,9 @@ class ControlSegment {
   // Not zero once the rank has left the group in good order. Written by that rank alone.
   [[nodiscard]] FifoCounter& left(int rank) const;
   [[nodiscard]] KernelFailure& failure(int rank, int channel) const;
-  // As kernels do.
+  // As kernels see it.
   [[nodiscard]] Control on_device(int rank) const;
-  // Of an edge that this segment was made for.
+  // `edge`: the number of an edge that this segment was made for.
   [[nodiscard]] FifoMemory fifo_on_device(int edge, int channel) const;
 
  private:

@@ -13,13 +13,13 @@
 namespace rondo::detail::gpu {
 namespace {
 
-// How long the thread sleeps between two looks: without a pump, and with one that has had nothing to
+// How long the watcher sleeps between two looks: without a pump, with a pump, and with a pump that has had nothing to
 // move for a while.
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
 constexpr auto kPumpSleep = std::chrono::microseconds(20);
 constexpr auto kIdlePumpSleep = std::chrono::microseconds(500);
 constexpr int kRoundsUntilIdle = 2000;
-// How long a rank that leaves waits for others to let go of its memory.
+// How long a rank that leaves waits for other processes to close its memory.
 constexpr auto kPatienceAtTheEnd = std::chrono::seconds(1);
 
 }  // namespace
@@ -50,7 +50,7 @@ DeviceEngine::~DeviceEngine() {
   leave();
 }
 
-// What kernels have published for other hosts must be on its way before the pump goes. Waits no longer than a call may.
+// Sends what kernels have published for other hosts, before the pump is destroyed. Waits no longer than a call may.
 void DeviceEngine::send_the_rest() {
   if (wiring_.pump == nullptr) return;
   const Clock::time_point give_up = deadline_after(host_.defaults.timeout);
@@ -70,8 +70,7 @@ void DeviceEngine::send_the_rest() {
   }
 }
 
-// Device memory of this rank goes when no other process holds it any more; else it stays until this
-// process ends.
+// Lets this rank's device memory be freed once no other process has it open; else it stays until this process ends.
 void DeviceEngine::leave() {
   const bool shared_by_ipc =
       std::any_of(wiring_.topology.edges.begin(), wiring_.topology.edges.end(),
@@ -116,8 +115,8 @@ void DeviceEngine::enqueue(const Call& call, Algorithm algorithm, std::chrono::m
   or_end([&] {
     const DeviceScope scope(wiring_.device);
     const bool capturing = api::is_capturing(stream);
-    // Calls of one rank follow each other. Also on what looks like the same stream: a handle may stand
-    // for another stream in another thread, or for a new one.
+    // A rank's calls run one after the other. This also waits when the stream handle is that of the last call: the
+    // handle may mean another stream in another thread, or a new stream.
     if (!capturing && any_call_) api::wait_for(wiring_.handles->last_call.get(), stream);
     const std::uint64_t operations = start(call, algorithm, timeout, stream);
     if (capturing) return;
@@ -141,7 +140,7 @@ std::uint64_t DeviceEngine::start(const Call& call, Algorithm algorithm,
     kernels::start(kernel, channels, wiring_.threads, arguments, stream);
     return 1;
   }
-  // `naive` sums up the whole vector where the output has room for a part, or for none.
+  // `naive` sums up the whole vector also where the output has room for only a part of it, or for nothing.
   const std::size_t element = size_of(call.type);
   void* scratch = api::allocate_async(wiring_.handles->scratch.get(),
                                       std::max<std::size_t>(call.count * element, 1), stream);
@@ -200,7 +199,7 @@ void DeviceEngine::abort(const std::string& reason) noexcept { raise(wiring_.ran
 
 void DeviceEngine::raise(int rank, const std::string& text) noexcept {
   board_.raise(rank, text);
-  // Release: who sees the word finds the text.
+  // Release: a thread that sees the word also sees the text.
   store_release(wiring_.control.abort_word().value, static_cast<std::uint64_t>(rank) + 1);
   log(LogLevel::warning, "{}", text);
 }
@@ -258,7 +257,8 @@ bool DeviceEngine::look() {
   return moved;
 }
 
-// A different call of the same number that is seen for a while is no call that just begins.
+// Only a difference that lasts is a mismatch: while a call begins, two ranks may show different calls of the same
+// number.
 void DeviceEngine::look_for_other_calls() {
   if (mismatched_.load(std::memory_order_relaxed)) return;
   const std::optional<OtherCall> seen = other_call_at_the_same_time(wiring_, wiring_.rank);
@@ -277,7 +277,7 @@ void DeviceEngine::look_for_other_calls() {
 void DeviceEngine::look_for_ended_peers() {
   for (const int rank : wiring_.ranks_sharing) {
     if (!host_.engine.process_has_ended(rank)) continue;
-    // One that has left first is not missed.
+    // It is no error if the rank has left before its process ended.
     if (load_acquire(wiring_.control.left(rank).value) != 0) continue;
     const auto index = static_cast<std::size_t>(rank);
     raise(

@@ -38,7 +38,7 @@ class DeviceEngine {
   [[nodiscard]] const DeviceWiring& wiring() const { return wiring_; }
 
  private:
-  // Returns how many operations of the device it took.
+  // Returns how many operations it has enqueued on the device.
   std::uint64_t start(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,
                       api::Stream stream);
   // A CudaError ends the communicator for all.
@@ -46,13 +46,13 @@ class DeviceEngine {
   void or_end(Function&& function);
   void raise(int rank, const std::string& text) noexcept;
 
-  // The thread's.
+  // Run by the watcher thread.
   void watch();
   // Whether there was anything to do.
   bool look();
   void look_for_ended_peers();
   void look_for_other_calls();
-  // Why a kernel of this host has given up; empty if none has.
+  // The failure of a kernel of `rank`, as text; empty if this rank can read none.
   [[nodiscard]] std::string reason_of(int rank) const;
 
   void send_the_rest();
@@ -65,7 +65,7 @@ class DeviceEngine {
   std::mutex calls_;
   bool any_call_ = false;
 
-  // The watcher's; the text, once it has been raised, everyone's.
+  // Used only by the watcher; any thread may read mismatch_ once mismatched_ is set.
   std::optional<OtherCall> suspected_;
   std::chrono::steady_clock::time_point suspected_since_;
   std::string mismatch_;

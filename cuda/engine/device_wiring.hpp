@@ -11,8 +11,8 @@
 #include "api/operations_ahead.hpp"
 #include "carrier/pump.hpp"
 #include "engine/control_segment.hpp"
-#include "engine/pinned_mapping.hpp"
 #include "engine/exposed_layout.hpp"
+#include "engine/pinned_mapping.hpp"
 #include "protocol/arguments.hpp"
 
 namespace rondo::detail::gpu {
@@ -37,7 +37,7 @@ struct DeviceWiring {
   RankView view;
   ControlSegment control;
   std::vector<int> ranks_sharing;  // the control segment, this rank among them
-  // Memory of this rank's device, and what it sees of the others': theirs goes first.
+  // This rank's device memory, and the memory of others that it reaches, which must be released first.
   std::shared_ptr<DeviceMemory> exposed;
   std::vector<std::shared_ptr<DeviceMemory>> of_this_process;
   std::vector<OpenedMemory> of_others;

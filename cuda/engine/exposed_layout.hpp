@@ -1,5 +1,5 @@
-// What is where in the device memory that a rank shows to the others. All ranks work out the same
-// layout for each rank, so that one base address is all that they need of each other.
+// The layout of the device memory that a rank shows to the others. All ranks compute the same layout for each rank,
+// so that they only need to exchange one base address for each rank.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace rondo::detail::gpu {
 struct DeviceGeometry {
   int size = 1;
   int channels = 1;
-  int off_ring_channels = 1;  // of edges outside the ring
+  int off_ring_channels = 1;  // of off-ring edges
   FifoGeometry ring;
   FifoGeometry off_ring;
   std::size_t inbox_units = 0;  // 0: no one_shot
@@ -47,7 +47,7 @@ struct ExposedLayout {
 ExposedLayout layout_of(int rank, const std::vector<ScheduleEdge>& edges,
                         const DeviceGeometry& geometry);
 
-// The FIFO of one channel of an edge, from where its parts of the two exposed memories are.
+// The FIFO of one channel of an edge. Both parts are addresses in the exposed memories of its two ranks.
 FifoMemory fifo_between(std::byte* producer_part, std::byte* consumer_part, int channel,
                         const FifoGeometry& geometry);
 

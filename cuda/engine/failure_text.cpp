@@ -39,8 +39,9 @@ Signature signature_of(const DevicePresence& presence) {
   return signature;
 }
 
-// Where another channel has failed, channel 0 may not have shown the call yet; it does as it finds that the
-// communicator has ended. Its signature does not tell: calls that follow each other are often alike.
+// The number of calls that the rank has shown. If another channel has failed, this waits: channel 0 may not have
+// shown the call yet, but will when it finds that the communicator has ended. Its signature cannot tell whether it
+// has: calls that follow each other are often alike.
 std::uint64_t calls_shown(const DeviceWiring& wiring, int rank, const KernelFailure& failure) {
   std::uint64_t& calls = wiring.control.presence(rank).calls;
   const std::uint64_t before = load_relaxed(calls);
@@ -65,7 +66,7 @@ const KernelFailure* failure_of(const DeviceWiring& wiring, int rank) {
 }
 
 std::string text_of(const DeviceWiring& wiring, int rank, const KernelFailure& failure) {
-  // Channels count calls of their own; people count those of the rank, which its channel 0 shows.
+  // Each channel counts only its own calls; the text gives the rank's count, which its channel 0 shows.
   Signature mine = failure.mine;
   Signature theirs = failure.theirs;
   const std::uint64_t calls = calls_shown(wiring, rank, failure);

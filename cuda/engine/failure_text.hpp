@@ -1,4 +1,4 @@
-// What a kernel's record of its failure says, and what the ranks' presences give away.
+// The texts of kernels' failures, and mismatches that the ranks' presences show.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,13 @@
 
 namespace rondo::detail::gpu {
 
-// A rank's first record that is no mere echo of another's failure; null if there is none.
+// A rank's first failure that does not come from another rank's failure; null if there is none.
 const KernelFailure* failure_of(const DeviceWiring& wiring, int rank);
 
 std::string text_of(const DeviceWiring& wiring, int rank, const KernelFailure& failure);
 
-// A rank of this host whose device is in the call of the same number as this one's, but in another call:
-// one by ring and one by one_shot, say, which never meet. May be wrong while a call begins: ask twice.
+// A rank of this host whose device is in a different call of the same number as this rank's: one by ring and one by
+// one_shot, say, which never exchange anything. May be wrong while a call begins: ask twice.
 struct OtherCall {
   int peer = 0;
   Signature mine;

@@ -23,8 +23,8 @@ std::string objection_on_devices(const GradientOptions& options) {
   return {};
 }
 
-// A rank with a reducer has three streams: that of its calls, the reducer's, and the one that gradients come
-// from. With fewer connections than streams some share a queue, and a call may stand behind one that waits for it.
+// A rank with a reducer has three streams: one for its calls, the reducer's, and one that produces the gradients.
+// With fewer connections than streams, some share a queue, and a call may be queued behind a call that waits for it.
 std::string objection_to_streams(const Topology& topology, int rank) {
   constexpr int kStreamsOfARank = 3;
   const RankPlace& mine = topology.places[static_cast<std::size_t>(rank)];
@@ -72,7 +72,7 @@ void ReducerStream::wait() noexcept {
   }
 }
 
-// The other ranks are about to compare their parameters with this one's: they are told where this rank has failed.
+// Ends the communicator if it fails: the other ranks are about to compare their parameters with this rank's.
 ReducerStream DeviceReducer::make_stream(cuda::Communicator& communicator, std::size_t gradients) {
   try {
     return ReducerStream(communicator.device(), gradients);
@@ -113,7 +113,7 @@ void DeviceReducer::set_up() {
   const DeviceScope scope(communicator_.device());
   take_values(model_, 0, [this](const Call& call) { communicator_.enqueue(call, stream_.get()); });
   communicator_.wait(stream_.get());
-  // Allocating waits for what runs on the device: the last values of other ranks there may still be under way.
+  // Allocating waits for what runs on the device, where other ranks may still be receiving the last values.
   communicator_.host().barrier();
   model_.form(limits_for(model_.options(), model_.shapes(), communicator_.host(),
                          [this](std::size_t bytes) { return call_us(bytes); }));
@@ -126,7 +126,7 @@ DeviceReducer::~DeviceReducer() {
   if (iteration_.is_open()) {
     communicator_.abort(fmt::format("rank {}: {}", communicator_.rank(), kReducerDestroyed));
   }
-  stream_.wait();  // the model's memory goes first
+  stream_.wait();  // before the model's memory is freed
 }
 
 double DeviceReducer::call_us(std::size_t bytes) {
@@ -162,7 +162,7 @@ void DeviceReducer::or_end(Function&& function) {
   }
 }
 
-// On the host no rank waits for another, so that nobody else could be told otherwise.
+// Hosts do not wait for each other here, so that only the end of the communicator can inform the other ranks.
 void DeviceReducer::refuse(const Complaint& complaint) {
   if (!complaint) return;
   const std::string text = iteration_.text_of(complaint);
@@ -227,7 +227,7 @@ void DeviceReducer::take_due_buckets() {
   }
 }
 
-// What is not marked may still be read or written by what is on the caller's stream.
+// Waits for the caller's stream first: work on it may still read or write gradients that are not marked.
 void DeviceReducer::clear_missing(api::Stream stream) {
   api::record(stream_.finished(), stream);
   stream_.follow(stream_.finished());
@@ -254,7 +254,7 @@ void DeviceReducer::close(api::Stream stream) {
 }
 
 void DeviceReducer::end_iteration(bool captured) {
-  // A capture can neither wait nor allocate, and its graph holds on to the buckets as they are.
+  // During a capture nothing can wait or allocate, and the graph keeps using the present buckets.
   if (captured) model_.keep_order();
   const bool reordered = model_.follows_arrival() && follow_arrival();
   recorder_.end({{}, {}, iteration_.ledger().arrival(), reordered});
@@ -264,7 +264,7 @@ void DeviceReducer::end_iteration(bool captured) {
 bool DeviceReducer::follow_arrival() {
   auto buckets = rounds_.follow_arrival(iteration_.ledger().arrival());
   if (!buckets) return false;
-  communicator_.wait(stream_.get());  // the old buckets' memory goes
+  communicator_.wait(stream_.get());  // before the old buckets' memory is freed
   model_.form_anew(std::move(*buckets));
   iteration_.follow(model_.buckets());
   communicator_.wait(stream_.get());

@@ -27,16 +27,16 @@ class ReducerStream {
   ReducerStream& operator=(const ReducerStream&) = delete;
   ~ReducerStream() { wait(); }
 
-  // Until all of it has run; a device that has failed is not waited for.
+  // Waits until all work on the stream has run; does not wait for a device that has failed.
   void wait() noexcept;
   [[nodiscard]] api::Stream get() const { return stream_.get(); }
   [[nodiscard]] api::Event produced(std::size_t gradient) const {
     return produced_[gradient].get();
   }
   [[nodiscard]] api::Event finished() const { return finished_.get(); }
-  // Counts this stream's operations, but for those of collectives.
+  // Counts this stream's operations, except those of collectives.
   [[nodiscard]] OperationsAhead& ahead() { return ahead_; }
-  // What follows on this stream waits for the event.
+  // Work that is enqueued on this stream from now on waits for the event.
   void follow(api::Event event);
 
  private:

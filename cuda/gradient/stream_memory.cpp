@@ -6,7 +6,7 @@
 namespace rondo::detail::gpu {
 namespace {
 
-// Whoever calls uses the device.
+// The caller must have the device in use.
 class MemoryOnDevice final : public BucketMemory {
  public:
   MemoryOnDevice(int device, api::Stream stream, OperationsAhead& ahead)

@@ -19,15 +19,15 @@ std::vector<Edge> device_edges(const Group& group, const std::vector<ScheduleEdg
                                const std::vector<std::vector<DeviceLink>>& links,
                                const Reach& reach);
 
-// Why not every rank reaches the memory of every other, which one_shot needs; empty if it does.
+// Why not every rank reaches the memory of every other, which one_shot needs; empty if every rank does.
 std::string objection_to_one_shot(const Reach& reach);
 
-// Kernels of two ranks on one host must see one abort word, and pinned FIFOs lie in that memory too: edges between
-// ranks that do not share it go by MPI. Returns whether there are any.
+// Kernels of two ranks on one host must see the same abort word, and pinned FIFOs lie in the same memory as that
+// word. So edges between ranks that do not share that memory use MPI. Returns whether there are any.
 bool fall_back_to_mpi(std::vector<Edge>& edges, const SharedMemory& shared);
 
-// Throws TransportError, on all ranks alike, where PeerAccess::required cannot be; says in the log which edges `rank`
-// has, and what was lost.
+// Throws TransportError, on all ranks alike, if PeerAccess::required cannot be met. Logs the edges of `rank`, and why
+// one_shot is lost if it is.
 void refuse_fallbacks(const std::vector<Edge>& edges, const std::string& one_shot_lost,
                       const Group& group, cuda::PeerAccess peer_access, int rank);
 

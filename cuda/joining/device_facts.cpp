@@ -30,7 +30,7 @@ constexpr FifoGeometry kLinkGeometry{std::uint64_t{64} * 1024, 8};
 constexpr FifoGeometry kNetworkGeometry{std::uint64_t{32} * 1024, 16};
 constexpr std::uint64_t kOneShotBytes = 65536;
 constexpr std::uint64_t kMostOneShotBytes = std::uint64_t{1} << 20U;
-// Every rank holds an inbox from every other.
+// The inbox of every rank has room for every other rank.
 constexpr int kMostOneShotRanks = 16;
 
 template <class... Args>
@@ -161,8 +161,8 @@ void Group::require_residency(int channels) const {
   }
 }
 
-// With more streams than connections, two ranks' streams share a queue, and a call of one may stand
-// behind a later call of the other, which waits for it.
+// With more streams than connections, two ranks' streams share a queue, and a call of one rank may be queued behind a
+// later call of the other rank, which waits for it.
 void Group::require_connections() const {
   for (int rank = 0; rank < size(); ++rank) {
     int in_process = 0;
@@ -218,7 +218,7 @@ std::vector<DeviceLink> links_of(const Group& group, int rank) {
       links.push_back(DeviceLink::same_device);
       continue;
     }
-    std::optional<int> theirs;  // its number here
+    std::optional<int> theirs;  // the other device's number in this process
     for (int device = 0; device < api::device_count(); ++device) {
       if (api::facts_of(device).uuid == group.of(other).device.uuid) theirs = device;
     }

@@ -1,4 +1,4 @@
-// What the ranks tell each other of themselves and their devices, and what all conclude from it alike.
+// The facts on ranks and devices that ranks exchange, and what all ranks derive from them alike.
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,7 @@ class Reacher {
         put(ways_[index].reason, error.what());
       }
     }
-    // Nobody releases its memory before all have mapped it.
+    // No rank may release its memory before all ranks have mapped it.
     agree(bootstrap_, nullptr);
   }
 
@@ -91,8 +91,8 @@ class Reacher {
     return wiring_.of_others.back().data();
   }
 
-  // Every rank writes a pattern of its own into all memory that it reaches; then every rank looks at
-  // what has come.
+  // Every rank writes a pattern of its own into all memory that it reaches; then every rank checks what has arrived
+  // in its own memory.
   void test_ways() {
     const auto row = [&](int owner, int writer) {
       return shown_[static_cast<std::size_t>(owner)] + layout(owner).probes +

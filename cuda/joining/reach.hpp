@@ -1,4 +1,4 @@
-// Which ranks reach each other's device memory, found out by doing it.
+// Which ranks reach each other's device memory, found out by trying.
 #pragma once
 
 #include <array>
@@ -31,9 +31,9 @@ struct Reach {
   }
 };
 
-// Maps the memory that each rank shows, `wiring.exposed` on this one, wherever CUDA lets it be mapped, and writes a
-// pattern into it and compares what has arrived. The mappings are the wiring's. `layouts`: by rank. Collective;
-// throws CudaError on all ranks.
+// Maps the memory that each rank shows (`wiring.exposed` on this rank) wherever CUDA allows it, writes a pattern into
+// it and checks what has arrived. `wiring` keeps the mappings. `layouts`: by rank. Collective; throws CudaError on
+// all ranks.
 Reach reach_others(Bootstrap& bootstrap, const Group& group, cuda::PeerAccess peer_access,
                    const std::vector<ExposedLayout>& layouts, DeviceWiring& wiring);
 

@@ -19,8 +19,8 @@
 namespace rondo::detail::gpu {
 namespace {
 
-// The wiring of one rank's device, step by step; every step that exchanges is made by all ranks, and what one rank
-// cannot do becomes an error of all.
+// Wires one rank's device, step by step. All ranks take every step that exchanges data; if such a step fails on one
+// rank, all ranks throw.
 class DeviceWirer {
  public:
   DeviceWirer(rondo::Communicator& host, const cuda::Options& options)
@@ -45,7 +45,8 @@ class DeviceWirer {
       pumped = upload_ends(wiring_, edges_, layouts_, reach);
       if (any_by_mpi()) require_pump();
     });
-    // What fails on one rank has been thrown by all: no rank waits alone in what MPI does with all of them.
+    // Any failure until here has been thrown by all ranks, so that no rank waits alone in the collective MPI calls
+    // below.
     if (any_by_mpi()) together(bootstrap_, [&] { make_pump(std::move(pumped)); });
     return std::move(wiring_);
   }
@@ -84,7 +85,7 @@ class DeviceWirer {
     }
   }
 
-  // What this rank takes of its device.
+  // Allocates what this rank needs on its device.
   void take_memory() {
     together(bootstrap_, [this] {
       wiring_.handles.emplace(wiring_.device);
@@ -95,7 +96,7 @@ class DeviceWirer {
     });
   }
 
-  // Returns why there is no one_shot, where ranks do not reach each other.
+  // Returns why one_shot is lost, if not all ranks reach each other; else an empty text.
   std::string settle_ways(const Reach& reach) {
     wiring_.topology.edges = device_edges(*group_, edges_, links_, reach);
     if (wiring_.geometry.inbox_units == 0) return {};
@@ -104,7 +105,7 @@ class DeviceWirer {
     return objection;
   }
 
-  // One segment a host, as for host memory. Where ranks of a host cannot share it, MPI stands in.
+  // Makes one segment for each host, as for host memory. Edges between ranks of a host that cannot share it use MPI.
   void share_control() {
     const Hosts& hosts = group_->hosts();
     std::vector<PinnedFifo> fifos;
@@ -154,7 +155,7 @@ class DeviceWirer {
   void make_pump(PumpEdges pumped) {
     pumped.ranks_elsewhere = ranks_elsewhere(size_, wiring_.ranks_sharing);
     wiring_.pump = host_.another_pump(std::move(pumped));
-    wiring_.pump->drive_all();  // nobody tells it of the calls
+    wiring_.pump->drive_all();  // since the host does not tell it which calls run
   }
 
   [[nodiscard]] const DeviceGeometry& geometry() const { return wiring_.geometry; }

@@ -15,11 +15,11 @@ std::size_t shared_bytes(int ranks);
 template <class T>
 const void* kernel_for(ReduceOp op, bool one_shot);
 
-// (words, count, seed); and (words, count, seed, how many differ).
+// Their arguments: (words, count, seed); and (words, count, seed, how many differ).
 const void* write_pattern_kernel();
 const void* count_wrong_kernel();
 
-// (to, from, count, factor), between the pairs of types that reduce/scale.hpp names.
+// Its arguments: (to, from, count, factor), between the pairs of types that reduce/scale.hpp names.
 const void* scale_kernel(DataType to, DataType from);
 
 }  // namespace rondo::detail::gpu

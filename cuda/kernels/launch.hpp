@@ -12,7 +12,7 @@
 
 namespace rondo::detail::gpu::kernels {
 
-// One of the protocol's.
+// A kernel of the protocol.
 struct Kernel {
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
@@ -21,7 +21,7 @@ struct Kernel {
 
 // Loads all kernels for the device in use.
 void load_all();
-// Blocks that the device in use runs at once, whichever of the protocol's kernels it is.
+// How many blocks of any of the protocol's kernels the device in use runs at once.
 int resident_blocks(int threads, int ranks);
 void start(const Kernel& kernel, int blocks, int threads, const KernelArguments& arguments,
            api::Stream stream);

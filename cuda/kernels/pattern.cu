@@ -1,4 +1,4 @@
-// What an edge is tested with: `canAccessPeer` does not prove that data arrives.
+// The test pattern for edges: `canAccessPeer` does not prove that data arrives.
 
 #include "kernels/kernels.hpp"
 #include "protocol/device_port.hpp"

@@ -1,5 +1,5 @@
-// What a kernel is started with. Passed by value, and frozen in a captured graph: all that changes
-// from one call to the next is in memory that the kernels keep (ChannelState, the FIFO ends).
+// The arguments of a kernel. Passed by value, and constant in a captured graph: all that changes from one call to the
+// next is in memory that the kernels keep (ChannelState, the FIFO ends).
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@ inline constexpr int kMostThreads = 512;  // of a block
 struct ChannelState {
   std::uint64_t calls = 0;      // that used this channel
   std::uint32_t one_shots = 0;  // of them, by one_shot
-  std::uint32_t failed = 0;     // it takes part in nothing more
+  std::uint32_t failed = 0;     // not 0: it runs no further call
 };
 
-// A rank as its kernels see it; all pointers reach from its device.
+// A rank as its kernels see it; all pointers are valid on its device.
 struct RankView {
   int rank = 0;
   int size = 1;
@@ -39,14 +39,15 @@ struct RankView {
 struct KernelArguments {
   RankView rank;
   Schedule schedule;
-  Slicing slicing;      // its channel is the block's
-  Signature signature;  // its sequence number is the channel's
+  Slicing slicing;      // each block sets its own channel
+  Signature signature;  // each block sets its channel's sequence number
   const std::byte* in = nullptr;
   std::byte* out = nullptr;
   std::uint64_t in_origin = 0;  // which element of the vector comes first in `in`
   std::uint64_t out_origin = 0;
   std::uint64_t timeout_ns = 0;
-  std::uint64_t one_shot_part = 0;  // elements of a channel, by one_shot: fewer in the last ones
+  std::uint64_t one_shot_part =
+      0;  // elements of a channel, by one_shot: the last channels may have fewer
   bool chunks_are_ranks = false;
 };
 

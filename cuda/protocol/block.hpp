@@ -1,7 +1,6 @@
-// What the device protocol stands on: a block of threads that work together. A CUDA block is one
-// (kernels/cuda_block.hpp); so are host threads (tests/cuda/host_block.hpp), which is how the whole
-// protocol runs where there is no GPU. All of these are called by every thread of the block alike,
-// but for pause, now_ns and claim.
+// The block of threads that runs the device protocol: a CUDA block (kernels/cuda_block.hpp), or host threads
+// (tests/cuda/host_block.hpp), with which the whole protocol runs where there is no GPU. Every thread of the block
+// must call each of these functions, except pause, now_ns and claim.
 #pragma once
 
 #include <concepts>
@@ -12,8 +11,8 @@
 
 namespace rondo::detail::gpu {
 
-// What the threads of a block share besides the FIFO ends. Written by the leader or by who claimed;
-// read by the others after the next sync().
+// What the threads of a block share besides the FIFO ends. Written by the leader or by the thread whose claim() was
+// true; read by the others after the next sync().
 struct BlockShared {
   const std::byte* received = nullptr;
   std::byte* sent = nullptr;
@@ -25,9 +24,9 @@ concept Block = requires(B& block, bool ok) {
   { block.thread() } -> std::convertible_to<unsigned>;
   { block.threads() } -> std::convertible_to<unsigned>;
   { block.leader() } -> std::same_as<bool>;  // the thread that waits and publishes for all
-  block.sync();                              // what any thread wrote before, all see after
+  block.sync();                              // all threads then see what any thread wrote before
   { block.all(ok) } -> std::same_as<bool>;   // a sync(); whether ok was true on every thread
-  block.pause();                             // between two looks at something awaited
+  block.pause();                             // between two checks of a wait
   { block.now_ns() } -> std::convertible_to<std::uint64_t>;
   { block.claim() } -> std::same_as<bool>;  // true for one thread of the block, once
   { block.shared() } -> std::same_as<BlockShared&>;

@@ -1,5 +1,5 @@
-// What a kernel and the hosts tell each other, in host memory that both reach: that the communicator
-// has ended, and why a block gave up.
+// How kernels and hosts inform each other, in host memory that both reach: that the communicator has ended, and the
+// failures of blocks.
 #pragma once
 
 #include <bit>
@@ -28,25 +28,26 @@ struct alignas(kCounterSpacing) KernelFailure {
 };
 static_assert(sizeof(KernelFailure) == kCounterSpacing);
 
-// The last call that a rank's device has shown: it shows a call when it has waited long in it, when the call has
-// failed and when it has ended. Written by the leader of its channel 0, without order: hosts that read it believe what
-// they have read twice.
+// The last call that a rank's device has shown to the hosts. It shows a call after a long wait in it, when the call
+// has failed and when it has ended. The leader of its channel 0 writes this with relaxed stores: hosts trust only
+// what they have read twice.
 struct alignas(kCounterSpacing) DevicePresence {
-  std::uint64_t calls = 0;  // with this one
+  std::uint64_t calls = 0;  // including this one
   std::uint64_t signature[sizeof(Signature) / sizeof(std::uint64_t)] = {};
 };
 static_assert(sizeof(DevicePresence) == kCounterSpacing);
 
-// What one rank's kernels see of it.
+// The part of this memory that one rank's kernels use.
 struct Control {
-  // Not zero once the communicator has ended: 1 + the rank that ended it. Any rank's kernel or host
-  // stores it; whichever comes last stays. Kernels look at it as they wait.
+  // Not zero once the communicator has ended: 1 + the rank that ended it. Any rank's kernel or host may store it; the
+  // last store stays. Kernels check it while they wait.
   FifoCounter* abort = nullptr;
   DevicePresence* presence = nullptr;  // this rank's
   KernelFailure* failures = nullptr;   // of this rank, by channel
 };
 
-// By the leader of channel 0, for those that wait for this rank in vain.
+// Shows this rank's call to the hosts, for the errors of ranks that wait for it in vain. Called by the leader of
+// channel 0.
 RONDO_HOST_DEVICE inline void announce(const Control& control, const Signature& signature) {
   struct Words {
     std::uint64_t of[sizeof(Signature) / sizeof(std::uint64_t)];

@@ -1,8 +1,8 @@
-// What run_schedule stands on in a kernel: all threads of a block walk the schedule alike; the leader
-// waits, compares signatures and publishes, everyone moves.
+// The port of run_schedule in a kernel: all threads of a block go through the same schedule. The leader waits,
+// compares signatures and publishes; all threads move data.
 //
-// Each slice costs two barriers: one at the end of acquire, which also tells everyone whether the leader's waits
-// succeeded, and one at the start of hand_on, so that the leader hands on what all have moved.
+// Each slice costs two barriers: one at the end of acquire, which also tells all threads whether the leader's waits
+// succeeded, and one at the start of hand_on, so that the leader hands on only what all threads have finished moving.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ class DevicePort {
                                                              : position);
   }
 
-  // By every thread; the same answer on all.
+  // Called by every thread; returns the same on all.
   RONDO_HOST_DEVICE bool acquire(const Step& step, const Range& slice) {
     bool leader_ok = true;
     if (block_.leader()) {
@@ -67,8 +67,8 @@ class DevicePort {
     if (to.first != nullptr) copy_elements<T>(block_, to, source, slice.count);
   }
 
-  // Everyone's reads and writes of this slice's slots are over at the barrier, and one fence of the leader's comes
-  // before both counters that it stores.
+  // At the barrier all threads have finished reading and writing this slice's slots. Then one fence of the leader
+  // comes before both counters that it stores.
   RONDO_HOST_DEVICE void hand_on(const Step& step, const Range& slice) {
     if (!step.has(kRecv) && !step.has(kSend)) return;
     block_.sync();
@@ -88,7 +88,7 @@ class DevicePort {
   RONDO_HOST_DEVICE void tell_hosts() { patience_.tell_hosts(call_); }
 
  private:
-  // These three by the leader; its waits may fail, and leave the reason to the hosts.
+  // Only the leader calls these three. If a wait fails, the failure is recorded for the hosts.
   RONDO_HOST_DEVICE bool wait_received(int from, const Range& slice) {
     RecvEnd& end = block_.from()[from];
     if (!waited(from, wait_until(block_, call_, patience_, [&] { return end.can_peek(); }))) {

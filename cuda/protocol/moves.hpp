@@ -12,7 +12,7 @@
 
 namespace rondo::detail::gpu {
 
-// What one access moves.
+// What one wide access moves.
 struct alignas(16) Pack {
   std::uint32_t words[4];
 };
@@ -37,7 +37,7 @@ RONDO_HOST_DEVICE inline void store_pack(std::byte* to, const Pack& pack) {
 #endif
 }
 
-// One element, where pointers are aligned to no more.
+// Accesses of one element, where pointers are aligned only to elements.
 template <class T>
 struct Single {
   RONDO_HOST_DEVICE static T load(const std::byte* from) {
@@ -67,9 +67,9 @@ RONDO_HOST_DEVICE Pack combine_packs(const Pack& a, const Pack& b, const Operati
   return std::bit_cast<Pack>(x);
 }
 
-// Calls `load(i)` and then `store(i, value)` for every i below `count` that is this thread's. Loads of
-// a batch come before its first store, so that all of them are under way at once. What is left behind the
-// last whole batch goes in batches of half the size, and so on: without conditions, which would cost registers.
+// Calls `load(i)` and then `store(i, value)` for every i of this thread below `count`. All loads of a batch come
+// before its first store, so that they overlap. The rest after the last whole batch is moved in batches of half the
+// size, and so on: conditions within a batch would cost registers.
 template <int kBatch, Block B, class Load, class Store>
 RONDO_HOST_DEVICE void in_batches(B& block, std::uint64_t count, Load load, Store store,
                                   std::uint64_t first) {

@@ -1,12 +1,12 @@
-// The small all-reduce and barrier: every rank writes all it has into every other's inbox at once,
-// and combines what it finds in its own, in the order of ranks, so that all get the same bits. One
-// hop, and no fence: the data and the flag that says it is there travel in one 8-byte word.
+// The small all-reduce and barrier: every rank writes its whole vector into the inbox of every other rank at once,
+// and combines what it finds in its own inbox in the order of ranks, so that all get the same bits. One hop, and no
+// fence: each 8-byte word carries data and the flag that says that the data is there.
 //
-// A unit is 8 bytes of data and travels as two words, each half data and half the number of the call,
-// which its receiver waits for. The first units of an inbox are the call's signature. Inboxes
-// alternate: call k of a channel uses half k mod 2. A rank writes call k + 2 into a half only after it
-// has ended call k + 1, for which it needed every other rank's words of k + 1, and those a rank sends
-// only after it has read all of call k.
+// A unit is 8 bytes of data and travels as two words, each half data and half the number of the call, which its
+// receiver waits for. The first units of an inbox are the call's signature. An inbox has two halves: call k of a
+// channel uses half k mod 2. No half is overwritten too early: a rank writes call k + 2 only after it has ended call
+// k + 1, for which it needed the words of every other rank, and a rank sends its words of k + 1 only after it has
+// read all of call k.
 //
 // Source of the idea: the low-latency protocol of NCCL, as described in Z. Hu et al., "Demystifying
 // NCCL" (2025).
@@ -46,8 +46,8 @@ class OneShot {
   struct Unit {
     T elements[kPerUnit];
   };
-  // A signature as units. Picked from without an index that only the run knows, which would put it in
-  // memory.
+  // A signature as units. Read without an index that is known only at run time, which would put it in memory instead
+  // of registers.
   struct Header {
     std::uint64_t units[kHeaderUnits] = {};
 
@@ -67,7 +67,7 @@ class OneShot {
     signature_ = call.signature;
     signature_.sequence = state.calls;
     header_ = std::bit_cast<Header>(signature_);
-    // Without a division, which costs registers: the host has made it.
+    // The host has made the division, which would cost registers here.
     const std::uint64_t begin = static_cast<std::uint64_t>(channel) * call.one_shot_part;
     part_.offset = begin < call.slicing.count ? begin : call.slicing.count;
     const std::uint64_t left = call.slicing.count - part_.offset;
@@ -78,7 +78,7 @@ class OneShot {
   // By the leader, when the call is over.
   RONDO_HOST_DEVICE void tell_hosts() { patience_.tell_hosts(call_); }
 
-  // Whether this thread found all it waited for.
+  // False if a wait of this thread has failed, or a signature differs.
   RONDO_HOST_DEVICE bool run() {
     patience_.to_announce = block_.leader() && channel_ == 0;
     patience_.sequence = signature_.sequence;
@@ -130,12 +130,12 @@ class OneShot {
     return kind == FailureKind::none;
   }
 
-  // So many peers are read at once: the loads are all under way before the first is looked at, and only what has not
-  // come is waited for.
+  // How many peers are read at once: the words of all of them are loaded before the first is checked, and the thread
+  // waits only for words that have not arrived.
   static constexpr int kPeersAtOnce = 4;
 
-  // Gives this unit of every rank, in their order, to `take(rank, value)`, until that returns false. False, too,
-  // where a wait has failed.
+  // Calls `take(rank, value)` with this unit of every rank, in the order of ranks, until it returns false. Returns
+  // false then, and if a wait has failed.
   template <class Take>
   RONDO_HOST_DEVICE RONDO_FORCE_INLINE bool from_all(std::uint64_t unit, Take take) {
     const int size = call_.rank.size;
@@ -165,8 +165,8 @@ class OneShot {
     return true;
   }
 
-  // Compares this unit of my signature with that of the others', or sums up the elements of this unit. One loop
-  // for both: a second one costs registers.
+  // Compares this unit of the signature with the other ranks', or reduces the elements of this unit. One loop for
+  // both: a second one would cost registers.
   RONDO_HOST_DEVICE bool finish_unit(std::uint64_t unit) {
     const int size = call_.rank.size;
     const bool of_signature = unit < kHeaderUnits;
@@ -210,7 +210,7 @@ class OneShot {
     return std::bit_cast<std::uint64_t>(x);
   }
 
-  // Elements of this unit, which starts at the returned offset of the channel's part.
+  // The elements of this unit, as a range of the whole vector.
   [[nodiscard]] RONDO_HOST_DEVICE Range elements(std::uint64_t unit) const {
     const std::uint64_t begin = (unit - kHeaderUnits) * kPerUnit;
     const std::uint64_t left = part_.count - begin;

@@ -1,7 +1,7 @@
-// How a thread of a block waits: it looks, and now and then asks whether the communicator has ended
-// or the call's deadline has passed. A deadline counts from the call's first long wait, as on the
-// host. A rank shows which call it is in at that wait, or when the call fails or is over, and not when the
-// call begins: the hosts' memory is written over PCIe, and whatever is published next would wait for that.
+// How a thread of a block waits: it polls, and now and then checks whether the communicator has ended or the call's
+// deadline has passed. A deadline counts from the call's first long wait, as on the host. A rank shows the hosts its
+// call at that wait, or when the call fails or is over, and not when the call begins: this writes host memory over
+// PCIe, and whatever is published next would wait for that write.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@ struct Patience {
   }
 };
 
-// So many that the question, which takes about a microsecond over PCIe, takes little time beside them.
+// Polls between two such checks: many, since a check takes about a microsecond over PCIe.
 inline constexpr int kLooksPerQuestion = 256;
 
-// Returns none as soon as ready() is true, and calls nothing after it; else why the block gives up.
+// Returns none as soon as ready() is true, and calls nothing after it; else the kind of failure.
 template <Block B, class Ready>
 RONDO_HOST_DEVICE RONDO_FORCE_INLINE FailureKind wait_until(B& block, const KernelArguments& call,
                                                             Patience& patience, Ready ready) {
@@ -49,8 +49,8 @@ RONDO_HOST_DEVICE RONDO_FORCE_INLINE FailureKind wait_until(B& block, const Kern
   }
 }
 
-// Leaves the reason where hosts find it, and stops the kernels of all ranks. By one thread of the
-// block, once.
+// Writes the failure where hosts read it, and stops the kernels of all ranks. Called once, by one thread of the
+// block.
 RONDO_HOST_DEVICE inline void give_up(const Control& control, int rank, int channel,
                                       const KernelFailure& reason) {
   KernelFailure& record = control.failures[channel];
@@ -61,7 +61,7 @@ RONDO_HOST_DEVICE inline void give_up(const Control& control, int rank, int chan
   record.bytes_sent = reason.bytes_sent;
   // Release pairs with the acquire of the host that reads the record.
   store_release(record.kind, reason.kind);
-  // Who was stopped by another has nothing to add.
+  // A block that was itself stopped leaves the abort word as it is.
   if (reason.kind == static_cast<std::uint64_t>(FailureKind::aborted)) return;
   store_release(control.abort->value, static_cast<std::uint64_t>(rank) + 1);
 }

@@ -29,7 +29,7 @@ struct Reduction {
   using Element = T;
   using Combine = typename OperationOf<T, op>::Type;
 
-  // Calls `visit` with what combines two elements; in the last step of an average, it divides too.
+  // Calls `visit` with the operation that combines two elements; in the last step of an average it also divides.
   template <class Visit>
   RONDO_HOST_DEVICE static void with_operation(bool finish, int ranks, Visit&& visit) {
     if constexpr (op == ReduceOp::avg) {

@@ -1,5 +1,5 @@
-// Data-parallel training in a loop of some lines: 4 ranks fit y = W x together, a layer at a time, and each layer's gradient
-// travels while the next one is computed. Ranks are threads here; with rondo::from_mpi they are processes.
+// Data-parallel training in a short loop: 4 ranks fit y = W x together, a layer at a time, and each layer's gradient
+// is sent while the next one is computed. Ranks are threads here; with rondo::from_mpi they are processes.
 #include <cstdio>
 #include <random>
 #include <rondo/rondo.hpp>
@@ -17,7 +17,7 @@ void train(rondo::Communicator& comm) {
   }
   rondo::GradientReducer reducer(comm, parameters);  // all ranks have rank 0's weights now
 
-  std::mt19937 random(static_cast<unsigned>(comm.rank()));  // every rank sees other samples
+  std::mt19937 random(static_cast<unsigned>(comm.rank()));  // every rank draws different samples
   std::normal_distribution<float> noise(0, 0.1F);
   for (int step = 1; step <= 50; ++step) {
     for (std::size_t layer = kLayers; layer-- > 0;) {  // backprop: the last layer first
@@ -25,7 +25,7 @@ void train(rondo::Communicator& comm) {
         const float target = static_cast<float>(layer) + noise(random);
         slopes[layer][i] = weights[layer][i] - target;
       }
-      reducer.mark_ready(layer);  // travels from here on
+      reducer.mark_ready(layer);  // may be sent from here on
     }
     reducer.finish();  // slopes are averages over the ranks
     for (std::size_t layer = 0; layer < kLayers; ++layer) {

@@ -1,6 +1,6 @@
-// A hook of the user's own: gradients travel as 8-bit integers under a scale that the ranks agree on, and what
-// rounding leaves out is added to the next iteration's gradient ("error feedback": Seide et al., Interspeech
-// 2014; Karimireddy et al., ICML 2019), so that nothing is lost for long.
+// A user-defined hook: gradients are sent as 8-bit integers with a scale that the ranks agree on, and each rank adds
+// its rounding error to the next iteration's gradient ("error feedback": Seide et al., Interspeech 2014;
+// Karimireddy et al., ICML 2019).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-// Sums buckets of f32, in place. Buckets keep their places if their order does.
+// Sums buckets of f32, in place. Rounding errors are kept by bucket index, so the order of buckets must not change.
 class EightBits {
  public:
   void operator()(rondo::Communicator& comm, const rondo::GradientBucket& bucket) {
@@ -27,7 +27,7 @@ class EightBits {
       largest[0] = std::max(largest[0], std::abs(gradient[i]));
     }
     comm.all_reduce(largest, rondo::ReduceOp::max);
-    // A sum over all ranks must fit.
+    // The sum over all ranks must fit in 8 bits.
     const float most = std::floor(127.0F / static_cast<float>(comm.size()));
     const float scale = largest[0] > 0 ? most / largest[0] : 1;
     for (std::size_t i = 0; i < gradient.size(); ++i) {
@@ -53,14 +53,14 @@ void train(rondo::Communicator& comm) {
   rondo::GradientReducer reducer(comm, {{"w", slopes, weights}}, options);
   for (int step = 0; step < 100; ++step) {
     for (std::size_t i = 0; i < weights.size(); ++i) {
-      // Ranks pull to both sides of 0.25; their average pulls there.
+      // Even ranks pull the weights to 0.75, odd ranks to -0.25; their average pulls to 0.25.
       slopes[i] = weights[i] - (comm.rank() % 2 == 0 ? 0.75F : -0.25F);
     }
     reducer.mark_ready(0);
     reducer.finish();
     for (std::size_t i = 0; i < weights.size(); ++i) weights[i] -= 0.1F * slopes[i];
   }
-  if (comm.rank() == 0) std::printf("0.25 is reached to %.4f\n", std::abs(weights[77] - 0.25F));
+  if (comm.rank() == 0) std::printf("distance from 0.25: %.4f\n", std::abs(weights[77] - 0.25F));
 }
 
 int main() {

@@ -24,7 +24,7 @@ struct Batch {
 std::span<const std::uint32_t> minibatch(std::span<const std::uint32_t> order, std::size_t index,
                                          std::size_t batch_size);
 
-// The part of them that rank `rank` of `size` takes; parts differ by at most one sample.
+// The part of `samples` that rank `rank` of `size` takes; parts differ by at most one sample.
 std::span<const std::uint32_t> share(std::span<const std::uint32_t> samples, int rank, int size);
 
 }  // namespace lenet

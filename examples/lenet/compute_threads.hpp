@@ -1,4 +1,4 @@
-// The compute threads of the calling thread's work, where OpenMP has them.
+// Sets how many OpenMP threads the calling thread's computations use; does nothing in a build without OpenMP.
 #pragma once
 
 #ifdef _OPENMP

@@ -1,4 +1,4 @@
-// What becomes of a rank's gradients while backprop produces them.
+// How a rank's gradients are summed over the ranks, during backprop or after it.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ namespace lenet {
 using GradientReady = std::function<void(std::size_t parameter)>;
 
 struct Exchange {
-  // Backprop begins.
+  // Called when backprop begins.
   std::function<void()> begin = [] {};
-  // The gradient of a parameter is complete.
+  // Called when the gradient of a parameter is complete.
   GradientReady ready = [](std::size_t) {};
   // Returns when all gradients are the sums over the ranks.
   std::function<void()> finish = [] {};
@@ -29,13 +29,13 @@ using MakeExchange = std::function<Exchange(ParameterBlock&)>;
 // Sums the gradients of all ranks, in place, in host memory.
 using SumGradients = std::function<void(std::span<float>)>;
 
-// All at once, after backprop.
+// Sums all gradients at once, after backprop.
 Exchange exchange_by(SumGradients sum, ParameterBlock& gradients);
 
-// The parameters by their names, for a reducer of their gradients.
+// The parameters with their names and gradients, as a GradientReducer takes them.
 std::vector<rondo::Parameter> reducible(ParameterBlock& gradients);
 
-// Bucket by bucket, while backprop goes on.
+// Sums gradients bucket by bucket, during backprop.
 Exchange exchange_by(const std::shared_ptr<rondo::GradientReducer>& reducer);
 
 }  // namespace lenet

@@ -12,15 +12,15 @@
 
 namespace lenet {
 
-// What a run was, beside `options`.
+// What the history holds of a run, in addition to `options`.
 struct Run {
   int ranks = 1;
-  std::size_t bucket_bytes = 0;  // 0: gradients are not Rondo's to sum, or are on a device
+  std::size_t bucket_bytes = 0;  // 0: Rondo does not sum the gradients, or they are on a device
   std::vector<EpochResult> results;
   std::uint64_t hash = 0;  // of the parameters
 };
 
-// Where a history is written, before it is renamed, so that no half file has its name.
+// The name under which a history is written before it is renamed, so that no incomplete file has the final name.
 std::string beside(const std::string& history);
 
 // {"config", "epochs", "param_hash"} to options.history.

@@ -1,4 +1,4 @@
-// The IDX files of MNIST and its kin, gzipped or not.
+// The IDX files of MNIST and similar data sets, gzipped or not.
 #pragma once
 
 #include <cstdint>

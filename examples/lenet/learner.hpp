@@ -28,7 +28,7 @@ struct TrainingOptions {
   std::size_t batch_size = 256;
   float rate = 0.2F;
   std::uint64_t seed = 1;
-  int passes = 1;  // forward and back, over parts of a rank's share, whose gradients are added up
+  int passes = 1;  // over parts of a rank's share, whose gradients are added up
 };
 
 class Learner {
@@ -41,15 +41,15 @@ class Learner {
   virtual void set_parameters(const ParameterBlock& parameters) = 0;
   [[nodiscard]] virtual ParameterBlock parameters() = 0;
 
-  // An epoch begins, which visits the training set in this order.
+  // Begins an epoch, which takes the training samples in this order.
   virtual void begin_epoch(std::span<const std::uint32_t> order) = 0;
-  // Minibatch number `index` of the epoch: this rank's share forward and back, gradients summed over the
-  // ranks, one step downhill. Collective.
+  // Trains on minibatch `index` of the epoch: computes the gradients of this rank's share, sums them over the ranks,
+  // and updates the parameters. Collective.
   virtual void step(std::size_t index) = 0;
   // This rank's sums over the epoch so far.
   [[nodiscard]] virtual BatchResult totals() = 0;
 
-  // How many of these samples of the test set the model gets right.
+  // How many of these samples of the test set the model classifies correctly.
   [[nodiscard]] virtual std::int64_t correct(std::span<const std::uint32_t> samples) = 0;
 };
 
@@ -63,8 +63,8 @@ struct RankOf {
 // its libraries.
 std::unique_ptr<Learner> make_cpu_learner(const Dataset& data, const TrainingOptions& options,
                                           RankOf place, const MakeExchange& make_exchange);
-// Sums gradients as these options say, or, for comparison, not at all; data, parameters and gradients stay
-// on the rank's device.
+// Sums gradients as `gradients` says, or, where it is empty, not at all, for comparison. Data, parameters and
+// gradients stay on the rank's device.
 std::unique_ptr<Learner> make_cuda_learner(const Dataset& data, const TrainingOptions& options,
                                            rondo::cuda::Communicator& devices,
                                            const std::optional<rondo::GradientOptions>& gradients);

@@ -34,18 +34,18 @@ rondo::GradientOptions gradient_options(const lenet::Options& options) {
   return gradients;
 }
 
-// What a rank trains with. `reducer` is null where gradients are not Rondo's to sum, or are on a device.
+// What a rank trains with. `reducer` is null where Rondo does not sum the gradients, or they are on a device.
 struct Rank {
   std::unique_ptr<lenet::Learner> learner;
   std::shared_ptr<rondo::GradientReducer>
-      reducer;  // also the learner's, whose gradients it works on
+      reducer;  // shared with the learner, whose gradients it sums
 };
 
 Rank make_rank(const lenet::Options& options, const lenet::Dataset& data, rondo::Communicator& comm,
                rondo::cuda::Communicator* devices) {
   const std::optional<rondo::Algorithm> algorithm = rondo::algorithm_named(options.algo);
   if (options.algo == "none" && comm.size() > 1) {
-    throw std::runtime_error("--algo none is for one rank: others would go their own ways");
+    throw std::runtime_error("--algo none is for one rank: several would train separately");
   }
   Rank rank;
   if (devices != nullptr) {
@@ -66,7 +66,7 @@ Rank make_rank(const lenet::Options& options, const lenet::Dataset& data, rondo:
   return rank;
 }
 
-// Throws before the work, so that none is done in vain. An empty name asks for no file.
+// Throws if the file cannot be written; called before the work is done. An empty name means no file.
 void require_writable(const std::string& file) {
   if (!file.empty() && !std::ofstream(file, std::ios::app)) {
     throw std::runtime_error("'" + file + "' cannot be written");
@@ -102,10 +102,10 @@ void measure_on(const lenet::Options& options, rondo::Communicator& comm) {
   if (comm.rank() == 0) require_writable(options.json);
   const lenet::Dataset data = lenet::read_dataset(options.data);
   lenet::TrainingOptions training = options.training;
-  training.rate = 0;  // steps alone would lead each rank elsewhere
+  training.rate = 0;  // else steps without communication would make the ranks' parameters differ
   std::unique_ptr<lenet::Learner> learner;
   std::shared_ptr<rondo::overlap::ThreeModes>
-      modes;  // also the learner's, whose gradients they work on
+      modes;  // shared with the learner, whose gradients they sum
   learner = lenet::make_cpu_learner(
       data, training, {comm.rank(), comm.size()}, [&](lenet::ParameterBlock& gradients) {
         modes = std::make_shared<rondo::overlap::ThreeModes>(comm, lenet::reducible(gradients),

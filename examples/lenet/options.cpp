@@ -21,7 +21,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20U))
       ->capture_default_str();
   app.add_option("--lr", options.training.rate, "learning rate")->capture_default_str();
-  app.add_option("--seed", options.training.seed, "of parameters and shuffles")
+  app.add_option("--seed", options.training.seed, "seed of parameters and shuffles")
       ->capture_default_str();
   app.add_option("--algo", options.algo,
                  "how gradients are summed; mpi: on the CPU, under mpirun; none: one rank alone")
@@ -31,24 +31,24 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
   app.add_option("--bucket-kib", options.bucket_kib,
-                 "cap of a bucket of gradients; 0: from what is measured of the ranks' links, and "
-                 "the model's size")
+                 "cap of a bucket of gradients; 0: chosen from the measured speed of the ranks' "
+                 "links and the model's size")
       ->capture_default_str();
   app.add_flag("--no-overlap", options.no_overlap, "sums gradients after backprop, not during it");
-  app.add_option("--wire", options.wire, "as what gradients travel")
+  app.add_option("--wire", options.wire, "type in which gradients are sent")
       ->check(CLI::IsMember({"exact", "bf16", "f16"}))
       ->capture_default_str();
   app.add_option(
          "--accumulate", options.training.passes,
-         "passes over parts of a minibatch, whose gradients are added up before they travel")
+         "passes over parts of a minibatch, whose gradients are added up before they are sent")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
   app.add_option("--trace", options.trace,
                  "file for a timeline of all ranks, which ui.perfetto.dev opens; some MB an epoch");
   app.add_option("--measure-overlap", options.measured_steps,
-                 "instead of training, takes so many steps three times each: without "
-                 "communication, with it "
-                 "after backprop, and during it")
+                 "instead of training, measures this number of steps in each of three modes: "
+                 "without communication, with communication after backprop, and with it during "
+                 "backprop")
       ->check(CLI::PositiveNumber)
       ->excludes("--trace")
       ->excludes("--no-overlap");
@@ -65,10 +65,10 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
     app.parse(argc, argv);
     const bool without_mpi = options.ranks + options.processes > 0;
     if (options.algo == "mpi" && (without_mpi || options.device == "cuda")) {
-      throw CLI::ValidationError("--algo", "mpi sums host memory, under mpirun");
+      throw CLI::ValidationError("--algo", "mpi works only with --device cpu and under mpirun");
     }
     if (options.device == "cuda" && (options.training.passes > 1 || !options.trace.empty())) {
-      throw CLI::ValidationError("--device", "with --accumulate or --trace, the CPU");
+      throw CLI::ValidationError("--device", "must be cpu with --accumulate or --trace");
     }
     if (options.measured_steps > 0 &&
         (options.device == "cuda" || !rondo::algorithm_named(options.algo))) {

@@ -16,16 +16,16 @@ struct Options {
   std::string device = "cpu";
   std::string data = "/usr/share/datasets/fashion-mnist";
   std::string history;
-  // The same on every machine, so that more than two ranks find the same bits.
+  // Fixed, not measured, so that more than two ranks compute the same bits on every machine.
   std::size_t bucket_kib = 16;
   bool no_overlap = false;
   std::string wire = "exact";
   std::string trace;
   int measured_steps = 0;
-  std::string json;  // of what was measured
+  std::string json;  // file for what --measure-overlap measures
   int threads = 1;
   int ranks = 0;      // threads
-  int processes = 0;  // forked; neither: those of mpirun
+  int processes = 0;  // forked; if both are 0: the processes of mpirun
 };
 
 // Fills `options`; returns the program's exit status when there is nothing more to do: after --help, --version

@@ -36,7 +36,7 @@ Measured measure_overlap(rondo::Communicator& comm, Learner& learner, ThreeModes
 }
 
 void print(const Measured& report, const std::string& progress_place) {
-  fmt::print("# ms on the slowest rank: medians (and between which nine of ten lie)\n");
+  fmt::print("# ms on the slowest rank: medians (and the range of the middle 90 % of steps)\n");
   fmt::print("{:<8} {:<30} {:<30} {:<30}\n", "mode", "step", "backprop", "backprop and exchange");
   for (int mode = 0; mode < kModes; ++mode) {
     const Measured::OfMode& its = report.of(static_cast<Mode>(mode));

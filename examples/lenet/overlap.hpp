@@ -18,7 +18,7 @@ rondo::overlap::Measured measure_overlap(rondo::Communicator& comm, Learner& lea
                                          rondo::overlap::ThreeModes& modes, int steps,
                                          std::size_t minibatches);
 
-// `progress_place`: of the reducer's thread.
+// `progress_place`: where the reducer's thread runs.
 void print(const rondo::overlap::Measured& measured, const std::string& progress_place);
 
 }  // namespace lenet

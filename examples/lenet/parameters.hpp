@@ -13,7 +13,7 @@ namespace lenet {
 
 struct ParameterShape {
   std::string_view name;
-  std::array<std::int64_t, 4> dims;  // as written in the articles; 1 where there are fewer
+  std::array<std::int64_t, 4> dims;  // unused dimensions are 1
 
   [[nodiscard]] constexpr std::size_t count() const {
     return static_cast<std::size_t>(dims[0] * dims[1] * dims[2] * dims[3]);
@@ -60,7 +60,7 @@ void initialise(ParameterBlock& parameters, std::uint64_t seed);
 // parameters ← parameters − rate · gradients.
 void descend(ParameterBlock& parameters, const ParameterBlock& gradients, float rate);
 
-// Differs, in all likelihood, when any bit of any parameter does.
+// Almost certainly differs if any bit of any parameter differs.
 std::uint64_t hash_of(const ParameterBlock& parameters);
 
 }  // namespace lenet

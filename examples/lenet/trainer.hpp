@@ -21,15 +21,15 @@ struct EpochResult {
 // One rank of a training run. Borrows all that it is given.
 class Trainer {
  public:
-  // Collective: rank 0's parameters, from the seed, become everyone's.
+  // Collective: rank 0 makes the parameters from the seed, and all ranks get them.
   Trainer(rondo::Communicator& comm, const Dataset& data, const TrainingOptions& options,
           Learner& learner);
 
-  // Collective. `on_step(done, all)` is told of each minibatch.
+  // Collective. Calls `on_step(done, all)` after each minibatch.
   EpochResult run_epoch(int epoch, const std::function<void(std::size_t, std::size_t)>& on_step);
 
-  // Collective: the hash of the parameters, which must be equal on all ranks; throws
-  // std::runtime_error that says so where they are not.
+  // Collective: the hash of the parameters, which must be equal on all ranks. Throws
+  // std::runtime_error if they differ.
   std::uint64_t agreed_hash();
 
  private:

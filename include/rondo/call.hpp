@@ -36,7 +36,8 @@ template <class R>
 using ElementOf = std::remove_cvref_t<std::ranges::range_reference_t<R>>;
 }  // namespace detail
 
-/// A span, vector, array, ... of elements that outlives the expression that names it.
+/// Contiguous elements: a span, vector, array, ... A temporary must be a view such as a span, whose elements outlive
+/// it.
 template <class R>
 concept ElementRange = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
                        std::ranges::borrowed_range<R> && Element<detail::ElementOf<R>>;

@@ -15,8 +15,7 @@
 
 namespace rondo {
 
-/// Makes a rank's calls from typed ranges: what the members of communicators are written with. Throws
-/// UsageError where sizes do not fit.
+/// Builds a rank's calls from typed ranges, for the members of communicators. Throws UsageError if sizes do not fit.
 struct Calls {
   int rank = 0;
   int size = 1;
@@ -101,13 +100,14 @@ struct Calls {
     return std::span(std::ranges::data(buffer), std::ranges::size(buffer))
         .subspan(chunk.offset, chunk.count);
   }
-  /// Throws UsageError unless `actual` elements is what `which` buffer of `call` must have.
+  /// Throws UsageError unless buffer `which` of `call` has the `expected` number of elements.
   RONDO_API void require_size(const char* call, const char* which, std::size_t actual,
                               std::size_t expected) const;
 };
 
-/// The collectives of a communicator `Self`. Each makes a Call of its ranges, which `Self` runs or enqueues. `Where`: what else a call needs: nothing for host memory, a stream for a device, whose ranges
-/// are of device memory. Ranges are spans, vectors, arrays; those with one are in place.
+/// The collectives of a communicator `Self`. Each builds a Call from its ranges, which `Self` runs or enqueues.
+/// `Where`: the further arguments of a call: none for host memory; a stream for a device, whose ranges are of device
+/// memory. Ranges are spans, vectors, arrays; a member that takes one range works in place.
 template <class Self, class... Where>
 class Collectives {
  public:
@@ -149,9 +149,9 @@ class Collectives {
     start(calls().all_gather(in, out, options), where...);
   }
 
-  /// All ranks get the root's elements. No rank leaves before the ranks that it hears of have entered: the root
-  /// waits for the last rank of the ring to enter. With two ranges, `in` is read on the root only and may be empty
-  /// elsewhere.
+  /// All ranks get the root's elements. No rank returns before the ranks from which it receives something, directly
+  /// or through others, have entered: the root waits for the last rank of the ring to enter. With two ranges, `in` is
+  /// read on the root only and may be empty elsewhere.
   template <OutputRange R>
   void broadcast(R&& buffer, int root, Where... where, CallOptions options = {}) {
     start(calls().broadcast(buffer, buffer, root, options), where...);
@@ -163,7 +163,8 @@ class Collectives {
   }
 
   /// The root gets the reduction over all ranks; the first rank of the ring's chain waits for the root to enter.
-  /// `out` is not touched elsewhere and may be empty there. The form with one range changes the root's only.
+  /// `out` is not touched on other ranks and may be empty there. The form with one range changes only the root's
+  /// buffer.
   template <OutputRange R>
   void reduce(R&& buffer, int root, ReduceOp op = ReduceOp::sum, Where... where,
               CallOptions options = {}) {
@@ -199,7 +200,8 @@ class Collectives {
   }
 };
 
-/// The same, asynchronous: each returns the handle of its call, which `Self` carries out in the order of issue.
+/// The same collectives, asynchronous: each returns a handle of its call. `Self` runs the calls in the order in which
+/// they were made.
 template <class Self>
 class AsyncCollectives {
  public:

@@ -23,7 +23,7 @@ struct CommunicatorState;
 CommunicatorState& state_of(Communicator& communicator);
 }  // namespace detail
 
-/// One rank's membership in a group. A move-only owner; one that was moved from may only be destroyed
+/// One rank's membership in a group. It can be moved, not copied; an object that was moved from may only be destroyed
 /// or assigned to. Its collectives are members of Collectives and AsyncCollectives (collectives.hpp):
 ///
 ///     rondo::Communicator comm = rondo::from_socket("/tmp/ranks", rank, size);  // or from_mpi, or local_group
@@ -32,24 +32,23 @@ CommunicatorState& state_of(Communicator& communicator);
 ///     rondo::Work work = comm.all_reduce_async(gradient);
 ///     work.wait();
 ///
-/// Every rank makes the same calls in the same order, with the same type, count, reduction, root
-/// and algorithm. Where one does not, each rank gets a MismatchError, or a PeerError that quotes it: in
-/// that call, or in its next, if its own part of the first was over before the difference was found (a
-/// rank between two others in the chain of a broadcast or reduce). A rank that makes no further call is told in
-/// the log when its communicator is destroyed: the destructor waits until all ranks have made that broadcast or reduce.
+/// Every rank must make the same calls in the same order, with the same type, count, reduction, root and algorithm.
+/// If one does not, each rank gets a MismatchError, or a PeerError that quotes it. The call in question throws it;
+/// or, on a rank whose part of that call was over before the difference was found (a rank between two others in the
+/// chain of a broadcast or reduce), the rank's next call. If such a rank makes no further call, the error is logged
+/// when its communicator is destroyed: the destructor waits until all ranks have made that broadcast or reduce.
 /// All ranks get bit-identical results, and the same bits on every run with the same placement of ranks.
 ///
-/// Buffers: host memory. `in` and `out` are either the same buffer (in place) or do not overlap. In
-/// place, a rank's own chunk is where it lies in the whole vector: `chunk_range(count, size,
-/// rank)`.
+/// Buffers: host memory. `in` and `out` are either the same buffer (in place) or do not overlap. In place, a rank's
+/// own chunk lies at its position in the whole vector: `chunk_range(count, size, rank)`.
 ///
-/// Blocking calls run on the caller's thread when nothing is queued, else after what is queued.
-/// Asynchronous calls run on a progress thread in the order of issue. Any thread may call, as long
-/// as the order of calls is the same on all ranks.
+/// A blocking call runs on the caller's thread if no call is queued, else after the queued calls. Asynchronous calls
+/// run on a progress thread in the order of issue. Any thread may call, if the order of calls is the same on all
+/// ranks.
 ///
-/// Errors: UsageError before anything moves; MismatchError, TimeoutError, PeerError and
-/// TransportError end the communicator: what is queued and every later call fail as PeerError with
-/// the first error's text. Asynchronous calls throw UsageError at once, the others in Work::wait().
+/// Errors: UsageError is thrown before any data moves. MismatchError, TimeoutError, PeerError and TransportError end
+/// the communicator: queued calls and every later call fail as PeerError with the first error's text. Asynchronous
+/// calls throw UsageError at once, the other errors in Work::wait().
 class RONDO_API Communicator : public Collectives<Communicator>,
                                public AsyncCollectives<Communicator> {
  public:
@@ -58,10 +57,10 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   Communicator& operator=(Communicator&&) noexcept;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
-  /// Finishes what is queued, each call within its deadline. If the last call was a broadcast or a reduce, waits
-  /// until all ranks have made it, for at most its timeout; between hosts, not after MPI_Finalize, nor on a thread
-  /// that may not call MPI. While an exception unwinds the stack, aborts instead: this rank will not make the calls
-  /// that the others wait for.
+  /// Finishes the queued calls, each within its deadline. If the last call was a broadcast or a reduce, waits until
+  /// all ranks have made it, for at most that call's timeout; between hosts it does not wait after MPI_Finalize, or
+  /// on a thread that may not call MPI. If an exception is unwinding the stack, aborts instead: this rank will not
+  /// make the calls that the others wait for.
   ~Communicator();
 
   [[nodiscard]] int rank() const;
@@ -76,8 +75,8 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   [[nodiscard]] Work run_async(const Call& call);
 
   /// Ends the communicator on all ranks: calls in progress and later ones fail as PeerError with
-  /// `reason`. Any thread may call; does not block. Ranks of this host see it at once; those of other
-  /// hosts are told by the first rank of this host that is in a call, makes one, or is destroyed.
+  /// `reason`. Any thread may call; does not block. Ranks of this host see it at once; ranks of other hosts learn of
+  /// it from the first rank of this host that is in a call, makes a call or is destroyed.
   void abort(const std::string& reason);
 
  private:
@@ -86,16 +85,16 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   std::unique_ptr<detail::CommunicatorState> state_;
 };
 
-/// A group of `size` ranks in this process, one for each element of the result; hand each to a
-/// thread of its own. Needs no MPI. Memory for the links is shared between them and freed with the
-/// last. Throws UsageError when `size` < 1 or an option is out of range.
+/// A group of `size` ranks in this process, one for each element of the result; give each to its own thread. Needs no
+/// MPI. The ranks share the memory of their links, which is freed with the last rank. Throws UsageError when `size` <
+/// 1 or an option is out of range.
 RONDO_API std::vector<Communicator> local_group(int size, const CommunicatorOptions& options = {});
 
-/// This process as rank `rank` of `size` processes of one host and user that meet at the Unix socket `path`,
-/// which rank 0 makes (mode 0600) and removes. Needs neither MPI nor root. Ranks are joined by shared memory
-/// that no other user's process gets. Whoever connects without being a rank is sent away. Throws, on all ranks
-/// that have come, UsageError (ranks that do not fit together), TimeoutError (names the ranks that did not come
-/// within `options.timeout`), TransportError (also where `path` is another user's).
+/// This process as rank `rank` of `size` processes of one host and user that meet at the Unix socket `path`, which
+/// rank 0 makes (mode 0600) and removes. Needs neither MPI nor root. Ranks share memory that no process of another
+/// user can get. A connection from a process that is not one of the ranks is closed. Throws, on all ranks that have
+/// connected: UsageError (ranks that do not fit together), TimeoutError (names the ranks that did not connect within
+/// `options.timeout`), TransportError (also if `path` belongs to another user).
 RONDO_API Communicator from_socket(const std::string& path, int rank, int size,
                                    const CommunicatorOptions& options = {});
 

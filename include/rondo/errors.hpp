@@ -17,9 +17,9 @@ class RONDO_API Error : public std::runtime_error {
   ~Error() override;
 };
 
-/// Wrong arguments, or a call made at the wrong time. Nothing has moved; the communicator is intact
-/// and the call may be made again, corrected. But where a gradient reducer throws it in an iteration, that iteration's
-/// gradients are unspecified, and for device memory the communicator has ended: see the reducers' headers.
+/// Wrong arguments, or a call made at the wrong time. No data has moved; the communicator is intact and the call may
+/// be made again, corrected. But if a gradient reducer throws it in an iteration, that iteration's gradients are
+/// unspecified, and for device memory the communicator has ended: see the reducers' headers.
 class RONDO_API UsageError : public Error {
  public:
   using Error::Error;

@@ -1,5 +1,5 @@
 /// \file
-/// What a gradient reducer is made of and what it tells: parameters, options, statistics.
+/// What a gradient reducer is given, and what it reports: parameters, options, statistics.
 #pragma once
 
 #include <chrono>
@@ -63,23 +63,23 @@ struct Parameter {
   void* gradient = nullptr;  ///< null: the reducer's own memory
   std::size_t count = 0;     ///< elements
   DataType type = DataType::f32;
-  void* value = nullptr;  ///< null: values are not the reducer's business
+  void* value = nullptr;  ///< null: the reducer does not handle the parameter's values
   std::size_t value_count = 0;
 };
 
-/// What becomes of a gradient over the ranks.
+/// How the ranks' gradients become one.
 /// - `sum`: the sum.
 /// - `ranks`: the sum divided by the number of ranks (that have not joined).
 /// - `samples`: the average over all samples of all ranks, each of which says how many it had
 ///   (GradientReducer::set_samples): right for uneven shares and workers of different speeds.
 enum class Average : std::uint8_t { sum, ranks, samples };
 
-/// What a rank's own gradient is, where Average::samples has to know.
+/// What a rank's own gradient is; only Average::samples needs to know.
 enum class LocalGradient : std::uint8_t { mean_of_samples, sum_of_samples };
 
-/// As what f32 gradients travel. `exact`: as they are. `bf16`, `f16`: half the bytes; every sum of two is
-/// computed in f32 and rounded to the narrow type, once for each rank that a partial sum passes. Averages
-/// divide before, so that a sum does not leave f16's range where the average would not.
+/// The type that f32 gradients have between ranks. `exact`: f32. `bf16`, `f16`: half the bytes; every sum of two is
+/// computed in f32 and rounded to the narrow type, once for each rank that a partial sum passes. An average divides
+/// before the sum, so that the sum does not leave f16's range where the average would not.
 enum class WireType : std::uint8_t { exact, bf16, f16 };
 
 /// What a hook is given: one bucket, packed and scaled, so that the sum over the ranks is the result.
@@ -95,43 +95,45 @@ struct GradientBucket {
   }
 };
 
-/// Sums a bucket over the ranks in a way of the user's own, in place. Called in the same order on all ranks,
-/// on the reducer's thread (with `overlap`; else in finish()). Every rank must leave the same bits. An
-/// exception ends the communicator.
+/// A user's own way to sum a bucket over the ranks, in place. Called in the same order on all ranks, on the reducer's
+/// thread (with `overlap`; else in finish()). It must leave the same bits on every rank. An exception ends the
+/// communicator.
 using BucketHook = std::function<void(Communicator&, const GradientBucket&)>;
 
 /// For GradientOptions::progress_core.
 inline constexpr int kAnyCore = -1;
 
-/// The same on every rank, but for `progress_core`, `timeout`, `trace` and `hook`.
+/// The same on every rank, except `progress_core`, `timeout`, `trace` and `hook`.
 struct GradientOptions {
-  /// No bucket holds more, unless a single parameter does. 0: from the communicator's latency times its
-  /// bandwidth, which are measured when the reducer is made, and the model's size; a power of two.
+  /// No bucket is larger, unless a single parameter is. 0: a power of two, computed from the communicator's latency
+  /// times its bandwidth, which are measured when the reducer is made, and from the model's size.
   std::size_t bucket_bytes = 0;
-  /// Of the first bucket, which so starts earlier. 0: a quarter of bucket_bytes.
+  /// The same limit for the first bucket: if it is smaller, that bucket starts earlier. 0: a quarter of bucket_bytes.
   std::size_t first_bucket_bytes = 0;
   Average average = Average::ranks;
   LocalGradient local = LocalGradient::mean_of_samples;
   WireType wire = WireType::exact;
-  /// In place of an all_reduce; with WireType::exact.
+  /// Called in place of an all_reduce; only with WireType::exact.
   BucketHook hook = {};
-  /// finish() takes parameters that were not marked for zeros. Otherwise they are an error, which
-  /// names the first and counts the others.
+  /// If set, gradients that were not marked count as zeros in finish(). Otherwise they are an error, which names the
+  /// first and counts the others.
   bool allow_unused = false;
-  /// Buckets follow rank 0's first backward pass from the second iteration on; else reverse order.
+  /// If set, buckets follow the order of rank 0's marks in its first backward pass, from the second iteration on;
+  /// else the reverse order of the parameters.
   bool order_by_arrival = true;
-  /// The same bits whatever the bucket sizes. Costs a copy each way, up to 32 elements for each rank
-  /// and parameter on the wire, and the faster algorithms for small buckets. A hook sums as it likes.
+  /// If set, results have the same bits whatever the bucket sizes. Costs a copy each way, up to 32 elements for each
+  /// rank and parameter on the wire, and the use of the faster algorithms for small buckets. Does not apply to the
+  /// sums of a hook.
   bool layout_independent = false;
-  /// Buckets travel as soon as they are full. Otherwise in finish(), on its caller's thread: for comparisons,
-  /// and where MPI allows only one thread. The bits are the same.
+  /// If set, buckets are averaged as soon as they are full. Otherwise in finish(), on the thread that calls it: for
+  /// comparisons, and where MPI allows only one thread. The bits are the same.
   bool overlap = true;
-  /// The hardware thread (as the operating system counts) that the reducer's thread is bound to; kAnyCore:
-  /// to none. Unset: the last core of this rank's share of the machine, where that has more than one.
+  /// The hardware thread (as numbered by the operating system) that the reducer's thread is bound to; kAnyCore: not
+  /// bound. Unset: the last core of this rank's share of the machine, if the share has more than one core.
   std::optional<int> progress_core = std::nullopt;
-  /// Of the buckets' all_reduces; unset: the communicator's.
+  /// For the buckets' all_reduces; unset: the communicator's.
   std::optional<Algorithm> algorithm = std::nullopt;
-  /// Of each call; unset: the communicator's.
+  /// For each call; unset: the communicator's.
   std::optional<std::chrono::milliseconds> timeout = std::nullopt;
   /// Records a timeline: see GradientReducer::write_trace.
   bool trace = false;
@@ -147,13 +149,13 @@ struct BucketStatistics {
 
 /// One iteration on this rank.
 struct GradientStatistics {
-  std::uint64_t iteration = 0;         ///< that communicated, from 1
+  std::uint64_t iteration = 0;         ///< number among those that communicated, from 1
   std::size_t bytes = 0;               ///< of all buckets
   std::vector<std::uint32_t> arrival;  ///< parameters in the order of their marks
   std::vector<BucketStatistics> buckets;
   double compute_us = 0;   ///< from the first mark to finish()
-  double transfer_us = 0;  ///< in which a bucket travelled
-  double exposed_us = 0;   ///< for which finish() blocked
+  double transfer_us = 0;  ///< time in which a bucket was in transfer
+  double exposed_us = 0;   ///< time for which finish() blocked
   double hidden_fraction =
       0;                   ///< 1 − exposed / transfer; below 0 where waiting outlasts travelling
   bool reordered = false;  ///< buckets were formed anew at the end of it

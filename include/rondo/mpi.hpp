@@ -8,16 +8,15 @@
 
 namespace rondo {
 
-/// A communicator of the ranks of `comm`, which is duplicated and never used otherwise. Ranks that
-/// share a host are joined by shared memory, others by MPI messages. Collective over `comm`, and as
-/// patient as MPI: a rank that never comes here is waited for without a deadline.
+/// A communicator of the ranks of `comm`, which is duplicated and never used otherwise. Ranks that share a host are
+/// joined by shared memory, others by MPI messages. Collective over `comm`. It waits, as MPI does, without a deadline
+/// for a rank that never calls it.
 ///
-/// Threading: MPI must be initialised and not finalised. While every edge is shared memory, MPI is
-/// used only in here, so any thread level will do. With MPI edges a blocking call uses MPI on the
-/// calling thread (MPI_THREAD_FUNNELED: from the main thread; MPI_THREAD_SERIALIZED: from any, not
-/// while others use MPI), and an asynchronous call uses it on Rondo's progress thread, which needs
-/// MPI_THREAD_MULTIPLE. A level that does not suffice is a UsageError that names the level needed;
-/// Rondo asks MPI for nothing.
+/// Threading: MPI must be initialised and not finalised. While every edge is shared memory, MPI is used only in this
+/// function, so any thread level is enough. With MPI edges a blocking call uses MPI on the calling thread
+/// (MPI_THREAD_FUNNELED: from the main thread; MPI_THREAD_SERIALIZED: from any, not while others use MPI), and an
+/// asynchronous call uses it on Rondo's progress thread, which needs MPI_THREAD_MULTIPLE. A level that is not enough
+/// is a UsageError that names the level needed; Rondo itself requests no level.
 ///
 /// Destroy the communicator before MPI_Finalize.
 ///

@@ -38,9 +38,9 @@ struct CallOptions {
   std::optional<std::chrono::milliseconds> timeout = std::nullopt;
   /// Unset: the communicator's.
   std::optional<Algorithm> algorithm = std::nullopt;
-  /// For calls that run beside computation: a rank that waits sleeps almost at once, where it would
-  /// otherwise spin, and so leaves its core to those who compute; each wait then costs some microseconds
-  /// more. Ranks need not agree on it. Calls on devices ignore it.
+  /// For calls that run beside computation: a rank that waits sleeps almost at once, where it would otherwise spin,
+  /// and so leaves its core to computing threads; each wait then takes some microseconds longer. May differ between
+  /// ranks. Calls on devices ignore it.
   bool background = false;
 };
 

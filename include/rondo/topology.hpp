@@ -58,7 +58,7 @@ struct Machine {
   int numa_nodes = 0;
   std::uint64_t l2_bytes = 0;
   std::uint64_t l3_bytes = 0;
-  /// Where this is known from: "hwloc API 2.8.0", say, or "no hwloc".
+  /// Where these facts come from: "hwloc API 2.8.0", say, or "no hwloc".
   std::string source;
 };
 

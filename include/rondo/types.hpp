@@ -20,9 +20,9 @@ inline constexpr int kDataTypeCount = 10;
 
 /// How elements of different ranks become one.
 /// - Integers wrap modulo 2^bits.
-/// - `min` and `max` of floating-point elements return NaN when either operand is NaN: a NaN operand's own bits
-///   (of two, the bits of one of them), in f16 and bf16 made quiet (on devices any quiet NaN); `sum`, `prod` and `avg` a quiet NaN. All
-///   ranks get the same bits. Between -0 and +0 `min` and `max` return either.
+/// - `min` and `max` of floating-point elements return NaN when either operand is NaN, with the bits of the NaN
+///   operand (of one of them, if both are NaN); in f16 and bf16 it is made quiet (on devices: any quiet NaN). `sum`,
+///   `prod` and `avg` return a quiet NaN. All ranks get the same bits. Of -0 and +0, `min` and `max` return either.
 /// - `avg` is the sum divided by the number of ranks, applied once; floating-point types only.
 /// - f16 and bf16 are widened to f32 for each operation and rounded to nearest-even once a step.
 enum class ReduceOp : std::uint8_t { sum, prod, min, max, avg };
@@ -42,10 +42,10 @@ inline constexpr int kCollectiveCount = 6;
 /// How a collective is carried out. `automatic` lets Rondo choose.
 /// - `ring`: reduce-scatter and all-gather over chunks, sliced and pipelined (docs/ring.md).
 /// - `naive`: everything to rank 0, then back; the baseline that figures are compared with.
-/// - `one_shot`: every rank posts all it has where every other reads it, in one hop. For small vectors of ranks
-///   that share memory; on devices for all_reduces and barriers (cuda.hpp).
-/// - `recursive_doubling`: whole vectors between partners, in as many exchanges as the number of ranks has
-///   doublings. For small all_reduces and barriers of host memory between hosts.
+/// - `one_shot`: every rank writes all its data where every other rank reads it, in one hop. For small vectors of
+///   ranks that share memory; on devices for all_reduces and barriers (cuda.hpp).
+/// - `recursive_doubling`: pairs of ranks exchange whole vectors, in ⌊log2(number of ranks)⌋ rounds. For small
+///   all_reduces and barriers of host memory between hosts.
 enum class Algorithm : std::uint8_t { automatic, ring, naive, one_shot, recursive_doubling };
 inline constexpr int kAlgorithmCount = 5;
 
@@ -84,7 +84,7 @@ RONDO_API std::string_view name(DataType type);
 RONDO_API std::string_view name(ReduceOp op);
 RONDO_API std::string_view name(Collective collective);
 RONDO_API std::string_view name(Algorithm algorithm);
-/// The algorithm whose name this is, if it is one.
+/// The algorithm with this name; empty if there is none.
 RONDO_API std::optional<Algorithm> algorithm_named(std::string_view name);
 
 namespace detail {

@@ -1,4 +1,4 @@
-// Some of the algorithms.
+// A set of algorithms.
 #pragma once
 
 #include <cstdint>

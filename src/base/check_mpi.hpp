@@ -1,12 +1,12 @@
-// MPI's error codes as exceptions.
+// Turns MPI's error codes into exceptions.
 #pragma once
 
 namespace rondo::detail {
 
 inline constexpr int kAnyPeer = -1;
 
-// Throws TransportError with MPI's own words unless `code` is MPI_SUCCESS. `peer`: the rank that the
-// operation was about.
+// Throws TransportError with MPI's error text unless `code` is MPI_SUCCESS. `peer`: the rank at the other
+// end of the operation.
 void check_mpi(int code, const char* what, int peer = kAnyPeer);
 
 }  // namespace rondo::detail

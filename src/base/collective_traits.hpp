@@ -1,4 +1,4 @@
-// What a collective has and has not.
+// Which collectives have a root, and which reduce.
 #pragma once
 
 #include <rondo/types.hpp>

@@ -1,4 +1,4 @@
-// Until when something may take.
+// Deadlines, computed from timeouts.
 #pragma once
 
 #include <algorithm>

@@ -17,10 +17,10 @@ std::optional<Algorithm> environment_algorithm();
 // CUDA_DEVICE_MAX_CONNECTIONS, which CUDA reads when a program first uses a device; 8 unless set.
 int environment_device_connections();
 
-// RONDO_TUNING, a file's path, as it stands.
+// The value of RONDO_TUNING, a file's path, not interpreted.
 std::optional<std::string> environment_tuning();
 
-// RONDO_LOG as it stands.
+// The value of RONDO_LOG, not interpreted.
 std::optional<std::string> environment_log();
 
 }  // namespace rondo::detail

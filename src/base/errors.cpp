@@ -2,7 +2,7 @@
 
 namespace rondo {
 
-// Out of line, so that every program shares one type information for each error.
+// Not inline, so that the library and all code that uses it share one type information for each error.
 Error::~Error() = default;
 UsageError::~UsageError() = default;
 MismatchError::~MismatchError() = default;

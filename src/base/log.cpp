@@ -11,7 +11,7 @@ namespace rondo {
 namespace detail {
 namespace {
 
-// What RONDO_LOG asks for: the user's own request, so standard error is the place.
+// The hook when RONDO_LOG is set: the user asked for messages, so they go to standard error.
 void write_to_standard_error(LogLevel level, std::string_view text) {
   constexpr std::string_view kNames[] = {"info", "warning"};
   const std::string line = fmt::format("rondo {}: {}\n", kNames[static_cast<int>(level)], text);
@@ -34,7 +34,7 @@ struct Sink {
   }
 };
 
-// Never destroyed: a static communicator may log after all statics of the library would have gone.
+// Never destroyed: a static communicator may log after the library's static objects would have been destroyed.
 Sink& sink() {
   static Sink& instance = *new Sink;
   return instance;

@@ -1,4 +1,4 @@
-// Messages to the one hook.
+// Sends messages to the log hook.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace rondo::detail {
 
-// Whether a message of this level would reach anybody.
+// Whether a message of this level would reach a hook.
 bool log_enabled(LogLevel level) noexcept;
 void log_text(LogLevel level, const std::string& text) noexcept;
 

@@ -1,4 +1,4 @@
-// Which process made an object that has a thread, or stands for a rank.
+// Remembers which process made an object that has a thread or represents a rank.
 #pragma once
 
 #include <unistd.h>
@@ -17,7 +17,7 @@ class OwnerProcess {
   pid_t id_ = ::getpid();
 };
 
-// Before `object` would be destroyed: in a forked child nothing is.
+// To be called before `object` is destroyed: in a forked child it is released, so that nothing is destroyed.
 template <class T>
 void keep_if_inherited(std::unique_ptr<T>& object) {
   if (object != nullptr && !object->owner_process.is_this()) static_cast<void>(object.release());

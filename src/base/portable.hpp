@@ -1,4 +1,4 @@
-// Code that host and device compile alike.
+// Macros for code that is compiled for both host and device.
 #pragma once
 
 #ifdef __CUDACC__

@@ -1,4 +1,4 @@
-// Texts in values of fixed size, which travel as bytes.
+// Texts in arrays of fixed size, which can be sent as bytes.
 #pragma once
 
 #include <algorithm>

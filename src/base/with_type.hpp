@@ -1,4 +1,4 @@
-// From a DataType to the C++ type, for code that is generic over both.
+// Maps a DataType to its C++ type, for generic code.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Exchanges small blobs between processes, so that links can be made; then leaves.
+// Exchanges small blobs between processes while links are made; not used after that.
 #pragma once
 
 #include <cstddef>

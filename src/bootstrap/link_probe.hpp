@@ -1,4 +1,4 @@
-// How fast the links between hosts are, measured once as ranks join, so that slots fit them.
+// How fast the links between hosts are: measured once while ranks join, to choose slot sizes.
 #pragma once
 
 #include <functional>

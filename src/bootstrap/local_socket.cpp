@@ -21,7 +21,7 @@
 namespace rondo::detail {
 namespace {
 
-// In Linux's abstract name space, which is no place in the file system: names go with their sockets.
+// A name in Linux's abstract namespace: it is not in the file system, and vanishes with its socket.
 struct AbstractAddress {
   sockaddr_un address{};
   socklen_t bytes = 0;
@@ -44,7 +44,7 @@ std::string unpredictable_name() {
   return fmt::format("rondo-{:016x}{:016x}", words[0], words[1]);
 }
 
-// One byte, with a descriptor beside it.
+// A message of one byte and a file descriptor.
 struct FileMessage {
   char byte = 'f';
   iovec content{&byte, 1};
@@ -122,10 +122,9 @@ void FileOffer::give(int receivers, Clock::time_point deadline) const {
     if (!receiver.valid()) continue;
     const std::string objection = objection_to_peer(receiver);
     if (!objection.empty()) {
-      log(LogLevel::warning, "somebody asked for the memory of this host's ranks, in vain: {}",
-          objection);
+      log(LogLevel::warning, "refused the memory of this host's ranks to a process: {}", objection);
     } else {
-      static_cast<void>(send_file(receiver, file_));  // one that is gone needs none
+      static_cast<void>(send_file(receiver, file_));  // fails only if the receiver is gone
       --receivers;
     }
   }
@@ -136,7 +135,7 @@ FileDescriptor ask_for_file(const std::string& name) {
   const AbstractAddress address(name);
   const Clock::time_point give_up = deadline_after(std::chrono::seconds(10));
   int code = ::connect(socket.get(), address.get(), address.bytes);
-  // The queue is emptied only once all ranks have asked. Strangers, who can see the name, could have filled it.
+  // Accepted only after all ranks have asked, so the queue may be full, also with other users, who see the name.
   while (code != 0 && errno == EAGAIN && Clock::now() < give_up) {
     ::sched_yield();
     code = ::connect(socket.get(), address.get(), address.bytes);

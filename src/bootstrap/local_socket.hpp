@@ -12,7 +12,7 @@ namespace rondo::detail {
 // A stream socket that does not block. Throws TransportError.
 FileDescriptor make_local_socket();
 
-// Why the process at the other end is not to be trusted: another user's; empty if it is this process's own user.
+// Why the process at the other end is not trusted: it belongs to another user. Empty if it belongs to this one.
 std::string objection_to_peer(const FileDescriptor& socket);
 
 // Whether `fd` is ready for `events` (as poll has them) before the deadline.

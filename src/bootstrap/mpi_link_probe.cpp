@@ -57,8 +57,8 @@ class Probe {
     return next_ == kNoLink ? 0 : shortest / 2;
   }
 
-  // From the first message of a burst until the other side says that it has the last, less the way of what it
-  // says: so that nothing counts which was only put into a buffer. All ranks do so at once, as slices travel.
+  // Timed from the first message of a burst until the receiver answers that it has the last, less the latency of
+  // the answer: bytes that only reached a buffer do not count. All ranks send at once, as they send slices in a call.
   double bytes_per_us(double latency_us) {
     double shortest = std::numeric_limits<double>::max();
     for (int burst = 0; burst < kBursts; ++burst) {

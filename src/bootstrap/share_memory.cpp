@@ -13,7 +13,7 @@
 namespace rondo::detail {
 namespace {
 
-// Everyone has asked by the time a file is given, so this is waited for only if a process stops.
+// All ranks have asked before a leader hands out its file, so a rank waits this long only if a process stops.
 constexpr auto kPatience = std::chrono::minutes(1);
 
 struct Name {  // from leaders
@@ -56,7 +56,7 @@ SharedMemory share_memory(Bootstrap& bootstrap, int leader, bool wanted, std::si
     receivers += one.leader == bootstrap.rank() ? 1 : 0;
   }
   if (leads) offer->give(receivers, deadline_after(kPatience));
-  offer.reset();  // who was given nothing sees the connection end
+  offer.reset();  // a rank that got no file sees its connection end
 
   try {
     if (asked.valid()) {

@@ -17,8 +17,8 @@ struct SharedMemory {
 };
 
 // One piece of shared memory for the ranks that name the same `leader`: made by that rank, and handed to the
-// others as an open file. Collective over all ranks. A leader that cannot make it is an error of all
-// (TransportError); a rank that cannot map it is not.
+// others as an open file. Collective over all ranks. If a leader cannot make it, all ranks throw TransportError;
+// if a rank cannot map it, none throws for that.
 SharedMemory share_memory(Bootstrap& bootstrap, int leader, bool wanted, std::size_t bytes);
 
 }  // namespace rondo::detail

@@ -13,7 +13,7 @@ namespace rondo::detail {
 // CudaError or TransportError that names the rank. Collective.
 void agree(Bootstrap& bootstrap, const std::exception_ptr& error);
 
-// Does `what` on every rank, then agrees. Collective, as far as `what` may fail.
+// Calls `what` on every rank, then agree() with the error that `what` threw, if any. Collective.
 template <class Function>
 void together(Bootstrap& bootstrap, Function&& what) {
   std::exception_ptr error;

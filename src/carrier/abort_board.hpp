@@ -15,15 +15,15 @@ struct AbortRecord {
 
 class AbortBoard {
  public:
-  // Any thread of any rank may raise; the first one's words stay.
+  // Any thread of any rank may call it; only the text of the first call is kept.
   void raise(int rank, std::string_view text) noexcept;
   [[nodiscard]] bool raised() const noexcept;
   // What was raised; only after raised().
   [[nodiscard]] AbortRecord read() const;
 
  private:
-  // kClear → kWriting by the one rank whose exchange succeeds; then kRaised, a release store, after
-  // the words; read with acquire before them.
+  // kClear → kWriting by the one thread whose compare-exchange succeeds; kWriting → kRaised by a release store after
+  // the text is written. Readers load the state with acquire before they read the text.
   static constexpr std::uint32_t kClear = 0;
   static constexpr std::uint32_t kWriting = 1;
   static constexpr std::uint32_t kRaised = 2;

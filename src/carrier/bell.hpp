@@ -13,9 +13,9 @@ class alignas(128) Bell {
  public:
   // By its owner alone: sleeps until someone rings, `ready()` is true, or `at_most` has passed.
   //
-  // Whoever makes `ready()` true rings after that, without a fence between the two, since a fence would
-  // cost every slot more than a late wake costs the few who sleep. So the owner's word that it sleeps and
-  // the other's look at it may cross; then `at_most` ends the sleep, and must be short.
+  // The rank that makes `ready()` true calls ring() after that, without a fence between the two: a fence for every
+  // slot would cost more than a late wake of the few ranks that sleep. So ring() may read `asleep_` before the owner
+  // has set it, while the owner still finds `ready()` false; then only `at_most` ends the sleep, so it must be short.
   template <class Ready>
   void sleep(Ready ready, std::chrono::microseconds at_most) {
     const std::uint32_t before = std::atomic_ref(rings_).load(std::memory_order_relaxed);
@@ -24,7 +24,7 @@ class alignas(128) Bell {
     std::atomic_ref(asleep_).store(0, std::memory_order_relaxed);
   }
 
-  // By any rank, after what the owner may wait for.
+  // By any rank, after a store that may make the owner's `ready()` true.
   void ring() {
     if (std::atomic_ref(asleep_).load(std::memory_order_relaxed) != 0) wake();
   }
@@ -33,14 +33,13 @@ class alignas(128) Bell {
   void wait_while(std::uint32_t before, std::chrono::microseconds at_most);
   void wake();
 
-  // Counts rings: a ring between the owner's look at it and its sleep ends that sleep at once. Orders
-  // nothing else: what is waited for has its own acquire.
+  // Counts wakes: one between the owner's load of it and its sleep ends that sleep at once. Relaxed, since the data
+  // that the owner waits for is read with its own acquire.
   std::uint32_t rings_ = 0;
   // Written by the owner, read by those who might ring.
   std::uint32_t asleep_ = 0;
 };
 
-// Those that are not null.
 inline void ring_all(const std::vector<Bell*>& bells) {
   for (Bell* bell : bells) {
     if (bell != nullptr) bell->ring();

@@ -20,7 +20,7 @@ std::size_t fifos_offset(const SegmentPlan& plan) {
          static_cast<std::size_t>(plan.size) * kHalves * box_stride(plan.one_shot_bytes);
 }
 
-// Zeroed pages are what each of these is at the start; they are implicit-lifetime types.
+// Each T is an implicit-lifetime type whose initial state is all zero bytes, as in new pages.
 template <class T>
 T& at(const Mapping& mapping, std::size_t offset, int index) {
   return reinterpret_cast<T*>(mapping.data() + offset)[index];

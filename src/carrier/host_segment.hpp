@@ -1,4 +1,4 @@
-// The memory that the ranks of one host share: the abort board, what each rank shows and how it is woken,
+// The memory that the ranks of one host share: the abort board, a presence and a bell for each rank,
 // outboxes for one_shot, and a FIFO for each edge between them.
 #pragma once
 
@@ -22,7 +22,7 @@ struct SegmentEdge {
 };
 
 struct SegmentPlan {
-  int size = 0;                    // ranks of the communicator, on whatever host
+  int size = 0;                    // ranks of the communicator, on all hosts
   std::size_t one_shot_bytes = 0;  // that an outbox holds; 0: no outboxes
   std::vector<SegmentEdge> edges;
 
@@ -40,7 +40,7 @@ class HostSegment {
   // Outboxes alternate: call number k of one_shot uses half k mod 2.
   [[nodiscard]] OutboxHeader* outbox(int rank, std::uint64_t number) const;
   [[nodiscard]] std::size_t one_shot_bytes() const { return plan_.one_shot_bytes; }
-  // Whether this segment carries the edge, and its FIFO.
+  // The FIFO of the edge; nothing if this segment does not carry the edge.
   [[nodiscard]] std::optional<FifoMemory> fifo(const RankPair& ranks) const;
 
  private:

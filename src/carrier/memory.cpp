@@ -32,7 +32,7 @@ std::byte* map_or_throw(std::size_t bytes, int flags, int fd, std::string_view w
   return static_cast<std::byte*>(data);
 }
 
-// What a file of /proc or of a cgroup says behind `key`, or in its first word without one.
+// The number that follows `key` in a file of /proc or of a cgroup; the file's first word if `key` is empty.
 std::optional<std::uint64_t> number_in(const char* path, std::string_view key) {
   std::ifstream file(path);
   std::string word;
@@ -43,14 +43,14 @@ std::optional<std::uint64_t> number_in(const char* path, std::string_view key) {
   return std::nullopt;  // "max", or no such file
 }
 
-// Memory that can be had without swapping, or being ended for it.
+// Bytes that can be allocated without swapping and without the process being killed for lack of memory.
 std::uint64_t room() {
   std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
   if (const auto kib = number_in("/proc/meminfo", "MemAvailable:")) bytes = *kib * 1024;
   const auto most = number_in("/sys/fs/cgroup/memory.max", {});
   const auto used = number_in("/sys/fs/cgroup/memory.current", {});
   if (most && used) {
-    // What the page cache holds is counted as used, and given up when it is needed.
+    // The page cache counts as used, but the kernel frees it when memory is needed.
     const char* stat = "/sys/fs/cgroup/memory.stat";
     const std::uint64_t cached =
         number_in(stat, "inactive_file").value_or(0) + number_in(stat, "active_file").value_or(0);
@@ -86,7 +86,7 @@ Mapping map_private(std::size_t bytes) {
 }
 
 SharedObject create_shared(std::size_t bytes) {
-  // Some systems refuse memory files that could be executed; older ones do not know how to forbid it.
+  // Some systems refuse a memfd without this flag; older kernels do not know the flag (EINVAL).
   constexpr unsigned kNotExecutable = 8;  // MFD_NOEXEC_SEAL
   FileDescriptor file(::memfd_create("rondo", MFD_CLOEXEC | MFD_ALLOW_SEALING | kNotExecutable));
   if (!file.valid() && errno == EINVAL) {

@@ -43,8 +43,8 @@ struct SharedObject {
   Mapping mapping;
 };
 
-// All of its pages reserved, so that too little memory is an error here and never a SIGBUS later; sealed, so
-// that no process can change its size. Throws TransportError with the cure.
+// All of its pages are reserved, so that too little memory is an error here and never a SIGBUS later; it is sealed,
+// so that no process can change its size. Throws TransportError that says what to change.
 SharedObject create_shared(std::size_t bytes);
 
 // Maps what another process created. Throws TransportError unless it is sealed and has that size.

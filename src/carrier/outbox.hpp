@@ -1,4 +1,4 @@
-// A rank's part in a one_shot call, for all ranks of its host to read: posted once, read by everyone.
+// What a rank contributes to a one_shot call: written once by the rank, read by all ranks of its host.
 // Zeroed memory is an outbox in which nothing was posted.
 #pragma once
 
@@ -11,17 +11,17 @@
 namespace rondo::detail {
 
 struct alignas(64) OutboxHeader {
-  // Number of the one_shot call, from 1. Written by the owner with release, after all else in the outbox; read
-  // by the others with acquire, before it.
+  // Number of the one_shot call, from 1. Written by the owner with release, after the rest of the outbox; read
+  // by the others with acquire, before the rest.
   std::uint64_t number = 0;
   Signature signature;
 };
 
-// What the rest of the header's line holds travels with it, for the price of one line.
+// A payload up to this size lies in the rest of the header's cache line, so that readers fetch one line only.
 inline constexpr std::size_t kOutboxInlineBytes =
     sizeof(OutboxHeader) - sizeof(std::uint64_t) - sizeof(Signature);
 
-// What a call of `bytes` posts begins here.
+// Where the payload of `bytes` bytes begins.
 inline std::byte* outbox_payload(OutboxHeader* outbox, std::size_t bytes) {
   std::byte* end = reinterpret_cast<std::byte*>(outbox + 1);
   return bytes <= kOutboxInlineBytes ? end - kOutboxInlineBytes : end;

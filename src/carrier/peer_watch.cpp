@@ -27,7 +27,7 @@ class WatchedProcess {
 
 namespace {
 
-// Those that some communicator of this process watches.
+// The processes that communicators of this process watch.
 struct Registry {
   std::mutex mutex;
   std::map<int, std::weak_ptr<const WatchedProcess>> by_id;
@@ -52,7 +52,7 @@ int PeerWatch::watch(int rank, int process_id) {
   processes_[index] = known.lock();
   if (processes_[index] != nullptr) {
     pollfd request = processes_[index]->request();
-    // One that has ended may have left its number to another process.
+    // If that process has ended, another process may have its id by now, and is opened below.
     if (::poll(&request, 1, 0) == 0) return 0;
   }
   const auto descriptor = static_cast<int>(::syscall(SYS_pidfd_open, process_id, 0));

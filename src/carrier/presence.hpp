@@ -1,6 +1,6 @@
-// What a rank shows to the others of its host: how many calls it has entered and ended, which the last one is,
-// which call it knows all ranks to have made, and whether it has left. Lies in memory that they share; zeroed
-// memory is a rank that has entered none.
+// What a rank shows to the other ranks of its host: how many calls it has entered and ended, the signature of the
+// last one, the last call that it has confirmed, and whether it has left. Lies in memory that they share; zeroed
+// memory is the presence of a rank that has entered no call.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ class alignas(128) Presence {
  public:
   // By its owner alone.
   void enter(const Signature& signature) {
-    // Nobody believes the words while they change: whoever sees one that is new sees `begun_` too.
+    // Readers discard words that are being changed: a reader that sees a new word also sees the new `begun_`.
     store_release(begun_, signature.sequence);
     const auto words = std::bit_cast<Words>(signature);
     for (std::size_t i = 0; i < words.size(); ++i) store_release(words_[i], words[i]);
@@ -31,7 +31,7 @@ class alignas(128) Presence {
   // By its owner alone: there will be no further call.
   void leave() { store_release(left_, 1); }
 
-  // By any rank: whether the owner has ended call number `sequence`, so that nobody needs it for that any more.
+  // By any rank: whether the owner has ended call number `sequence`, so that no rank waits for it in that call.
   [[nodiscard]] bool has_ended(std::uint64_t sequence) { return load_acquire(ended_) > sequence; }
   // By any rank: whether the owner has confirmed call number `sequence`, or a later one.
   [[nodiscard]] bool has_confirmed(std::uint64_t sequence) {
@@ -47,7 +47,7 @@ class alignas(128) Presence {
     return load_acquire(complete_) > sequence;
   }
 
-  // By any rank: the owner's call number `sequence`, if it is the one that it is in.
+  // By any rank: the owner's call number `sequence`, if it is the last one that the owner has entered.
   [[nodiscard]] std::optional<Signature> call(std::uint64_t sequence) {
     if (load_acquire(complete_) != sequence + 1) return std::nullopt;
     Words words{};
@@ -60,12 +60,12 @@ class alignas(128) Presence {
   using Words = std::array<std::uint64_t, sizeof(Signature) / sizeof(std::uint64_t)>;
 
   // All written by the owner with release and read by others with acquire: enter() and call() say in which order.
-  std::uint64_t complete_ = 0;  // one more than the number of the call that the words tell
-  std::uint64_t begun_ = 0;     // the number of the call that they tell or begin to tell
+  std::uint64_t complete_ = 0;  // one more than the number of the call that `words_` describes
+  std::uint64_t begun_ = 0;     // the number of the call that is, or is being, written to `words_`
   Words words_{};
   std::uint64_t ended_ = 0;      // calls that the owner has ended
   std::uint64_t confirmed_ = 0;  // one more than the number of the last call that it confirmed
-  std::uint64_t left_ = 0;       // 1 when there will be no more
+  std::uint64_t left_ = 0;       // 1 when the owner will enter no more calls
 };
 
 }  // namespace rondo::detail

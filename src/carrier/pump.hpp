@@ -17,8 +17,8 @@
 
 namespace rondo::detail {
 
-// What a pump is to carry for its rank: the far sides of FIFOs whose near sides the engine has, and
-// whom to tell when the communicator ends.
+// What a pump is to carry for its rank: of each FIFO the end that the engine does not use, and the ranks
+// to tell when the communicator ends.
 struct PumpEdges {
   struct Out {
     int peer = 0;
@@ -34,10 +34,10 @@ struct PumpEdges {
   };
   std::vector<Out> out;
   std::vector<In> in;
-  std::vector<Mapping> fifos;        // the memory of them all; the pump's from now on
+  std::vector<Mapping> fifos;        // the memory of these FIFOs; the pump owns it from now on
   std::vector<int> ranks_elsewhere;  // which do not share this rank's abort board
   AbortBoard* board = nullptr;
-  // Tells what this communicator says from what another one said before it: the same on all its ranks.
+  // Distinguishes messages of this communicator from those of an earlier one; the same on all its ranks.
   std::uint64_t session = 0;
 };
 
@@ -59,29 +59,28 @@ class Pump {
   // Another pump between the same ranks, for other edges. Collective over the ranks. Throws
   // TransportError.
   virtual std::unique_ptr<Pump> another(PumpEdges edges) = 0;
-  // The first peer towards which something published by this rank has not left its slot; nothing when
-  // all has.
+  // The first peer to which a slot published by this rank is still being sent; nothing if there is none.
   [[nodiscard]] virtual std::optional<int> busy_peer() = 0;
   // Tells `peer`, on another host, which call this rank is in; once for each call and peer. For a rank that
-  // waits: calls that differ may use edges on which neither sends anything. Throws TransportError.
+  // waits: if the two ranks' calls differ, neither may send on an edge that the other reads. Throws TransportError.
   virtual void tell_call(int peer, const Signature& call) = 0;
   // The call that each rank was in when it last told this one so, by rank.
   [[nodiscard]] virtual const std::vector<std::optional<Signature>>& told_calls() const = 0;
-  // Opens what tell_confirmed() needs to reach every rank elsewhere at once. Collective. Throws TransportError.
+  // Opens the connections to all ranks elsewhere before tell_confirmed() uses them. Collective. Throws TransportError.
   virtual void open_connections() = 0;
   // Tells every rank that does not share this one's memory that all ranks make call number `sequence` as this one
   // does. Throws TransportError.
   virtual void tell_confirmed(std::uint64_t sequence) = 0;
-  // `rank` will tell this one so of call number `sequence`: the pump does not end before that has come.
+  // `rank` will confirm call number `sequence` to this rank: the pump's destructor waits for that message.
   virtual void expect_confirmation(int rank, std::uint64_t sequence) = 0;
-  // Takes in what other ranks have told so. Throws TransportError.
+  // Receives the confirmations that have arrived. Throws TransportError.
   virtual void hear_confirmations() = 0;
-  // Whether `rank` was heard to tell it of call number `sequence`, or of a later one.
+  // Whether `rank` has confirmed call number `sequence`, or a later one, in a message received here.
   [[nodiscard]] virtual bool has_confirmed(int rank, std::uint64_t sequence) const = 0;
   // Tells the ranks on other hosts that the communicator has ended, unless they know: once, in at
   // most a second.
   virtual void announce_abort(const AbortRecord& record) noexcept = 0;
-  // False once the program has ended what the pump stands on.
+  // False once the program has shut down the library that the pump uses (MPI_Finalize).
   [[nodiscard]] virtual bool can_be_driven() const = 0;
   // Why the calling thread, or a thread of Rondo's own, may not drive this pump; empty when it may.
   [[nodiscard]] virtual std::string objection_to_this_thread() const = 0;

@@ -1,5 +1,5 @@
-// The order of calls on one communicator: a thread that runs what is queued, and a way past it for
-// blocking calls that find nothing queued.
+// Orders the calls on one communicator: a progress thread runs queued calls; a blocking call runs on its caller's
+// thread if nothing is queued.
 #pragma once
 
 #include <atomic>
@@ -34,8 +34,8 @@ class CallQueue {
   // Runs what is queued, then ends the thread.
   ~CallQueue();
 
-  // Runs `call` on this thread if nothing is queued, else on the progress thread after what is;
-  // returns when it is done and throws what it threw. When nobody else calls, this takes no lock.
+  // Runs `call` on this thread if nothing is queued, else on the progress thread after the queued calls;
+  // returns when it is done and throws what it threw. Takes no lock if no other thread calls.
   template <class Function>
   void run(Function&& call) {
     if (!take_free_turn() && !wait_for_turn()) {
@@ -53,7 +53,6 @@ class CallQueue {
     std::function<void()> call;
     std::shared_ptr<WorkState> state;
   };
-  // Gives the turn back on the way out.
   class Turn {
    public:
     explicit Turn(CallQueue& queue) : queue_(queue) {}
@@ -68,8 +67,8 @@ class CallQueue {
   // The turn is the right to run a call. Its holder is a caller's thread or the progress thread.
   //   kFree    nobody has it, and nothing is queued
   //   kTaken   a caller has it, and nobody waits for it
-  //   kWanted  someone has it, and who comes next is settled with the lock held
-  // Taken with acquire and given back with release, so that a call sees what the one before it left.
+  //   kWanted  a thread has it, and the next holder is chosen with the lock held
+  // Taken with acquire and given back with release, so that a call sees what the previous call wrote.
   static constexpr std::uint32_t kFree = 0;
   static constexpr std::uint32_t kTaken = 1;
   static constexpr std::uint32_t kWanted = 2;
@@ -86,7 +85,7 @@ class CallQueue {
       pass_turn_on();
     }
   }
-  // Until this thread has the turn; false when something is queued, which goes first.
+  // Waits until this thread has the turn; false if a call is queued, which goes first.
   bool wait_for_turn();
   void pass_turn_on();
   // With the lock held: whether the turn was free. In any case it is kWanted afterwards.
@@ -99,7 +98,7 @@ class CallQueue {
   std::deque<Entry> queue_;
   std::deque<std::uint64_t> waiting_;  // tickets of the callers in wait_for_turn, oldest first
   std::uint64_t next_ticket_ = 1;
-  std::uint64_t granted_ = 0;  // to whom of them the turn was handed; 0: to nobody
+  std::uint64_t granted_ = 0;  // the ticket to which the turn was handed; 0: none
   bool serving_ = false;       // the progress thread has the turn
   bool stopping_ = false;
   std::thread thread_;  // started by the first call that needs it

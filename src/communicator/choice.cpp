@@ -18,14 +18,14 @@ std::string objection_to(Algorithm algorithm, const Engine& engine, const Call& 
   }
   if (algorithm != Algorithm::one_shot || fits_one_shot(offers, call)) return {};
   if (offers.one_shot_bytes == 0) {
-    return "not all ranks share memory, so one_shot cannot be; choose ring";
+    return "not all ranks share memory, so one_shot cannot be used; choose ring";
   }
   return fmt::format("one_shot carries vectors of up to {} bytes among {} ranks; choose ring",
                      offers.one_shot_bytes, engine.size());
 }
 
-// The tuning is measured with all_reduces. Where each rank has a chunk of its own, `naive` sends n² messages, and
-// for a reduction to another rank than its centre it needs memory.
+// Whether an algorithm that the tuning, measured with all_reduces, names also suits the call. `naive` sends n²
+// messages where each rank has its own chunk, and needs extra memory to reduce to a rank other than its centre.
 bool pays(const Call& call, Algorithm algorithm) {
   return algorithm != Algorithm::naive || call.collective == Collective::all_reduce ||
          call.collective == Collective::barrier || call.collective == Collective::broadcast;

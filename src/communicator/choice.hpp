@@ -12,10 +12,10 @@
 
 namespace rondo::detail {
 
-// A call's own algorithm is an order: UsageError, where there is an objection to it. The communicator's is a wish, taken
-// where there is none. Otherwise the best one is.
+// The algorithm that the call names must be used: UsageError if there is an objection to it. The communicator's is
+// used unless there is an objection to it. Otherwise the best one is used.
 //   objection_to(algorithm)  why it cannot carry out the call; empty if it can
-//   best()                   that for this call, of those that can
+//   best()                   the best algorithm for this call, of those that can carry it out
 template <class Objection, class Best>
 Algorithm settle_algorithm(const Call& call, int rank, Algorithm wish, Objection objection_to,
                            Best best) {
@@ -27,7 +27,7 @@ Algorithm settle_algorithm(const Call& call, int rank, Algorithm wish, Objection
   throw UsageError(fmt::format("rank {}: {}: {}", rank, name(call.collective), objection));
 }
 
-// Of a call on host memory.
+// For a call on host memory.
 Algorithm settle_algorithm(const CommunicatorState& state, const Call& call);
 
 }  // namespace rondo::detail

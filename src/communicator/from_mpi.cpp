@@ -64,7 +64,7 @@ Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
     try {
       return detail::probe_links(duplicate.get(), next, prev);
     } catch (...) {
-      // Something may still be under way, which must not reach a communicator that gets its number.
+      // Messages may still be under way: never free the duplicate, so that no later communicator receives them.
       static_cast<void>(duplicate.release());
       throw;
     }

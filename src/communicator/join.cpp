@@ -23,7 +23,7 @@ Joining prepare_to_join(const CommunicatorOptions& options, int rank) {
 std::unique_ptr<CommunicatorState> join(Bootstrap& bootstrap, const CommunicatorOptions& options,
                                         Joining joining, const LinkProbe& probe,
                                         const PumpFactory& make_pump) {
-  // First, since the pump that is made then has the bootstrap's communicator for itself.
+  // Before wire_processes(), since the pump that it makes then owns the bootstrap's MPI communicator.
   joining.defaults.tuning = bootstrap.exchange(joining.defaults.tuning)[0];
   Wiring wiring = wire_processes(bootstrap, options, joining.refusal, probe, make_pump);
   return std::make_unique<CommunicatorState>(std::move(wiring), joining.defaults);

@@ -1,4 +1,4 @@
-// What all ways for processes to become a communicator have in common.
+// The steps that are the same however processes join a communicator.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace rondo::detail {
 
-// What a process comes with.
+// What a process brings when it joins.
 struct Joining {
   Defaults defaults;
   std::string

@@ -17,7 +17,7 @@ namespace rondo::detail {
 struct Defaults {
   std::chrono::milliseconds timeout = std::chrono::seconds(300);
   Algorithm algorithm = Algorithm::automatic;
-  Tuning tuning;  // rank 0's, on all ranks; not read yet by resolve_defaults
+  Tuning tuning;  // rank 0's, on all ranks; resolve_defaults does not set it
 };
 
 // Throws UsageError for values out of range.
@@ -41,7 +41,7 @@ struct CommunicatorState {
   CallQueue queue;  // last, so that what is queued ends before the engine does
 };
 
-// What the members of a communicator stand on, for those that build upon it.
+// The state of a communicator, for the parts of the library that build upon it.
 CommunicatorState& state_of(Communicator& communicator);
 
 // Why blocking calls may not be made from this thread; empty if they may.

@@ -1,5 +1,5 @@
-// Which algorithm pays for which call: a small table, compiled in or read from the file that RONDO_TUNING
-// names, which rondo-perf --tune measures and writes.
+// Which algorithm to use for which call: a small table, compiled in or read from the file that RONDO_TUNING
+// names; rondo-perf --tune measures and writes such a file.
 #pragma once
 
 #include <array>
@@ -26,8 +26,9 @@ struct Tuning {
   std::array<TuningRule, kMostRules> rules{};
   std::size_t count = 0;
 
-  // That of the rule with the most bytes that are no more than `bytes`, among those for `ranks`; where there
-  // are none, for the next smaller number of ranks, else the smallest. `ring` where no rule applies.
+  // Looks among the rules for `ranks`; if there are none, those for the next smaller number of ranks; if none either,
+  // those for the smallest number. Of these, takes the rule with the largest `from_bytes` that is at most `bytes`.
+  // `ring` if no rule applies.
   [[nodiscard]] Algorithm algorithm_for(Carrier carrier, int ranks, std::uint64_t bytes) const;
 };
 

@@ -9,13 +9,13 @@
 
 namespace rondo::detail {
 
-// All but the sequence number.
+// Sets all fields but the sequence number.
 Signature signature_of(const Call& call, Algorithm algorithm);
 
 // "call 7 all_reduce(100 x f32, sum) by ring"
 std::string describe(const Signature& signature);
 
-// Two ranks that made different calls, and what to do about it.
+// The error text for two ranks that made different calls.
 std::string text_of_mismatch(int rank, const Signature& mine, int peer, const Signature& theirs);
 
 }  // namespace rondo::detail

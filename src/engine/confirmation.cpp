@@ -27,7 +27,7 @@ std::optional<Confirmation::Unconfirmed> Confirmation::confirm_before(const Sche
   // Receives confirmations for which this rank did not wait, so that MPI does not have to keep them.
   if (!open_ && wiring_.links.pump != nullptr) wiring_.links.pump->hear_confirmations();
   if (position == schedule.position) {
-    // This rank has heard of all in this call, and they had ended the one before.
+    // Every rank has begun this call, and so has ended the call before it.
     forget();
     confirm(signature.sequence);
     return std::nullopt;
@@ -48,7 +48,7 @@ std::optional<Confirmation::Unconfirmed> Confirmation::confirm_before(const Sche
   return std::nullopt;
 }
 
-// Not by a Waiter, which would tell the other ranks which call this one is in: it is in none.
+// Does not use a Waiter: a Waiter tells other ranks which call this rank is in, and this rank is in none.
 std::optional<Confirmation::Unconfirmed> Confirmation::confirm_last() {
   if (!open_) return std::nullopt;
   Pump* pump = wiring_.links.pump.get();
@@ -67,7 +67,7 @@ std::optional<Confirmation::Unconfirmed> Confirmation::confirm_last() {
     std::optional<Failure> failure = find_missing_rank(wiring_, open_->call.sequence);
     if (!failure && Clock::now() >= deadline)
       failure = Failure{WaitResult::timed_out, open_->confirmer};
-    // Who ended the communicator before it left had the better reason.
+    // If that rank ended the communicator before it left, the abort board has the real cause.
     if (failure && board.raised()) return std::nullopt;
     if (failure) return Unconfirmed{open_->call, *failure};
     wiring_.links.segment->bell(wiring_.rank).sleep(over, kNap);

@@ -1,14 +1,15 @@
 // How a rank learns that all others made the same broadcast or reduce.
 //
-// In the chain of a broadcast or a reduce, and where they go by naive, a rank may be through with its part before
-// others have begun theirs. One rank has heard of all others when it is through: it confirms the call, in the memory
-// that it shares with other ranks and by a message to each rank that does not share it. No rank ends its next
-// broadcast or reduce before the last one is confirmed, so that it is told of a difference in that call at the
-// latest. All other calls need something of every rank, and so confirm what was before them.
+// In a broadcast or a reduce, by ring (in a chain) or by naive, a rank may finish its part before other ranks have
+// begun theirs. One rank, the confirmer, has received something from every other rank, directly or through others,
+// when it finishes. It then confirms the call: in shared memory, and by a message to each rank that does not share
+// that memory. No rank ends its next broadcast or reduce before the last one is confirmed, so if ranks made different
+// calls, a rank learns it in its next call at the latest. All other collectives need something from every rank, and
+// so confirm all calls before them.
 //
-// Four ranks broadcast from rank 0, then from rank 1. Rank 3 is last in the first chain, 0 → 1 → 2 → 3, and confirms
-// it. Rank 2 has sent the data of the first on to rank 3, and takes those of the second from rank 1; it ends the
-// second only when rank 3 has ended the first.
+// Example: four ranks broadcast from rank 0, then from rank 1. Rank 3 is last in the first chain, 0 → 1 → 2 → 3, and
+// confirms that call. Rank 2 sends the data of the first call on to rank 3 and receives those of the second from
+// rank 1, but it ends the second call only when rank 3 has confirmed the first.
 #pragma once
 
 #include <chrono>
@@ -25,7 +26,7 @@ class Confirmation {
  public:
   explicit Confirmation(Wiring& wiring) : wiring_(wiring) {}
 
-  // After a call that needed something of every rank: nothing before it is open.
+  // After a call that needed something from every rank: all calls before it are confirmed.
   void forget() { open_.reset(); }
 
   // A call that this rank has ended, and why it is not confirmed.
@@ -36,8 +37,9 @@ class Confirmation {
   // After this rank's part of a call by `schedule`: waits until the broadcast or reduce before it is confirmed.
   std::optional<Unconfirmed> confirm_before(const Schedule& schedule, const Signature& signature,
                                             Waiter& waiter);
-  // Before the communicator is destroyed: waits until the last call is confirmed, somebody has ended the
-  // communicator, a rank has left or ended without that call, or its timeout has passed. Throws TransportError.
+  // Before the communicator is destroyed: waits until the last call is confirmed, a rank has ended the communicator,
+  // a rank has left or its process has ended without that call, or the call's timeout has passed. Throws
+  // TransportError.
   std::optional<Unconfirmed> confirm_last();
 
  private:
@@ -46,7 +48,7 @@ class Confirmation {
     Signature call;
     std::chrono::milliseconds timeout{};
     int confirmer = 0;        // the rank that confirms it
-    bool by_message = false;  // since it does not share this one's memory
+    bool by_message = false;  // the confirmer does not share this rank's memory
   };
 
   void confirm(std::uint64_t sequence);

@@ -29,7 +29,8 @@ Engine::~Engine() {
   }
   wiring_.links.segment->presence(wiring_.rank).leave();
   if (!board_.raised()) return;
-  // Other hosts may not know of it; and if no call of this rank has thrown it, neither does the caller.
+  // Other hosts may not know that the communicator has ended. The caller does not know it either, if no call of this
+  // rank has thrown it.
   const AbortRecord record = board_.read();
   if (wiring_.links.pump != nullptr) wiring_.links.pump->announce_abort(record);
   if (!told_of_the_end_ && record.rank != wiring_.rank) {
@@ -39,7 +40,7 @@ Engine::~Engine() {
   }
 }
 
-// As the communicator is destroyed: nobody may be told of it but by the log.
+// Called by the destructor, which cannot throw: the caller can be told by the log only.
 void Engine::tell_unconfirmed(const Confirmation::Unconfirmed& last) {
   const int peer = last.failure.peer;
   const std::string call = describe(last.call);
@@ -85,7 +86,7 @@ void Engine::run(const Call& call, Algorithm algorithm, std::chrono::millisecond
     raise(text);
     throw TransportError(text);
   } catch (const Error&) {
-    throw;  // raised where it was found
+    throw;  // the abort board was raised where the error was found
   } catch (const std::exception& error) {
     raise(fmt::format("rank {}: {}: {}", wiring_.rank, describe(signature), error.what()));
     throw;
@@ -137,8 +138,8 @@ void Engine::run_by_schedule(const Call& call, Algorithm algorithm, HostCall& ho
   }
 }
 
-// Whether the output is more than a core's cache keeps, and not there already: in place, its lines were
-// read just before.
+// Whether the output is larger than what a core's cache keeps, and not already in the cache: in a call in place its
+// cache lines have just been read as input.
 bool Engine::stores_non_temporally(const Call& call) const {
   return call.in != call.out &&
          call.count * size_of(call.type) >= wiring_.offers.non_temporal_bytes;
@@ -212,7 +213,8 @@ void Engine::throw_if_ended(const Signature& signature) {
   if (!board_.raised()) return;
   told_of_the_end_ = true;
   const AbortRecord record = board_.read();
-  // Whoever raised it may be in no call of its own, so everyone who meets it passes it on.
+  // The rank that raised the board may be in no call, and so may not have told other hosts: every rank that finds
+  // the board raised tells them.
   if (wiring_.links.pump != nullptr) wiring_.links.pump->announce_abort(record);
   throw PeerError(fmt::format("rank {}: {} cannot go on, rank {} has ended the communicator: {}",
                               wiring_.rank, describe(signature), record.rank, record.text));

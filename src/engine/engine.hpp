@@ -1,5 +1,5 @@
-// The host's shell around run_schedule: turns a checked call into integers and pointers, waits, and
-// turns what went wrong into an error.
+// Carries out calls on the host by run_schedule: turns a checked call into integers and pointers, waits for
+// other ranks, and turns a failure into an error.
 #pragma once
 
 #include <chrono>
@@ -39,9 +39,9 @@ class Engine {
   [[nodiscard]] std::string objection_to_this_thread() const;
   [[nodiscard]] std::string objection_to_progress_thread() const;
 
-  // For a device's engine, which joins the same ranks: where it hears that the communicator has ended, whether a
-  // rank's process has, and a pump for edges of its own. The last is collective, and needs
-  // that this engine has a pump.
+  // For a device's engine, which joins the same ranks: the board that shows whether the communicator has ended,
+  // whether a rank's process has ended, and a pump for the device's own edges. another_pump() is collective and
+  // needs has_pump().
   [[nodiscard]] AbortBoard& board() { return board_; }
   [[nodiscard]] bool process_has_ended(int rank) const { return wiring_.waiting.peers.ended(rank); }
   [[nodiscard]] bool has_pump() const { return wiring_.links.pump != nullptr; }
@@ -54,7 +54,7 @@ class Engine {
   void tell_unconfirmed(const Confirmation::Unconfirmed& last);
   [[nodiscard]] bool stores_non_temporally(const Call& call) const;
   void drain(const Signature& signature, const Progress& progress);
-  // `unconfirmed`: the call before, if the call has waited for its confirmation.
+  // `unconfirmed`: the earlier call, if this call has failed while it waited for that call's confirmation.
   [[noreturn]] void fail(const Signature& signature, const Failure& failure,
                          const Progress& progress, const Signature* unconfirmed = nullptr);
   [[nodiscard]] std::string text_of_missing(const Signature& signature, const Failure& failure,

@@ -1,4 +1,4 @@
-// Why a call could not go on, and how far it had come.
+// Why a call stopped (its failure), and how far it had come.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@ namespace rondo::detail {
 enum class WaitResult : std::uint8_t {
   ready,
   aborted,
-  peer_ended,  // its process
-  peer_left,   // it has destroyed its communicator
+  peer_ended,  // the peer's process has ended
+  peer_left,   // the peer has destroyed its communicator
   other_call,
   timed_out
 };
 
 struct Failure {
   WaitResult result = WaitResult::ready;
-  int peer = 0;  // whom it is about: the rank waited for, or another of this host
-  std::optional<Signature> other_call = std::nullopt;  // the peer's, with WaitResult::other_call
+  int peer = 0;  // the rank that the failure is about: the one waited for, or another of this host
+  std::optional<Signature> other_call = std::nullopt;  // the peer's call, if `result` is other_call
 };
 
 struct Progress {

@@ -11,7 +11,7 @@
 
 namespace rondo::detail {
 
-// A buffer of which element `origin` of the vector comes first.
+// A buffer whose first element is element `origin` of the vector.
 struct Buffer {
   std::byte* data = nullptr;
   std::uint64_t origin = 0;
@@ -29,10 +29,10 @@ struct HostCall {
   std::size_t element_bytes = 1;
   ReduceKernel kernel;
   bool chunks_are_ranks = false;
-  bool non_temporal = false;  // the output goes past the caches
+  bool non_temporal = false;  // the output is written with non-temporal stores
 };
 
-// A piece and what it is made of lie in the first cache.
+// A piece of a result and its operands fit the L1 cache together.
 inline constexpr std::uint64_t kPieceBytes = 8192;
 
 class HostPort {
@@ -122,7 +122,7 @@ class HostPort {
                ranks);
       return;
     }
-    // Piece by piece, so that what is streamed to the output is read from the first cache.
+    // Piece by piece, so that the non-temporal copy to the output reads from the L1 cache.
     const std::uint64_t piece_elems = kPieceBytes / call_.element_bytes;
     for (std::uint64_t done = 0; done < slice.count; done += piece_elems) {
       const std::uint64_t count = std::min(piece_elems, slice.count - done);

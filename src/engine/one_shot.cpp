@@ -46,7 +46,7 @@ void OneShot::post() {
   if (bytes > 0)
     copy_.cached(outbox_payload(outbox, bytes), static_cast<const std::byte*>(call_.in), bytes);
   outbox->signature = host_call_.signature;
-  // Release pairs with the acquire in wait_for: all of the outbox is there.
+  // Release pairs with the acquire in wait_for: the reader then sees the whole outbox.
   store_release(outbox->number, number_);
   ring_all(wiring_.links.bells);
   progress_.bytes_sent = bytes;
@@ -68,7 +68,7 @@ bool OneShot::wait_for(int rank) {
   return true;
 }
 
-// Adds to the output what `rank` has posted; called for all ranks in order.
+// Reduces or copies what `rank` has posted into the output; called for all ranks in order.
 void OneShot::take(int rank) {
   if (wanted_.count == 0) return;
   auto* out = static_cast<std::byte*>(call_.out);

@@ -1,11 +1,13 @@
-// Small collectives in one hop: every rank posts what it contributes in an outbox that all ranks of its host
-// read, and takes what it needs from everyone's.
+// Small collectives in one hop: every rank posts its contribution in its outbox, which all ranks of its host can
+// read, and reads what it needs from all outboxes.
 //
-// The number of the call in an outbox says that it is complete, and lies in the same line as the signature
-// and the first bytes, so the smallest calls cost one line each way. Reductions go in the order of ranks,
-// so that all ranks get the same bits. Everyone waits for everyone, in rooted collectives too: outboxes
-// alternate, and a rank posts call k + 2 in the outbox of call k only after it has ended call k + 1, for which
-// it needed everyone's outbox of k + 1, and those a rank posts only after it has read all of call k.
+// The call's number in an outbox shows that the outbox is complete. It lies in the same cache line as the signature
+// and the first bytes, so the smallest calls cost one line each way. Every rank reduces in the order of ranks, so
+// all ranks get the same bits.
+//
+// Every rank waits for the outboxes of all ranks, in rooted collectives too, so that none is overwritten too early.
+// Call k + 2 uses the outbox of call k. A rank posts call k + 2 only after it has ended call k + 1, in which it
+// waited for all outboxes of call k + 1; and each rank posts call k + 1 only after it has ended its reads of call k.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +24,14 @@ class OneShot {
   OneShot(Wiring& wiring, Waiter& waiter, const Call& call, const HostCall& host_call,
           std::uint64_t number);
 
-  // Whether the call is done.
+  // Carries out the call. False: it failed, and failure() says why.
   bool run();
   [[nodiscard]] const Failure& failure() const { return failure_; }
   [[nodiscard]] const Progress& progress() const { return progress_; }
 
  private:
   [[nodiscard]] Range own_chunk() const;
-  // What this rank posts, and where in the vector it lies.
+  // The part of the vector that `rank` posts.
   [[nodiscard]] Range posted(int rank) const;
   void post();
   bool wait_for(int rank);
@@ -42,7 +44,7 @@ class OneShot {
   const HostCall& host_call_;
   std::uint64_t number_;
   CopyKernel copy_;
-  Range wanted_;  // what this rank's output is made of
+  Range wanted_;  // the part of the vector that this rank outputs
   Failure failure_;
   Progress progress_;
 };

@@ -5,22 +5,22 @@
 namespace rondo::detail {
 namespace {
 
-// About 100 µs of spinning: longer than a peer needs for a slice, shorter than a time slice.
+// About 100 µs of spinning: longer than a peer needs for a slice, shorter than the scheduler's time slice.
 constexpr std::uint64_t kSpinRounds = 64;
 // Yielding is cheap where there is something else to run, and a sleep may take tens of µs to end.
 constexpr std::uint64_t kYieldRounds = 2000;
-// In a call that is long on a network, what is under way lasts longer than a nap, and the core is the trainer's, so
-// only a few rounds come before the first. In shorter calls each hop would wait for a nap to end.
+// In a call with large chunks on a network, transfers take longer than a nap and the training program needs the core,
+// so a wait naps after a few rounds. In shorter calls each hop would wait for a nap to end.
 constexpr std::uint64_t kBulkAwakeRounds = 4;
 constexpr std::uint64_t kBulkChunkBytes = std::uint64_t{128} << 10U;
 constexpr auto kShortestNap = std::chrono::microseconds(50);
 constexpr auto kLongestNap = std::chrono::microseconds(1000);
-// The rank waited for is looked at each time; all others are late for a reason of their own.
+// How often a wait checks all ranks of this host; it checks the rank waited for each time that it reads the clock.
 constexpr auto kRollCallInterval = std::chrono::milliseconds(100);
 
 }  // namespace
 
-// It does not spin where each look keeps someone from working: the pump, or a peer that waits for this core.
+// Does not spin where spinning would hold up the pump, or a peer that waits for this core.
 Pace::Pace(const Surroundings& surroundings)
     : around_(surroundings), spins_(!surroundings.has_pump && !surroundings.crowded) {}
 
@@ -38,7 +38,7 @@ void Pace::begin_call(std::uint64_t chunk_bytes, bool background) {
 
 std::chrono::microseconds Pace::nap_after(std::uint64_t round) const {
   if (naps_early_) return around_.nap;
-  // A bell ends it, and each look costs whoever computes.
+  // A bell ends the nap early, and each look takes time from the threads that compute.
   if (background_ && !around_.has_pump) return kLongestNap;
   const std::uint64_t naps = round - awake_rounds_;
   return std::min<std::chrono::microseconds>(

@@ -1,5 +1,5 @@
-// How a wait paces itself: it spins, then yields its core, then sleeps until it is woken or a nap is over; and when a
-// call is over that takes too long. Pure: rounds and times are told to it.
+// The pace of a wait: it spins, then yields its core, then sleeps until it is woken or a nap is over. Also the deadline
+// of a call. This code reads no clock: its caller passes rounds and times.
 #pragma once
 
 #include <chrono>
@@ -9,16 +9,16 @@
 
 namespace rondo::detail {
 
-// What a rank waits among.
+// The conditions under which a rank waits.
 struct Surroundings {
-  bool has_pump = false;  // which each round drives
+  bool has_pump = false;  // each round drives the pump
   bool crowded =
       false;  // there are more ranks than cores, so that spinning keeps the peer from its work
   // How long to sleep at a time while the network works on a long vector; 0: not at all.
   std::chrono::microseconds nap{};
 };
 
-// A wait is made of rounds, each of some looks at what is waited for; after a round it may rest.
+// A wait is a sequence of rounds. In each round it looks several times for what it waits for, and then it may rest.
 class Pace {
  public:
   enum class Rest : std::uint8_t { none, yield, sleep };
@@ -28,9 +28,9 @@ class Pace {
   // A call begins. `chunk_bytes`: of the vector, for each rank. In the background, a wait sleeps almost at once.
   void begin_call(std::uint64_t chunk_bytes, bool background);
 
-  // Before the first round, without a pause between them.
+  // How many looks come before the first round, without a pause between them.
   [[nodiscard]] int eager_looks() const { return spins_ ? kEagerLooks : 1; }
-  // In a round, with a pause after each.
+  // How many looks a round has, with a pause after each.
   [[nodiscard]] int looks_per_round() const { return spins_ ? kLooksPerRound : 1; }
 
   [[nodiscard]] Rest rest_after(std::uint64_t round) const {
@@ -39,7 +39,7 @@ class Pace {
     const bool yields = !around_.has_pump || (round + 1) % kRoundsPerYieldWithPump == 0;
     return yields ? Rest::yield : Rest::none;
   }
-  // Of a sleep after this round: the longest.
+  // The longest sleep after this round.
   [[nodiscard]] std::chrono::microseconds nap_after(std::uint64_t round) const;
 
   // Whether this round also reads the clock and looks for ranks that are gone, and whether it compares calls.
@@ -51,10 +51,10 @@ class Pace {
   }
 
  private:
-  // Looks take less time than a line takes to come from another core.
+  // Looks take less time than a cache line takes to come from another core.
   static constexpr int kEagerLooks = 64;
   static constexpr int kLooksPerRound = 32;
-  // MPI yields by itself where it was told to.
+  // With a pump a wait yields less often: MPI itself yields where it is configured to.
   static constexpr std::uint64_t kRoundsPerYieldWithPump = 8;
   static constexpr std::uint64_t kRoundsPerClock = 64;
 
@@ -66,7 +66,7 @@ class Pace {
   bool background_ = false;         // likewise
 };
 
-// When a call has taken too long. The clock is first read when a wait turns out to be long.
+// The deadline of a call. It starts when a wait of the call first reads the clock; short waits never read it.
 class CallDeadline {
  public:
   void begin_call(std::chrono::milliseconds timeout) {

@@ -29,7 +29,7 @@ Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
   Slicing& slicing = plan.slicing;
   slicing.count = call.count;
   slicing.chunks = static_cast<std::uint64_t>(plan.schedule.chunks());
-  // Who owns what is only visible in reduce_scatter and all_gather.
+  // Only in reduce_scatter and all_gather can the caller see which rank owns which elements.
   const bool visible =
       call.collective == Collective::reduce_scatter || call.collective == Collective::all_gather;
   slicing.granule = visible ? 1 : granule_bytes / element_bytes;

@@ -1,4 +1,4 @@
-// From a checked call to what run_schedule walks: integers, for host and device alike.
+// Turns a checked call into the integers that run_schedule needs, for host and device alike.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct RingPlace {
   int size = 1;
   const std::vector<int>* ring = nullptr;  // ranks in ring order
   FifoGeometry ring_geometry;
-  FifoGeometry off_ring_geometry;  // of the edges outside the ring, that other algorithms use
+  FifoGeometry off_ring_geometry;  // of the off-ring edges, which other algorithms use
 };
 
 struct Plan {
@@ -27,10 +27,10 @@ struct Plan {
   Range own;                      // the rank's own chunk
   std::uint64_t in_origin = 0;    // which element of the vector comes first in the call's `in`
   std::uint64_t out_origin = 0;   // and in its `out`
-  bool chunks_are_ranks = false;  // else the schedule has one chunk, whoever owns it
+  bool chunks_are_ranks = false;  // one chunk for each rank; else one chunk in all
 };
 
-// `granule_bytes`: what chunk borders are rounded to where nobody can see them.
+// `granule_bytes`: chunk borders are multiples of this where the caller cannot see them.
 Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
                std::uint64_t granule_bytes);
 

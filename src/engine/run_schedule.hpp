@@ -1,6 +1,5 @@
 // The one loop of the library: every collective, algorithm, carrier and device goes through here.
 // Host and device compile this header alike.
-//
 #pragma once
 
 #include <concepts>
@@ -11,13 +10,13 @@
 
 namespace rondo::detail {
 
-// What the loop stands on: engine/host_port.hpp on a host, protocol/device_port.hpp in a kernel.
+// What the loop needs: engine/host_port.hpp on a host, protocol/device_port.hpp in a kernel.
 template <class P>
 concept Port = requires(P& port, const Step& step, const Range& slice, int position) {
-  // Which chunk the schedule means: its numbers are positions in the ring.
+  // The number in the vector of a chunk of the schedule, which numbers chunks by position in the ring.
   { port.chunk_at(position) } -> std::convertible_to<std::uint64_t>;
   // Waits for the slots of this slice: one that holds it, if the step receives, and a free one, if the step sends.
-  // False: it has given up, and tells elsewhere why. The loop then stops at once.
+  // False: the port has given up and has recorded its failure elsewhere. The loop then stops at once.
   { port.acquire(step, slice) } -> std::same_as<bool>;
   // Copies or reduces, from and to these slots and the rank's buffers.
   port.move(step, slice);

@@ -27,8 +27,8 @@ std::optional<Failure> WaitEnds::if_another(int rank, const Signature& call) con
   return Failure{WaitResult::other_call, rank, call};
 }
 
-// Ranks of several hosts may wait for each other in different calls before they have sent anything. Then at least one
-// of them waits for a rank in another call than its own; so each tells the rank that it waits for.
+// Ranks of several hosts may wait for each other in different calls before any of them has sent anything. Then at least
+// one of them waits for a rank that is in another call. So each rank tells the rank it waits for which call it is in.
 std::optional<Failure> WaitEnds::find_told_call(int peer) {
   Pump& pump = *wiring_.links.pump;
   pump.drive_all();
@@ -41,8 +41,8 @@ std::optional<Failure> WaitEnds::find_told_call(int peer) {
   return std::nullopt;
 }
 
-// Ranks of this host show what they are in. Those that are through with it, and those of other hosts, have sent
-// something of it, maybe along an edge that this call does not use.
+// Ranks of this host show which call they are in. Ranks that have ended that call, and ranks of other hosts, have sent
+// slots of their call, maybe along an edge that this rank's call does not use: so the FIFOs of all edges are checked.
 std::optional<Failure> WaitEnds::find_other_call(int peer, bool at_rest) {
   for (const int rank : wiring_.links.ranks_sharing) {
     const auto call = wiring_.links.segment->presence(rank).call(signature_.sequence);

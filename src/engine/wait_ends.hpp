@@ -1,5 +1,5 @@
-// What ends a wait before what is waited for has come: the communicator has ended, a rank of this host without which
-// the call cannot end is gone, or a rank is in another call.
+// What ends a wait early: the communicator has ended, a rank of this host without which the call cannot end is gone, or
+// a rank is in another call.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace rondo::detail {
 
-// A rank that shares the segment and without which call number `sequence` cannot end: it has destroyed its communicator
-// before that call, or its process has ended in it. A process that ended the call before is missed by nobody.
+// Finds a rank that shares the segment and without which call number `sequence` cannot end: it destroyed its
+// communicator before that call, or its process ended before it had ended that call. A rank that had ended the call
+// is not missing, even if its process has ended.
 std::optional<Failure> find_missing_rank(const Wiring& wiring, std::uint64_t sequence);
 
 class WaitEnds {
@@ -20,11 +21,11 @@ class WaitEnds {
 
   void begin_call(const Signature& signature) { signature_ = signature; }
 
-  // As find_missing_rank, for `peer`, for which this rank waits, even if it had ended this call before its process
-  // ended; for any rank of this host only if `everyone`.
+  // Checks `peer`, for which this rank waits: it is missing even if it had ended this call before its process ended.
+  // Only if `everyone`, also checks all ranks of this host, by find_missing_rank.
   [[nodiscard]] std::optional<Failure> find_missing(int peer, bool everyone) const;
 
-  // A rank that is in another call of this number. `at_rest`: nothing has moved of late.
+  // Finds a rank whose call of this number is another one. `at_rest`: the wait is about to sleep, as nothing has moved.
   std::optional<Failure> find_other_call(int peer, bool at_rest);
 
  private:

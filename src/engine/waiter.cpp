@@ -24,8 +24,9 @@ void Waiter::begin_call(const Signature& signature, std::chrono::milliseconds ti
 
 void Waiter::yield() { ::sched_yield(); }
 
-// A rank that has ended the communicator may have left since the board was looked at: its reason is the better one.
-// It raised the board before it left, and what was found was read with acquire.
+// A rank may have ended the communicator and then left since this rank last looked at the board; the board then has
+// the real cause. That rank raised the board before it left, and `failure` was found by a load with acquire, so
+// board_.raised() is true here.
 WaitResult Waiter::give_up(const Failure& failure) {
   found_ = failure;
   return board_.raised() ? WaitResult::aborted : failure.result;

@@ -1,5 +1,5 @@
 // How a rank waits for another: at the pace that engine/pace.hpp sets, driving the pump, until what it waits for has
-// come, something of engine/wait_ends.hpp is found, or the call's deadline has passed.
+// come, a cause in engine/wait_ends.hpp ends the wait, or the call's deadline has passed.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ class Waiter {
   // sleeps almost at once.
   void begin_call(const Signature& signature, std::chrono::milliseconds timeout, bool background);
 
-  // Until `ready()` is true, which is then the last thing called.
+  // Waits until `ready()` is true, and calls nothing after that.
   template <class Ready>
   WaitResult wait(int peer, Ready ready) {
     for (int look = 0; look < eager_looks_; ++look) {
@@ -41,10 +41,10 @@ class Waiter {
     }
   }
 
-  // Of the call that begin_call() was told of.
+  // The timeout that the last begin_call() was given.
   [[nodiscard]] std::chrono::milliseconds timeout() const { return deadline_.timeout(); }
 
-  // After a wait for `peer` that gave up.
+  // The failure of a wait for `peer` that ended with `result`.
   [[nodiscard]] Failure why(WaitResult result, int peer) const {
     const bool about_a_rank = result != WaitResult::aborted && result != WaitResult::timed_out;
     return about_a_rank ? found_ : Failure{result, peer};
@@ -59,7 +59,7 @@ class Waiter {
 #endif
   }
   static void yield();
-  // Nothing, as long as waiting goes on.
+  // Returns nothing while the wait has to go on.
   std::optional<WaitResult> look_around(std::uint64_t round, int peer);
   WaitResult give_up(const Failure& failure);
 
@@ -72,7 +72,7 @@ class Waiter {
   int looks_per_round_;
   CallDeadline deadline_;
   WaitEnds ends_;
-  Failure found_;  // why a wait gave up, where that is about a certain rank
+  Failure found_;  // the failure of a wait, if it is about a certain rank
 };
 
 }  // namespace rondo::detail

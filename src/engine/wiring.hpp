@@ -1,4 +1,4 @@
-// What joins one rank to the others. Made by joining/, owned by the engine, which does not know how it came to be.
+// One rank's connections to the others. Made by joining/, owned by the engine, which does not know how they were made.
 #pragma once
 
 #include <algorithm>
@@ -17,24 +17,24 @@
 
 namespace rondo::detail {
 
-// How it reaches them.
+// How the rank reaches the others.
 struct Links {
   FifoGeometry ring_geometry;      // of the smallest FIFO of an edge in the ring, on any rank
-  FifoGeometry off_ring_geometry;  // of the other edges, which have no larger slots
+  FifoGeometry off_ring_geometry;  // of the off-ring edges, which have no larger slots
   std::vector<SendEnd> to;         // by ring position of the peer; used where there is an edge
   std::vector<RecvEnd> from;       // likewise
   std::vector<Bell*> bells;        // likewise; null where the peer does not share the segment
   std::shared_ptr<HostSegment> segment;
   std::vector<int> ranks_sharing;  // the segment, this rank among them
-  std::unique_ptr<Pump> pump;      // null when shared memory carries all; dies before the segment
+  std::unique_ptr<Pump> pump;      // null if shared memory carries all; destroyed before `segment`
 };
 
-// How it waits for them.
+// How the rank waits for the others.
 struct Waiting {
   PeerWatch peers;
   std::string unwatched;            // sentences on the ranks that `peers` cannot watch, and why
   bool crowded = false;             // more ranks of this host than cores
-  std::chrono::microseconds nap{};  // of one who waits for a long vector from another host; 0: none
+  std::chrono::microseconds nap{};  // in a wait for a large chunk from another host; 0: none
 };
 
 // What calls may use.
@@ -42,7 +42,7 @@ struct Offers {
   std::size_t one_shot_bytes = 0;        // calls up to this size may go by one_shot; 0: none
   bool recursive_doubling = false;       // there are edges for it
   bool leaves_memory = false;            // not all edges of the ring are in the segment
-  std::uint64_t non_temporal_bytes = 0;  // outputs from this size on go past the caches
+  std::uint64_t non_temporal_bytes = 0;  // outputs from this size on use non-temporal stores
 };
 
 struct Wiring {

@@ -34,7 +34,7 @@ RONDO_HOST_DEVICE inline void store_release(std::uint64_t& word, std::uint64_t v
 #endif
 }
 
-// These order nothing else: for a word that is its own message.
+// These do not order other loads and stores: for a word whose value is all that is communicated.
 RONDO_HOST_DEVICE inline std::uint64_t load_relaxed(std::uint64_t& word) {
 #ifdef __CUDA_ARCH__
   return cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(word).load(
@@ -53,9 +53,10 @@ RONDO_HOST_DEVICE inline void store_relaxed(std::uint64_t& word, std::uint64_t v
 #endif
 }
 
-// What this thread wrote before, and saw written before it, is visible to whoever loads with acquire what
-// store_after_fence stores after this. On a device one fence serves several stores, where each store_release
-// would wait for all writes anew; on a host, where a release costs nothing, the store is one.
+// What this thread wrote before the fence, and what other threads wrote that it had seen, is visible to every thread
+// that loads with acquire a value stored by store_after_fence after this fence. On a device one fence serves several
+// stores, whereas each store_release would wait for all writes again. On a host a release costs nothing, so
+// store_after_fence is itself a store_release.
 RONDO_HOST_DEVICE inline void fence_before_stores() {
 #ifdef __CUDA_ARCH__
   cuda::atomic_thread_fence(cuda::memory_order_release, cuda::thread_scope_system);

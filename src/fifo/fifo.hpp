@@ -20,7 +20,7 @@
 
 namespace rondo::detail {
 
-// Two cache lines, since processors fetch lines in pairs: no two counters share one.
+// Two cache lines, since processors fetch lines in pairs: no two counters share a pair.
 inline constexpr std::size_t kCounterSpacing = 128;
 
 struct FifoGeometry {
@@ -61,8 +61,8 @@ RONDO_HOST_DEVICE inline const std::byte* payload(const SlotHeader* slot) {
   return reinterpret_cast<const std::byte*>(slot + 1);
 }
 
-// Bytes of a FIFO whose parts lie one behind the other, and the view of one at `base`, which is
-// zeroed memory aligned to kCounterSpacing.
+// The size of a FIFO whose parts are contiguous, and the FIFO at `base`, which is zeroed memory
+// aligned to kCounterSpacing.
 constexpr std::uint64_t contiguous_fifo_bytes(const FifoGeometry& geometry) {
   const std::uint64_t bytes =
       2 * sizeof(FifoCounter) + geometry.slots * (sizeof(SlotHeader) + geometry.slot_bytes);
@@ -80,7 +80,7 @@ class SendEnd {
   SendEnd() = default;
   explicit SendEnd(const FifoMemory& memory) : memory_(memory) {}
 
-  // Whether a slot is free: the one `slot()` names.
+  // Whether the slot that `slot()` returns is free.
   [[nodiscard]] RONDO_HOST_DEVICE bool can_acquire() {
     if (published_ - released_ < memory_.geometry.slots) return true;
     // Acquire pairs with the consumer's release of `head`: its reads of the slot are over.
@@ -88,7 +88,7 @@ class SendEnd {
     return published_ - released_ < memory_.geometry.slots;
   }
   [[nodiscard]] RONDO_HOST_DEVICE SlotHeader* slot() const { return memory_.slot(published_); }
-  // The slot `ahead` places behind slot(): a carrier fills several at once, then publishes in
+  // The slot `ahead` places after slot(): a carrier fills several at once, then publishes in
   // order.
   [[nodiscard]] RONDO_HOST_DEVICE SlotHeader* slot(std::uint64_t ahead) const {
     return memory_.slot(published_ + ahead);
@@ -121,7 +121,7 @@ class RecvEnd {
   RecvEnd() = default;
   explicit RecvEnd(const FifoMemory& memory) : memory_(memory) {}
 
-  // Whether a slot has been published that is not released: the one `slot()` names.
+  // Whether the slot that `slot()` returns has been published.
   [[nodiscard]] RONDO_HOST_DEVICE bool can_peek() {
     if (published_ != released_) return true;
     // Acquire pairs with the producer's release of `tail`.
@@ -129,7 +129,7 @@ class RecvEnd {
     return published_ != released_;
   }
   [[nodiscard]] RONDO_HOST_DEVICE const SlotHeader* slot() const { return memory_.slot(released_); }
-  // The slot `ahead` places behind slot(): a carrier has several under way, then releases in order.
+  // The slot `ahead` places after slot(): a carrier has several under way, then releases in order.
   [[nodiscard]] RONDO_HOST_DEVICE const SlotHeader* slot(std::uint64_t ahead) const {
     return memory_.slot(released_ + ahead);
   }

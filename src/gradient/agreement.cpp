@@ -22,7 +22,7 @@ std::uint64_t hash_of(const std::string& text) {
   return hash;
 }
 
-// Everyone's numbers, rank by rank; as many from each.
+// The numbers of all ranks, rank by rank; each rank must give equally many.
 std::vector<std::uint64_t> gather(Communicator& communicator,
                                   const std::vector<std::uint64_t>& mine) {
   std::vector<std::uint64_t> all(mine.size() * static_cast<std::size_t>(communicator.size()));
@@ -59,7 +59,7 @@ std::string objection_to(const Parameter& parameter) {
   return {};
 }
 
-// Two whose gradients overlap; addresses are compared in order.
+// Names two parameters whose gradients overlap, found by comparing neighbours in address order; else empty.
 std::string overlap_among(const std::vector<Parameter>& parameters) {
   std::vector<std::size_t> by_address;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -139,10 +139,10 @@ std::string objection_to(const std::vector<Parameter>& parameters, const Gradien
   }
   if (options.layout_independent && options.algorithm && *options.algorithm != Algorithm::ring &&
       *options.algorithm != Algorithm::automatic) {
-    return "layout_independent goes by the ring, not by another algorithm";
+    return "layout_independent works with the ring algorithm only";
   }
   if (options.hook && options.wire != WireType::exact) {
-    return "a hook decides for itself what travels: it goes with WireType::exact";
+    return "a hook chooses itself in which type to send: use it with WireType::exact";
   }
   return overlap_among(parameters);
 }

@@ -1,4 +1,4 @@
-// Ranks compare what they were made with, and take rank 0's values.
+// Ranks compare the arguments that their reducers were made with.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace rondo::detail {
 
-// Collective. Throws UsageError on all ranks: where a rank has an `objection` of its own, that; else the first
-// line that differs from rank 0's.
+// Collective. Throws UsageError on all ranks: with the `objection` of the lowest rank that has one, else with the
+// first line that differs from rank 0's.
 void require_equal_lines(Communicator& communicator, const std::string& objection,
                          const std::vector<std::string>& lines);
 

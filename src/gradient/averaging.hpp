@@ -1,4 +1,4 @@
-// What averages mean to the calls that carry them.
+// Which reduction and factor an Average becomes in the calls that reduce buckets.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a gradient store asks of memory: of a host's, at once; of a device's, in the order of a stream.
+// The memory operations of a gradient store: done at once on a host, in the order of a stream on a device.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,10 @@ class BucketMemory {
   BucketMemory& operator=(const BucketMemory&) = delete;
   virtual ~BucketMemory() = default;
 
-  // Zeroed, on a cache line's border.
+  // Zeroed, and aligned to a cache line.
   virtual Owner allocate(std::size_t bytes) = 0;
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
-  // Until what was asked for is done.
+  // Waits until the operations asked for are done.
   virtual void settle() = 0;
   virtual void clear(void* memory, std::size_t bytes) = 0;
   // As rondo::detail::scale.

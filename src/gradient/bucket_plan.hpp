@@ -1,4 +1,4 @@
-// Which parameters share a bucket, and where in it they lie: pure, and the same on all ranks.
+// Which parameters share a bucket, and where in it they lie: pure functions, with equal results on all ranks.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ struct ParameterShape {
   DataType type = DataType::f32;
 };
 
-// A parameter's place in its bucket: `pieces` runs of `piece_elems` elements (the last ones may be shorter or
-// empty), `stride_elems` apart. One run, but in the layout-independent mode.
+// A parameter's place in its bucket: runs of `piece_elems` elements (the last ones may be shorter or empty),
+// `stride_elems` apart. Only the layout-independent mode has more than one run.
 struct Member {
   std::size_t parameter = 0;
   std::size_t offset_elems = 0;
@@ -27,16 +27,15 @@ struct Bucket {
   DataType type = DataType::f32;
   std::vector<Member>
       members;  // in the order of the parameters, so that neighbours in memory stay neighbours
-  std::size_t count = 0;  // elements, with what pads them
+  std::size_t count = 0;  // elements, with padding
   std::size_t stride_elems = 0;
 };
 
 struct BucketLimits {
   std::size_t first_bytes = 0;
   std::size_t bytes = 0;
-  // 0: members lie side by side. Else each member is cut as the ring of so many ranks cuts a vector of its
-  // own, and so every element is summed in the order that its place in its parameter says, whichever bucket it
-  // is in:
+  // 0: members lie side by side. Else each member is cut as the ring of that many ranks would cut it as a vector of
+  // its own. So the order in which an element is summed depends on its place in its parameter, not on its bucket:
   //
   //   4 ranks, parameters a (10 granules) and b (4):
   //   chunk   0       1       2       3
@@ -44,8 +43,8 @@ struct BucketLimits {
   int aligned_to_ranks = 0;
 };
 
-// In the order in which they go: `order` is that in which gradients are expected. A bucket has one type, and
-// goes when the last of its members has come.
+// Returns the buckets in the order in which they are reduced; `order` is that in which gradients are expected. A
+// bucket has one type, and is reduced when the last of its members has come.
 std::vector<Bucket> plan_buckets(std::span<const ParameterShape> shapes,
                                  std::span<const std::uint32_t> order, const BucketLimits& limits);
 
@@ -55,13 +54,13 @@ std::size_t largest_bucket_elems(std::span<const ParameterShape> shapes, DataTyp
 
 bool same_buckets(std::span<const Bucket> a, std::span<const Bucket> b);
 
-// The parameters of each.
+// The parameters of each bucket.
 std::vector<std::vector<std::size_t>> members_of(std::span<const Bucket> buckets);
 
 // Last to first, as backprop goes.
 std::vector<std::uint32_t> reverse_order(std::size_t parameters);
 
-// `marked`, completed by those that are missing in it.
+// `marked`, followed by the parameters that are missing in it.
 std::vector<std::uint32_t> complete_order(std::span<const std::uint32_t> marked,
                                           std::size_t parameters);
 

@@ -42,7 +42,7 @@ double call_us(Communicator& communicator, std::size_t bytes) {
 CallCost measure_calls(const CallTime& call_us) {
   CallCost cost;
   cost.fixed_us = std::max(call_us(sizeof(float)), 0.1);
-  // Until a call is long enough to tell a rate by.
+  // Until a call takes long enough to compute a rate from it.
   std::size_t bytes = std::size_t{64} << 10U;
   double us = call_us(bytes);
   while (us < std::max(kLongUs, 8 * cost.fixed_us) && bytes < kMostProbeBytes) {

@@ -24,7 +24,7 @@ void BucketedModel::form(const BucketLimits& limits) {
   store_.lay_out(plan_buckets(shapes_, reverse_order(shapes_.size()), limits_));
 }
 
-// Where buckets may be formed anew, in any order, the largest that the cap allows counts.
+// If buckets may be formed anew in any order, tests the largest bucket that the limits allow.
 void BucketedModel::require_algorithm(const std::function<Algorithm(const Call&)>& choose) const {
   for (std::size_t bucket = 0; bucket < buckets().size(); ++bucket) {
     Call call = call_of(bucket, ReduceOp::sum);

@@ -1,4 +1,4 @@
-// What a rank did wrong in an iteration, in one word that travels, so that all ranks throw the same text.
+// What a rank did wrong in an iteration, packed into one word that ranks exchange, so that all throw the same text.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace rondo::detail {
 
-// The greater of two is told.
+// Of several, the greatest value is reported.
 enum class Wrong : std::uint8_t {
   nothing,
   unmarked,
@@ -23,12 +23,12 @@ struct Complaint {
   Wrong what = Wrong::nothing;
   int rank = 0;
   std::uint32_t parameter = 0;
-  std::uint8_t more = 0;  // parameters of which the same is true; 255: or more
+  std::uint8_t more = 0;  // further parameters with the same complaint; 255: at least so many
 
   explicit operator bool() const { return what != Wrong::nothing; }
 };
 
-// Of several, the largest word is that of the greatest wrong, on the lowest rank.
+// The largest of several words is that of the greatest Wrong; where several ranks have it, the lowest rank's.
 std::uint64_t word_of(const Complaint& complaint);
 Complaint complaint_in(std::uint64_t word);
 

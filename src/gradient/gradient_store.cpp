@@ -53,7 +53,7 @@ DataType GradientStore::wire_type(DataType type) const {
   return wire_ == WireType::bf16 ? DataType::bf16 : DataType::f16;
 }
 
-// Bucket by bucket, so that the members of one that owns them all are side by side.
+// Bucket by bucket, so that the members of a bucket are side by side if the store owns them all.
 std::vector<std::byte*> GradientStore::place_owned(std::byte* memory) const {
   std::vector<std::byte*> places = gradients_;
   for (const Bucket& bucket : buckets_) {
@@ -131,7 +131,7 @@ void GradientStore::clear(std::size_t parameter) {
 void GradientStore::pack(std::size_t bucket, double factor) {
   const Bucket& plan = buckets_[bucket];
   const Load& load = loads_[bucket];
-  if (factor == 0) {  // whatever is there, which may be no number
+  if (factor == 0) {  // not multiplied: the gradients may hold NaN
     memory_->clear(load.data, load.count * size_of(load.type));
     return;
   }

@@ -1,4 +1,4 @@
-// Where gradients lie, and where the buckets do that travel: the same place where it can be.
+// Where gradients lie, and where the data lie that are sent for each bucket: the same memory if possible.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace rondo::detail {
 
 class GradientStore {
  public:
-  // What travels of a bucket.
+  // The data that are sent for a bucket.
   struct Load {
     void* data = nullptr;
     std::size_t count = 0;
@@ -27,7 +27,7 @@ class GradientStore {
   GradientStore(const std::vector<Parameter>& parameters, WireType wire,
                 std::unique_ptr<BucketMemory> memory);
 
-  // Forms the buckets' memory; gradients of the store's own move into it, with what is in them.
+  // Allocates the buckets' memory; gradients that the store owns move to new memory with their contents.
   void lay_out(std::vector<Bucket> buckets);
 
   [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
@@ -38,14 +38,14 @@ class GradientStore {
   [[nodiscard]] const Load& load(std::size_t bucket) const { return loads_[bucket]; }
 
   void clear(std::size_t parameter);
-  // Gradients, times `factor`, into what travels; and back.
+  // pack() writes the gradients, times `factor`, into the bucket's load; unpack() writes the load back to them.
   void pack(std::size_t bucket, double factor);
   void unpack(std::size_t bucket);
 
  private:
   [[nodiscard]] DataType wire_type(DataType type) const;
   [[nodiscard]] std::vector<std::byte*> place_owned(std::byte* memory) const;
-  // Where it lies if its gradients are side by side in memory; else null.
+  // The address of the bucket if its gradients are side by side in memory; else null.
   [[nodiscard]] std::byte* whole_bucket(const Bucket& bucket) const;
   template <class Visit>
   void for_each_piece(const Bucket& bucket, Visit&& visit) const;

@@ -1,4 +1,4 @@
-// The caller's side; host_reducer_rounds.cpp has that of the thread.
+// The caller's side; the side of the thread that drives the rounds is in host_reducer_rounds.cpp.
 #include "gradient/host_reducer.hpp"
 
 #include <utility>
@@ -42,7 +42,7 @@ void HostReducer::set_up() {
   if (model_.options().overlap) start_thread();
 }
 
-// What the new thread finds wrong with its place is an error of all ranks, before it has made any call.
+// If the new thread cannot be bound or may not make calls, all ranks throw, before it has made any call.
 void HostReducer::start_thread() {
   std::string objection;
   bool up = false;
@@ -103,27 +103,25 @@ HostReducer::~HostReducer() {
                    : fmt::format("rank {}: {}", communicator_.rank(), kReducerDestroyed);
     }
   }
-  // Before the thread stops, whose own reason would be less precise: the first one stays.
+  // Before the thread stops, since it would abort with a less precise reason, and the first reason is kept.
   if (!reason.empty()) communicator_.abort(reason);
   stop_thread();
 }
 
-// The other ranks would wait for this one. Where the communicator has ended already, its first reason stays.
+// Otherwise the other ranks would wait for this one. If the communicator has ended already, its first reason is kept.
 void HostReducer::abort(const char* reason) {
   communicator_.abort(
       fmt::format("rank {}: the gradient reducer failed: {}", communicator_.rank(), reason));
 }
 
-// Without a thread of its own, the caller's makes the calls: refused before anything has begun, if MPI's thread level
-// forbids them here.
+// Without overlap the caller's thread makes the calls: throws before anything has begun if MPI's thread level forbids
+// them on this thread.
 void HostReducer::refuse_wrong_thread(const char* call) const {
   if (model_.options().overlap) return;
   const std::string objection = objection_to_calls_here(communicator_);
   if (objection.empty()) return;
   throw UsageError(fmt::format("rank {}: {}: {}", communicator_.rank(), call, objection));
 }
-
-// The caller's side.
 
 void HostReducer::throw_if_failed() const {
   if (failure_) std::rethrow_exception(failure_);
@@ -174,7 +172,7 @@ void HostReducer::mark(Lock lock, std::size_t parameter, Wrong wrong) {
   if (!iteration_.ledger().complete(bucket)) return;
   recorder_.fill(bucket, now);
   if (bucket != iteration_.next()) return;
-  lock.unlock();  // so that who wakes need not wait for it
+  lock.unlock();  // so that the woken thread need not wait for it
   wake_.notify_one();
 }
 
@@ -220,7 +218,7 @@ void HostReducer::finish() {
     try {
       begin(now, false);
     } catch (const UsageError&) {
-      // Noted; all ranks are told at the end.
+      // The complaint is noted; all ranks report it when the iteration ends.
     }
   }
   run_and_wait(lock);
@@ -253,7 +251,7 @@ void HostReducer::join(const std::function<void()>& after_iteration) {
     if (rounds_.opening().all_have_joined()) return;
     const bool went_wrong = static_cast<bool>(agreed_);
     lock.unlock();
-    // Those whose iteration it was have been told.
+    // After a complaint, the ranks that take part throw from finish(); this one goes on.
     if (after_iteration && !went_wrong) after_iteration();
   }
 }

@@ -93,8 +93,8 @@ class HostReducer {
   Complaint agreed_;  // by all ranks, as the iteration closed
   std::exception_ptr failure_;
 
-  Rounds rounds_;      // whoever drives them; others while none are under way
-  Recorder recorder_;  // says itself which part of it the lock guards
+  Rounds rounds_;      // used by the thread that drives them; by others only while none runs
+  Recorder recorder_;  // its header says which part of it the lock guards
 };
 
 }  // namespace rondo::detail

@@ -45,12 +45,12 @@ void HostReducer::communicate() {
     take(bucket, wait_for(bucket));
   }
   close();
-  // Rank 0's order: where it has joined, there is none yet.
+  // Buckets follow rank 0's order, and if rank 0 has joined, it has none yet.
   if (model_.follows_arrival() && !agreed_ && rounds_.opening().takes_part(0)) follow_arrival();
 }
 
-// Ranks that have added up different numbers of passes are in different places of their loops. With
-// Average::samples they may be: each says what its gradients stand for.
+// Ranks that have added up different numbers of passes are at different places in their loops: an error. With
+// Average::samples it is allowed, since each rank says how many samples its gradients stand for.
 void HostReducer::open() {
   OpeningWords mine;
   bool background = false;
@@ -67,7 +67,7 @@ void HostReducer::open() {
   if (different) iteration_.note(different);
 }
 
-// Returns when the last gradient of the bucket came.
+// Waits until the bucket may be reduced. Returns the time at which its last gradient came.
 Clock::time_point HostReducer::wait_for(std::size_t bucket) {
   Lock lock(mutex_);
   wake_.wait(lock, [this] { return stop_ || iteration_.may_go(); });

@@ -1,6 +1,6 @@
-// What a rank's caller has said of the iteration under way: which gradients have come, and what was wrong; and of
-// the next one: samples, and passes under no_sync. Pure state, without threads and without calls. Those who drive a
-// reducer guard it with their lock.
+// What a rank's caller has said about the iteration under way: which gradients have come, and what was wrong; and
+// about the next one: samples, and passes under no_sync. Pure state, without threads and without calls. The reducer
+// guards it with its lock.
 #pragma once
 
 #include <cstddef>
@@ -27,13 +27,13 @@ class Iteration {
   // Borrows the parameters.
   Iteration(int rank, const std::vector<Parameter>& parameters, const GradientOptions& options);
 
-  // From the next iteration on.
+  // Uses these buckets from the next iteration on.
   void follow(std::span<const Bucket> buckets) { ledger_.follow(buckets); }
 
-  // The first mark begins an iteration, or finish() or join() if there was none.
+  // Called at the first mark of an iteration, or in finish() or join() if there was no mark.
   Complaint begin(bool has_joined);
   [[nodiscard]] bool is_open() const { return open_; }
-  // A call that may not be made in the middle of an iteration. Throws UsageError there.
+  // Throws UsageError in the middle of an iteration, where `call` may not be made.
   void require_closed(const char* call) const;
   // Returns what is wrong with the mark; `wrong`: what its caller has found already.
   Complaint mark(std::size_t parameter, Wrong wrong);
@@ -53,23 +53,23 @@ class Iteration {
   // Throws UsageError.
   void set_samples(std::uint64_t samples);
 
-  // What this rank says as the iteration opens; it begins to count passes anew.
+  // The words that this rank sends as the iteration opens; sets the number of passes to 0.
   OpeningWords take_opening();
 
-  // Buckets go in their order. Whether the next one may: its gradients are there, or no more will come.
+  // Buckets are reduced in their order: the next one may go when its gradients have come, or no more will come.
   [[nodiscard]] std::size_t next() const { return next_; }
   [[nodiscard]] bool may_go() const { return finishing_ || ledger_.complete(next_); }
   void advance() { ++next_; }
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
   // Gradients that count as zeros, since nobody marked them.
   [[nodiscard]] std::vector<std::size_t> missing_in(const Bucket& bucket) const;
-  // The complaint about those, unless they may be missing.
+  // The complaint about such a parameter; none if it may be missing.
   Complaint complaint_about_missing(std::size_t parameter) const;
 
-  // The first complaint is told; of parameters that are missing, how many more there are too.
+  // Keeps the first complaint; if it is about an unmarked parameter, counts further unmarked ones.
   void note(const Complaint& complaint);
   [[nodiscard]] const Complaint& noted() const { return noted_; }
-  // What is noted from here on is told at the end of the next iteration.
+  // Returns and clears the noted complaint; later ones are reported at the end of the next iteration.
   Complaint take_noted();
 
   // Of this rank or of another.

@@ -1,4 +1,4 @@
-// What has come of an iteration's gradients, and which buckets that completes. Not thread-safe.
+// Which gradients of an iteration have come, and which buckets are complete. Not thread-safe.
 #pragma once
 
 #include <cstddef>

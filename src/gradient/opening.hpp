@@ -1,8 +1,8 @@
 // What ranks tell each other as an iteration opens: who takes part, how many samples each has, and how many passes
-// each made under no_sync. Pure: the words are exchanged by others.
+// each made under no_sync. Only computes: its user exchanges the words.
 //
-// Each rank has two words in one vector of all ranks' words, and leaves those of others 0; the greatest of each over
-// the ranks is then everyone's. Four ranks with 8, 8, 4 samples and one that has joined:
+// The vector has two words for each rank. Each rank sets its own two and leaves the others 0; the maximum over the
+// ranks then holds the words of all. Four ranks with 8, 8, 4 samples and one that has joined:
 //
 //   rank 0 says   10 0 0 0 | 1 0 0 0      (8 + 2; one pass)
 //   rank 3 says    0 0 0 1 | 0 0 0 0      (joined)
@@ -22,7 +22,7 @@ namespace rondo::detail {
 
 inline constexpr std::uint64_t kMostSamples = std::uint64_t{1} << 60U;
 
-// A rank's own.
+// The words of one rank.
 struct OpeningWords {
   std::uint64_t part = 0;  // 0: nothing was said; 1: it has joined; else two more than its samples
   std::uint64_t passes = 0;
@@ -40,14 +40,14 @@ class Opening {
   // Returns the words to be exchanged by maximum, in place. Those of the opening before are kept.
   std::span<std::uint64_t> say(const OpeningWords& mine);
 
-  // Once all have been heard.
+  // From here on: only after the words have been exchanged.
   [[nodiscard]] bool takes_part(std::size_t rank) const { return words_[rank] > kJoined; }
   [[nodiscard]] bool all_have_joined() const;
   [[nodiscard]] TakingPart who() const;
   // A rank that made another number of passes than the first that takes part; the same on all ranks.
   [[nodiscard]] Complaint different_passes() const;
   [[nodiscard]] std::string text_of_passes(int rank) const;
-  // When all have joined: one of those that joined last, and so have taken every step.
+  // When all have joined: one of the ranks that joined last, and so took part in every iteration.
   [[nodiscard]] int last_to_join() const;
 
  private:
@@ -58,7 +58,7 @@ class Opening {
   [[nodiscard]] std::size_t first_taking_part() const;
 
   std::size_t rank_;
-  std::vector<std::uint64_t> words_;  // by rank who takes part, then by rank its passes
+  std::vector<std::uint64_t> words_;  // `part` of each rank, then `passes` of each rank
   std::vector<std::uint64_t> words_before_;
 };
 

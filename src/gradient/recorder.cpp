@@ -13,7 +13,7 @@ double us_between(Clock::time_point begin, Clock::time_point end) {
 
 Recorder::Recorder(bool traces, std::size_t parameters) : traces_(traces) {
   finished_.arrival.reserve(parameters);
-  // There are at most as many buckets, so that no iteration allocates.
+  // There are at most as many buckets as parameters, so that no iteration allocates.
   filled_.reserve(parameters);
   rounds_.reserve(parameters);
   finished_.buckets.reserve(parameters);

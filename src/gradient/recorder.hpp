@@ -1,7 +1,7 @@
 // How long the parts of an iteration took: its statistics, and the timeline where that is wanted.
 //
-// Marks are recorded by those who make them, with the reducer's lock held; rounds of buckets by whoever drives them,
-// without it. Each half has members of its own. They meet in end(), when neither is under way.
+// Marks are recorded by the thread that makes them, with the reducer's lock held; rounds of buckets by the thread that
+// drives them, without the lock. Each half has its own members. Only end() uses both, when neither is under way.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace rondo::detail {
 
-// When a bucket went round. Without times, as for devices, where the host does not wait, all statistics are 0.
+// When a bucket was reduced. Without times, as for devices, where the host does not wait, all statistics are 0.
 struct BucketRound {
   Clock::time_point filled;   // its last gradient came
   Clock::time_point start;    // it began to be packed
@@ -53,7 +53,7 @@ class Recorder {
     bool reordered = false;
   };
   void end(const End& end);
-  // An iteration of which nothing is told: it failed, or there was nobody left to take part in it.
+  // Ends an iteration without statistics: it failed, or no rank was left to take part in it.
   void drop(Clock::time_point now) { last_mark_ = now; }
 
   [[nodiscard]] const GradientStatistics& statistics() const { return finished_; }

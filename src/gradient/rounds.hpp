@@ -1,14 +1,14 @@
 // What ranks do together in one iteration, in calls that all ranks make alike:
 //
 //   opening   how many samples each rank has, who has joined, and how many passes each made under no_sync
-//   bucket 0, bucket 1, ...   each when the gradients of it have come here, in this order
+//   bucket 0, bucket 1, ...   in this order, each once its gradients have come on this rank
 //   closing   whether any rank did something wrong
 //   order     after the first iteration: in which order rank 0's gradients came, so that buckets follow it
 //
 // A host's reducer makes all of these, on its thread or in finish(). A device's makes the calls of buckets in the
 // order of its stream, opens only where samples count, and has no closing, since its host waits for nobody.
 //
-// This is the work of the rounds; when each of them is due, and on which thread, its driver knows.
+// This class does the work of the rounds; its driver decides when each is due, and on which thread.
 #pragma once
 
 #include <cstddef>
@@ -36,18 +36,18 @@ class Rounds {
 
   // `background`: this rank still computes. Collective, as the other rounds are.
   void open(const OpeningWords& mine, bool background);
-  // Where all ranks know without an exchange that all of them take part.
+  // Instead of open(), if all ranks know without an exchange that all of them take part.
   void open_with_all();
   [[nodiscard]] const Opening& opening() const { return opening_; }
 
   // Packs a bucket, makes its call and unpacks it. Sets all times of the result but `filled`.
   BucketRound take(std::size_t bucket);
 
-  // Returns the complaint of all ranks' that is told, the same on all.
+  // Returns the greatest complaint of all ranks, the same on all.
   Complaint close(const Complaint& mine);
 
-  // The buckets that rank 0's order of arrival asks for; nothing if they are formed like this already. After this the
-  // order is kept.
+  // The buckets for rank 0's order of arrival; nothing if they are equal to the present ones. After this the order is
+  // kept.
   std::optional<std::vector<Bucket>> follow_arrival(std::span<const std::uint32_t> arrival);
 
   // When all have joined: all take the values of a rank that joined last.

@@ -23,8 +23,8 @@ double microseconds(Clock::time_point time) {
   return std::chrono::duration<double, std::micro>(time.time_since_epoch()).count();
 }
 
-// By how much this rank's clock is ahead of rank 0's: both are read as a barrier ends, several times; the median.
-// Ranks of one host share a clock.
+// By how much this rank's clock is ahead of rank 0's: the median of several differences, for which both ranks read
+// their clocks as a barrier ends. 0 on rank 0's host, where ranks share a clock.
 double ahead_us(Communicator& communicator) {
   constexpr int kRounds = 17;
   const std::vector<RankPlace>& places = communicator.topology().places;
@@ -49,7 +49,7 @@ json row_name(int rank, std::size_t row) {
           {"args", {{"name", kRowNames[row]}}}};
 }
 
-// As text without the list's brackets, which can be joined to those of other ranks.
+// JSON text without the list's brackets, so that it can be joined to the text of other ranks.
 std::string events_of(const std::vector<Stretch>& stretches, int rank, double ahead) {
   json events = json::array();
   events.push_back({{"name", "process_name"},
@@ -79,7 +79,7 @@ std::string events_of(const std::vector<Stretch>& stretches, int rank, double ah
     event["ts"] = microseconds(stretch.end) - ahead;
     events.push_back(std::move(event));
   }
-  // What names bring that is no UTF-8 is replaced.
+  // Bytes in names that are not UTF-8 are replaced.
   const std::string text = events.dump(-1, ' ', false, json::error_handler_t::replace);
   return text.substr(1, text.size() - 2);
 }

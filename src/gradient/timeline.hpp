@@ -1,4 +1,4 @@
-// What a rank did when, and the file of it.
+// What a rank did at which time, and the file that shows it.
 #pragma once
 
 #include <chrono>

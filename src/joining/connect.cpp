@@ -98,7 +98,7 @@ void watch_peers(Wiring& wiring, const std::vector<RankFacts>& facts) {
     log(LogLevel::warning, "rank {}: {}. If it is killed, calls end at their deadline", wiring.rank,
         objection);
     wiring.waiting.unwatched +=
-        fmt::format(" This rank {}; if it has ended, nothing but a deadline shows it.", objection);
+        fmt::format(" This rank {}; if that process ended, only a deadline shows it.", objection);
   }
 }
 

@@ -22,19 +22,20 @@ std::vector<std::size_t> positions_of(const std::vector<int>& ring);
 // A wiring without any link.
 Wiring empty_wiring(int rank, int size, std::vector<int> ring);
 
-// Connects the ends of the wiring's rank to those of `edges` that its segment carries, and finds the bells of
-// those who share it.
+// Makes the FIFO ends of the wiring's rank for those of `edges` that its segment carries, and finds the bells of
+// the ranks that share the segment.
 void connect_segment(Wiring& wiring, const std::vector<SegmentEdge>& edges);
 
-// Of one edge that leaves the shared memory, and both its ends in this process: the wiring's and the pump's.
+// Makes the FIFO of one edge that is not in shared memory: one end is the wiring's and the other the pump's, both in
+// this process.
 void connect_to_pump(Wiring& wiring, PumpEdges& carried, const Edge& edge, AlgorithmSet algorithms,
                      const FifoGeometry& geometry);
 
-// Those who do not share memory with this rank.
+// The ranks that are not in `ranks_sharing`.
 std::vector<int> ranks_elsewhere(int size, const std::vector<int>& ranks_sharing);
 
-// Watches the processes of the ranks that share memory; those that cannot be watched are named in the log now, and in
-// the TimeoutErrors that may come of it.
+// Watches the processes of the ranks that share memory. Ranks that cannot be watched are named in the log now, and in
+// later TimeoutErrors.
 void watch_peers(Wiring& wiring, const std::vector<RankFacts>& facts);
 
 }  // namespace rondo::detail

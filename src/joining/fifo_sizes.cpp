@@ -11,15 +11,15 @@ namespace rondo::detail {
 namespace {
 
 constexpr std::uint32_t kShmSlots = 8;
-// Rank 0 answers all ranks of `naive` at once: of long windows all get the end of theirs last, and none sends the
-// next meanwhile.
+// In naive, rank 0 answers all other ranks at the same time. With a long window all of them would get the end of it
+// late, and none would send its next window meanwhile.
 constexpr std::uint32_t kOffRingSlots = 8;
 constexpr std::uint32_t kLeastLinkSlots = 16;
 constexpr std::uint32_t kMostLinkSlots = 64;
 // Only naive and recursive_doubling use these edges, of which a rank may have many.
 constexpr std::uint64_t kMostOffRingSlotBytes = std::uint64_t{32} << 10U;
-// For all edges of a kind within a host. With the outboxes of one_shot, at most 1 MiB, and what ranks show each other
-// they stay within 24 MiB, also for 128 ranks.
+// Limits for all ring edges, and for all off-ring edges, within a host. Together with the outboxes of one_shot (at most
+// 1 MiB) and the state that ranks show each other, they stay within 24 MiB, even for 128 ranks.
 constexpr std::uint64_t kMostRingBytes = std::uint64_t{12} << 20U;
 constexpr std::uint64_t kMostOffRingBytes = std::uint64_t{8} << 20U;
 constexpr std::uint64_t kLeastSlotBytes = 512;
@@ -32,9 +32,9 @@ FifoGeometry shm_geometry(std::uint64_t cache_bytes) {
           kShmSlots};
 }
 
-// A slice takes longer on the link than a nap of those who wait for it, so that its own cost, a few µs, is
-// small beside it. As many slots as keep the link busy for several naps and its latency; the pump of a rank
-// that has nothing to do looks no more often.
+// A slice takes longer on the link than a nap of the rank that waits for it, so that the fixed cost of a slice, a
+// few µs, is small. There are enough slots to keep the link busy for several naps plus its latency, since a rank that
+// has nothing to do drives its pump only once in a nap.
 FifoGeometry link_geometry(const LinkFacts& link) {
   constexpr double kSliceUs = 200;
   constexpr double kUnderWayUs = 1000;

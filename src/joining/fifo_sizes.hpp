@@ -21,31 +21,31 @@ void validate_geometry(const CommunicatorOptions& options);
 // The same, naming the field of `options` that is out of range.
 void validate_fifo_size(const char* options, std::size_t slot_bytes, std::uint32_t slots);
 
-// The largest call that one_shot has outboxes for: beyond, reading everyone's whole vector costs more than the
-// ring's hops.
+// The largest call for which one_shot has outboxes. In larger calls, reading every rank's whole vector costs more than
+// the hops of the ring.
 std::size_t one_shot_limit_bytes(int size);
 
-// Of edges in the ring, and of those that only other algorithms use, which are nowhere larger. All of a kind have one
-// size of slots, since a slice goes by any of them.
+// FIFO sizes of edges in the ring and of off-ring edges, whose slots are never larger. All edges of one kind have the
+// same slot size, since a slice may go along any of them.
 struct EdgeGeometries {
   FifoGeometry ring;
   FifoGeometry off_ring;
   [[nodiscard]] const FifoGeometry& of(bool in_ring) const { return in_ring ? ring : off_ring; }
 };
 struct Geometries {
-  EdgeGeometries memory;  // nowhere more slots than a link has
+  EdgeGeometries memory;  // never more slots than `link`
   EdgeGeometries link;
 };
 
-// How many edges lie within a host, of the host with most.
+// How many edges lie within a host, for the host that has most.
 struct LocalEdges {
   std::uint64_t ring = 0;
   std::uint64_t off_ring = 0;
   void count(const ScheduleEdge& edge) { ++(edge.in_ring() ? ring : off_ring); }
 };
 
-// `cache_bytes`: the smallest share of a rank. `link`: the slowest of those between hosts, if there are any. Slots
-// become smaller where a host has many ranks, unless options name them, so that up to 128 take at most 24 MiB.
+// `cache_bytes`: the smallest cache share of any rank. `link`: the slowest link between hosts, if there is one. Slots
+// are smaller where a host has many ranks, so that up to 128 ranks take at most 24 MiB, unless `options` set sizes.
 Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t cache_bytes,
                              const std::optional<LinkFacts>& link, const LocalEdges& local);
 
@@ -53,8 +53,8 @@ Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t c
 std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
                                        const EdgeGeometries& memory);
 
-// How long a rank that waits for a long vector may sleep: as long as a slice takes on a slow link. On a fast one
-// the sleep would last longer than what is under way.
+// How long a rank that waits for a large chunk may sleep: as long as a slice takes on a slow link. 0 on a fast link,
+// where a sleep would last longer than the transfers under way.
 std::chrono::microseconds nap_for(const LinkFacts& link, const FifoGeometry& ring);
 
 }  // namespace rondo::detail

@@ -19,7 +19,7 @@
 namespace rondo::detail {
 namespace {
 
-// A core's cache where hwloc knows of none.
+// Assumed as a core's L2 cache if its size is not known.
 constexpr std::uint64_t kUsualL2Bytes = std::uint64_t{1} << 20U;
 
 // Changes with every start of the machine, so that equal host names on two machines stay apart.
@@ -30,12 +30,12 @@ std::string boot_id() {
   return text;
 }
 
-// Those of this process, whose other threads may be bound more narrowly.
+// The cores that this process may run on; its other threads may be bound to fewer.
 decltype(RankFacts::cores) my_cores() {
   decltype(RankFacts::cores) cores{};
   cpu_set_t set;
   CPU_ZERO(&set);
-  // Fails on machines of more cores than the set holds; they are never crowded.
+  // Fails on machines with more cores than the set can hold; those count as never crowded.
   if (::sched_getaffinity(::getpid(), sizeof(set), &set) != 0) {
     cores.fill(~std::uint64_t{0});
     return cores;
@@ -46,7 +46,7 @@ decltype(RankFacts::cores) my_cores() {
   return cores;
 }
 
-// mpirun gives each rank cores of its own, a container gives the same to all.
+// Counts the cores of all `ranks` together: mpirun gives each rank its own cores, a container gives all the same.
 std::size_t cores_of(const std::vector<RankFacts>& ranks) {
   std::size_t count = 0;
   for (std::size_t word = 0; word < ranks[0].cores.size(); ++word) {

@@ -1,4 +1,5 @@
-// What a rank tells the others of itself as they join, and what all conclude from it alike.
+// What each rank tells the others about itself while they join, and what every rank computes from that, with the same
+// result.
 #pragma once
 
 #include <array>
@@ -24,7 +25,7 @@ struct RankFacts {
   std::uint32_t slots = 0;
   std::uint64_t slot_bytes = 0;
   std::uint64_t l2_bytes = 0;             // a core's own cache
-  std::array<std::uint64_t, 16> cores{};  // that it may run on, a bit each
+  std::array<std::uint64_t, 16> cores{};  // one bit for each core that the rank may run on
   CarrierChoice carrier = CarrierChoice::automatic;
   std::array<char, 512> refusal{};  // why this rank cannot go on; empty if it can
 };
@@ -51,7 +52,7 @@ class Hosts {
   }
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   [[nodiscard]] bool all_on_one() const;
-  // Of the host of rank `of`, in order.
+  // The ranks on the host of rank `of`, in order.
   [[nodiscard]] std::vector<int> ranks_with(int of) const;
   [[nodiscard]] int lowest_rank_with(int of) const { return ranks_with(of).front(); }
 
@@ -59,12 +60,12 @@ class Hosts {
   std::vector<std::string> names_;
 };
 
-// From which size on an output is streamed: it leaves room for nothing else in the rank's cache.
+// Outputs from this size on are written with non-temporal stores: they would leave no room in the rank's cache.
 // Measured: docs/performance.md.
 std::uint64_t non_temporal_bytes(const RankFacts& rank);
-// A rank's part of a core's cache, when these share a host.
+// Each rank's share of a core's cache, when these ranks share a host.
 std::uint64_t cache_share_bytes(const std::vector<RankFacts>& ranks_of_host);
-// Whether these, which share a host, are more than the cores that they may run on.
+// Whether these ranks, which share a host, are more than the cores that they may run on.
 bool crowded(const std::vector<RankFacts>& ranks_of_host);
 
 }  // namespace rondo::detail

@@ -18,7 +18,7 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
 
 // This process's wiring; collective over the bootstrap's ranks, and all ranks throw if one cannot
 // be joined. A rank that has found its own arguments wrong still takes part, with the reason as
-// `refusal`, so that nobody waits for it. Throws UsageError, TransportError.
+// `refusal`, so that no other rank waits for it. Throws UsageError, TransportError.
 Wiring wire_processes(Bootstrap& bootstrap, const CommunicatorOptions& options,
                       const std::string& refusal, const LinkProbe& probe,
                       const PumpFactory& make_pump);

@@ -16,8 +16,8 @@
 namespace rondo::detail {
 namespace {
 
-// The wiring of one process, step by step; every step that exchanges is made by all ranks, and what
-// one rank cannot do becomes an error of all.
+// Makes the wiring of one process, step by step. All ranks make every step that exchanges data, and if
+// one rank fails in a step, all ranks throw.
 class ProcessWirer {
  public:
   ProcessWirer(Bootstrap& bootstrap, const CommunicatorOptions& options)
@@ -50,12 +50,12 @@ class ProcessWirer {
     recursive_doubling_ =
         bootstrap_.size() > 1 && (options_.carrier == CarrierChoice::mpi || !hosts_.all_on_one());
     AlgorithmSet algorithms = {Algorithm::ring, Algorithm::naive};
-    // Where all share memory, one_shot is faster.
+    // Where all ranks share memory, one_shot is faster.
     if (recursive_doubling_) algorithms.add(Algorithm::recursive_doubling);
     edges_ = schedule_edges(ring_, algorithms);
   }
 
-  // The same on all ranks: that of the slowest link, if any leaves its host, and of the smallest cache.
+  // FIFO sizes are the same on all ranks: for the slowest link between hosts, if there is one, and the smallest cache.
   void choose_fifos(const LinkProbe& probe) {
     std::uint64_t cache_bytes = std::numeric_limits<std::uint64_t>::max();
     LocalEdges most;
@@ -66,7 +66,7 @@ class ProcessWirer {
       for (const ScheduleEdge& edge : edges_of_host(rank)) local.count(edge);
       most = {std::max(most.ring, local.ring), std::max(most.off_ring, local.off_ring)};
     }
-    // Without a probe there is no carrier for such links either, which settle_edges() says.
+    // Without a probe there is no carrier for links between hosts either; settle_edges() reports that.
     if (recursive_doubling_ && probe) slowest_link_ = measure_slowest_link(probe);
     geometries_ = choose_geometries(options_, cache_bytes, slowest_link_, most);
   }
@@ -83,7 +83,7 @@ class ProcessWirer {
     together(bootstrap_, [&] { facts = probe(across(mine + 1), across(mine + size - 1)); });
     std::optional<LinkFacts> slowest;
     for (const LinkFacts& one : bootstrap_.exchange(facts)) {
-      if (one.bytes_per_us <= 0) continue;  // its next rank shares its memory
+      if (one.bytes_per_us <= 0) continue;  // that rank shares memory with the next one
       if (!slowest) slowest = one;
       slowest->latency_us = std::max(slowest->latency_us, one.latency_us);
       slowest->bytes_per_us = std::min(slowest->bytes_per_us, one.bytes_per_us);
@@ -148,7 +148,7 @@ class ProcessWirer {
     }
   }
 
-  // The slots that a schedule may count on everywhere.
+  // The FIFO sizes that a schedule can count on at every edge.
   void note_smallest_fifos(Wiring& wiring) const {
     wiring.links.ring_geometry = geometries_.link.ring;
     wiring.links.off_ring_geometry = geometries_.link.off_ring;
@@ -170,7 +170,7 @@ class ProcessWirer {
       connect_to_pump(wiring, carried, edge, edges_[index].algorithms,
                       geometries_.link.of(edge.in_ring));
     }
-    // A rank without such an edge still hears of, and tells of, an abort.
+    // A rank that has no MPI edge itself still needs the pump, to receive and announce aborts.
     if (!any_mpi) return;
     carried.ranks_elsewhere = ranks_elsewhere(bootstrap_.size(), wiring.links.ranks_sharing);
     carried.board = &wiring.links.segment->board();
@@ -189,7 +189,7 @@ class ProcessWirer {
   bool recursive_doubling_ = false;  // there are edges for it
   std::optional<LinkFacts> slowest_link_;
   std::vector<SegmentEdge> segment_edges_;
-  SharedMemory shared_;  // its mapping is the segment's
+  SharedMemory shared_;  // its mapping has been moved to the segment
   std::shared_ptr<HostSegment> segment_;
 };
 

@@ -76,7 +76,7 @@ struct Prod {
   }
 };
 
-// Comparable as the language compares them: the 16-bit floats as f32.
+// The value in a type that C++ can compare: f32 for the 16-bit floats.
 template <class T>
 RONDO_HOST_DEVICE constexpr auto comparable(T value) {
   if constexpr (std::is_integral_v<T>) {
@@ -86,8 +86,8 @@ RONDO_HOST_DEVICE constexpr auto comparable(T value) {
   }
 }
 
-// An operand as a result. The 16-bit floats go through f32 as in every operation, which makes a signalling NaN
-// quiet and leaves all other values as they are.
+// An operand that becomes the result. The 16-bit floats go through f32 as in every operation, which makes a
+// signalling NaN quiet and leaves all other values as they are.
 template <class T>
 RONDO_HOST_DEVICE constexpr T picked(T value) {
   if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {

@@ -9,7 +9,7 @@ namespace rondo::detail {
 
 // dst[i] ← finish(a[i] op b[i]) for `count` elements, and the same to `also` unless it is null.
 // `dst` may be `a` or `b`; other overlaps are not allowed. `ranks` is what an average divides by
-// and is ignored by all else. Any alignment of the element type will do.
+// and is ignored by all else. The buffers need not be aligned to the element type.
 using ReduceFunction = void (*)(std::byte* dst, std::byte* also, const std::byte* a,
                                 const std::byte* b, std::size_t count, int ranks);
 
@@ -25,8 +25,8 @@ ReduceKernel vector_kernel(DataType type, ReduceOp op);
 struct CopyKernel {
   using Function = void (*)(std::byte* dst, const std::byte* src, std::size_t bytes);
   Function cached = nullptr;
-  // Past the caches: for what is larger than they are and not read again soon. Visible to whoever
-  // synchronises with this thread afterwards, as all stores are.
+  // Non-temporal stores, which bypass the caches: for data that is larger than the caches and not read
+  // again soon. As with all stores, a thread that synchronises with this one afterwards sees the data.
   Function non_temporal = nullptr;
 };
 CopyKernel vector_copy();

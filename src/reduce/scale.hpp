@@ -1,4 +1,4 @@
-// Scaling, and changes between f32 and the narrow types: what surrounds a reduction.
+// Scaling, and conversion between f32 and the 16-bit floats, before and after a reduction.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 namespace rondo::detail {
 
 // to[i] ← factor · from[i], computed in f32 (f64 for f64) and rounded once to the type of `to`. The types are
-// floating and equal, or one is f32 and the other f16 or bf16. The buffers are the same or apart. By the same
-// type and a factor of 1, elements are only copied.
+// floating and equal, or one is f32 and the other f16 or bf16. The buffers are identical or do not overlap. With
+// equal types and a factor of 1, elements are only copied.
 void scale(void* to, DataType to_type, const void* from, DataType from_type, std::size_t count,
            double factor);
 

@@ -29,8 +29,8 @@ constexpr bool kRoundsToF16 = false;
 constexpr bool kRoundsToF16 = true;
 #endif
 
-// How vectors of elements of type T, as they lie in memory, are reduced. No struct holds vectors here: those of
-// SVE have no size that the compiler knows.
+// Reduces vectors of elements of type T as they are stored in memory. No struct holds vectors here: the compiler
+// does not know the size of SVE vectors.
 template <class T>
 struct Lanes {
   using Stored = hn::ScalableTag<T>;
@@ -129,16 +129,16 @@ struct VectorSumThenDivide {
   }
 };
 
-// A slot's lines are in another core's cache, be it to read what that core wrote or to write what it
-// has read, and the processor's own prefetchers stop at each 4 KiB page. These many bytes ahead were the
-// best of those tried on a 2-core machine (docs/ring.md).
+// The cache lines of a slot are in another core's cache: that core wrote them before this core reads them, or read
+// them before this core writes them. The processor's own prefetchers stop at each 4 KiB page. These distances were
+// the best of those tried on a 2-core machine (docs/performance.md).
 constexpr std::size_t kReadAheadBytes = 2048;
 constexpr std::size_t kWriteAheadBytes = 512;
 
 constexpr std::size_t kLineBytes = 64;
 
-// As an instruction, since without -mprfchw the compiler would ask for the line to read it, and writing it
-// would then ask again. 64-bit processors that lack it take it for a no-op.
+// In assembly, since without -mprfchw the compiler would request the cache line for reading, and the write would
+// request it again. 64-bit processors without this instruction treat it as a no-op.
 HWY_INLINE void prefetch_to_write(const std::byte* at) {
 #if HWY_ARCH_X86
   asm volatile("prefetchw %0" : : "m"(*at));
@@ -147,14 +147,14 @@ HWY_INLINE void prefetch_to_write(const std::byte* at) {
 #endif
 }
 
-// Asks for what a loop that is at byte `at` of `bytes` comes to next, but for nothing beyond them.
+// Prefetches what a loop at byte `at` of `bytes` needs soon, but nothing beyond `bytes`.
 HWY_INLINE void prefetch(const std::byte* read, const std::byte* written, std::size_t at,
                          std::size_t bytes) {
   if (at + kReadAheadBytes < bytes) __builtin_prefetch(read + at + kReadAheadBytes);
   if (at + kWriteAheadBytes < bytes) prefetch_to_write(written + at + kWriteAheadBytes);
 }
 
-// The same for the lines that such a loop begins with.
+// Prefetches the first lines that such a loop writes.
 HWY_INLINE void prefetch_first(const std::byte* written, std::size_t bytes) {
   for (std::size_t at = 0; at < std::min(kWriteAheadBytes, bytes); at += kLineBytes)
     prefetch_to_write(written + at);
@@ -167,7 +167,7 @@ HWY_INLINE void vector_loop(std::byte* dst, std::byte* also, const std::byte* a,
   const typename Lanes<T>::Stored tag;
   using Lane = hn::TFromD<typename Lanes<T>::Stored>;
   const std::size_t elements = hn::Lanes(tag) * sizeof(Lane) / sizeof(T);
-  const bool in_place = dst == b;  // its lines come with what is read
+  const bool in_place = dst == b;  // then the lines of `dst` are read anyway
   prefetch_first(kTwoOutputs ? also : dst, count * sizeof(T));
   std::size_t i = 0;
   for (; i + elements <= count; i += elements) {
@@ -202,7 +202,7 @@ struct VectorKernels {
                    std::size_t count, int /*ranks*/) {
     run<T>(dst, also, a, b, count, VectorOp{}, ScalarOp{});
   }
-  // Highway has no products of these lanes for every target; the compiler vectorises the loop.
+  // Highway cannot multiply these lanes on every target, so the compiler vectorises the loop.
   static void scalar_prod(std::byte* dst, std::byte* also, const std::byte* a, const std::byte* b,
                           std::size_t count, int /*ranks*/) {
     scalar_loop<T>(dst, also, a, b, count, Prod<T>{});

@@ -25,7 +25,7 @@ std::array<int, 8> cost_of(const std::vector<int>& path, const Links& links, boo
   return cost;
 }
 
-// Of all orders that begin with the first rank.
+// Chooses the cheapest of all orders that begin with the first rank.
 void order_by_cost(std::vector<int>& ranks, const Links& links, bool closed) {
   std::vector<int> tried = ranks;
   while (std::next_permutation(tried.begin() + 1, tried.end())) {
@@ -33,7 +33,7 @@ void order_by_cost(std::vector<int>& ranks, const Links& links, bool closed) {
   }
 }
 
-// From the first rank on, always the nearest of those that are left.
+// Starts with the first rank; each rank is followed by the nearest of the ranks that are left.
 void order_by_nearest(std::vector<int>& ranks, const Links& links) {
   for (auto last = ranks.begin(); last + 1 < ranks.end(); ++last) {
     const auto nearest = std::min_element(last + 1, ranks.end(), [&](int a, int b) {

@@ -16,20 +16,20 @@ int bound_numa_node();
 
 std::string host_name();
 
-// What the calling thread may run on: the hardware threads of each core, first to last. Of this machine's cores if
-// it is bound to none.
+// The cores that the calling thread may run on, each with its hardware threads, first to last. All cores of the machine
+// if the thread is not bound.
 struct UsableCores {
   std::vector<std::vector<int>> cores;
   bool bound = false;  // to less than the machine
 };
 UsableCores usable_cores();
 
-// Asks the scheduler to let the calling thread run soon after it wakes, for short times, where others compute: a
-// slice of its own (Linux 6.12). Otherwise a woken thread may wait until the slice of who computes ends, some
-// milliseconds. What the kernel does not know stays as it is.
+// Asks the scheduler for short time slices for the calling thread (Linux 6.12), so that it runs soon after it wakes
+// even if other threads compute. Otherwise a woken thread may wait some milliseconds until the time slice of another
+// thread ends. If the kernel does not support this, nothing changes.
 void take_short_slices();
 
-// False, with errno, where that cannot be.
+// Returns false and sets errno if the thread cannot be bound.
 bool bind_this_thread(const std::vector<int>& hardware_threads);
 
 // What lies between two PCI devices of this machine, each named as "0000:65:00.0": same_device, or

@@ -10,7 +10,7 @@
 namespace rondo::detail {
 namespace {
 
-// The kernel's struct sched_attr, as it first was: C libraries have it only of late.
+// The first version of the kernel's struct sched_attr, which only recent C libraries declare.
 struct SchedulingAttributes {
   std::uint32_t size = sizeof(SchedulingAttributes);
   std::uint32_t policy = 0;

@@ -17,8 +17,9 @@ class LoadedTopology {
   explicit LoadedTopology(bool with_io = false) {
     if (hwloc_topology_init(&topology_) != 0) return;
     if (with_io) hwloc_topology_set_io_types_filter(topology_, HWLOC_TYPE_FILTER_KEEP_ALL);
-    // What /sys says will do. "pci" leaks, by libpciaccess. "gl" connects to X servers, and may first ask a name
-    // server for "localhost": where none answers, this rank would wait for minutes. The others start a GPU's runtime.
+    // Only /sys is needed, so these components are off. "pci" leaks memory through libpciaccess. "gl" connects to X
+    // servers, and may first ask a name server for "localhost": if none answers, this rank would wait for minutes.
+    // The others start a GPU's runtime.
     for (const char* component : {"pci", "gl", "opencl", "cuda", "nvml", "rsmi", "levelzero"}) {
       hwloc_topology_set_components(topology_, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component);
     }
@@ -46,7 +47,7 @@ std::uint64_t cache_bytes(hwloc_topology_t topology, hwloc_obj_type_t type) {
   return cache == nullptr ? 0 : cache->attr->cache.size;
 }
 
-// From the innermost object that holds both.
+// The link between two devices, from the innermost object that contains both.
 DeviceLink link_through(hwloc_obj_t common) {
   if (common->type == HWLOC_OBJ_BRIDGE) {
     return common->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_HOST ? DeviceLink::host_bridge

@@ -39,7 +39,7 @@ std::vector<ScheduleEdge> schedule_edges(const std::vector<int>& ring, Algorithm
         .algorithms.add(algorithm);
   };
   const int size = static_cast<int>(ring.size());
-  // Which are all that any collective by the algorithm uses.
+  // The edges of all_reduce are all that any collective by the same algorithm uses.
   for (int which = 0; which < kAlgorithmCount; ++which) {
     const auto algorithm = static_cast<Algorithm>(which);
     if (!algorithms.has(algorithm)) continue;

@@ -16,8 +16,8 @@ struct Place {
 };
 
 // Ranks of one host are neighbours, and within a host those of one NUMA node, so that the ring
-// enters and leaves each once. Hosts and nodes come in the order of their lowest rank, ranks in
-// their own: rank 0 is first, and the order depends on nothing but the places.
+// enters and leaves each once. Hosts and nodes are in the order of their lowest rank, and the ranks of a
+// node in rank order: rank 0 is first. The order depends on nothing but the places.
 std::vector<int> ring_order(const std::vector<Place>& places);
 
 struct ScheduleEdge {
@@ -29,8 +29,8 @@ struct ScheduleEdge {
   friend bool operator==(const ScheduleEdge&, const ScheduleEdge&) = default;
 };
 
-// Every edge that a schedule by one of `algorithms` may use: those of the ring in its order, then those that
-// only others use.
+// Every edge that a schedule by one of `algorithms` may use: the ring's edges in ring order, then the off-ring
+// edges.
 std::vector<ScheduleEdge> schedule_edges(const std::vector<int>& ring, AlgorithmSet algorithms);
 
 }  // namespace rondo::detail

@@ -14,7 +14,7 @@
 namespace rondo::detail {
 namespace {
 
-// Waits for its end.
+// A child process; the destructor ends and reaps it.
 class Child {
  public:
   Child() : id_(::fork()) {
@@ -27,7 +27,7 @@ class Child {
     reap();
   }
   [[nodiscard]] pid_t id() const { return id_; }
-  // Its number stays its own until it is reaped.
+  // No other process can get its process id until it is reaped.
   void end() {
     if (ended_) return;
     ended_ = true;
@@ -63,7 +63,7 @@ TEST(PeerWatch, KnowsWhoHasEnded) {
   EXPECT_EQ(watch.ended(), std::vector<int>{3});
 }
 
-// Descriptors are shared between watches of one process, but not with who has its number next.
+// Watches of one process share a descriptor, but not with a later process that gets the same process id.
 TEST(PeerWatch, LooksAgainForAProcessThatHasEnded) {
   Child child;
   PeerWatch first;

@@ -39,7 +39,7 @@ TEST(Presence, TellsTheCallThatItsOwnerIsIn) {
   EXPECT_TRUE(presence.left_before(1));
 }
 
-// Whoever looks while the words change believes nothing of them.
+// A reader that looks while the words change must discard them.
 TEST(Presence, NeverTellsHalfOfTwoCalls) {
   constexpr std::uint64_t kCalls = 300'000;
   Presence presence;

@@ -16,7 +16,7 @@
 namespace rondo::test {
 namespace {
 
-// The way a program ends that is run in a child: its exit code, or 128 and the signal.
+// Runs `program` in a child process. Returns its exit code, or 128 plus the signal that ended it.
 int way_out(const std::function<void()>& program) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -29,7 +29,7 @@ int way_out(const std::function<void()>& program) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Statics die in the reverse order of their making: this one after all that the library makes later.
+// Statics are destroyed in the reverse order of their construction: this one after all that the library makes later.
 struct Ranks {
   std::vector<Communicator> group;
 };
@@ -42,7 +42,7 @@ TEST(AtExit, AStaticCommunicatorMayLogWhenTheHookIsLongSet) {
   const int code = way_out([] {
     static_ranks();
     static bool leaving = false;
-    // Then ends the program at once, with a code that says whether what the hook holds is still there.
+    // Once `leaving` is set, the hook ends the program with a code that tells whether its vector still exists.
     set_log_hook([held = std::vector<int>(1000, 7)](LogLevel, std::string_view) {
       if (leaving) std::_Exit(held == std::vector<int>(1000, 7) ? 5 : 6);
     });
@@ -74,7 +74,7 @@ TEST(AtExit, AForkedChildLeavesItsParentsCommunicatorAlone) {
     reducer->finish();
     other.join();
     if (way_out([] {}) != 3) std::_Exit(4);
-    // And the parent's is as good as before.
+    // The parent's communicators still work.
     const Work again = group[0].barrier_async();
     group[1].barrier();
     again.wait();

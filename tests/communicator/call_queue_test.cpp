@@ -1,4 +1,4 @@
-// Who has the next turn on a communicator.
+// Which call runs next on a communicator.
 
 #include <atomic>
 #include <latch>
@@ -16,7 +16,8 @@
 namespace rondo::detail {
 namespace {
 
-// A thread that makes two calls, the second at once after the first, which others have time to wait for.
+// A thread that makes two calls, the second directly after the first. The first runs until go_on_and_end(), so that
+// other calls can queue up behind it.
 class TwoCalls {
  public:
   TwoCalls(CallQueue& queue, std::string& order)
@@ -41,13 +42,13 @@ class TwoCalls {
   std::thread thread_;
 };
 
-// Returns when the thread sleeps until its turn comes: when it has slept in so many looks, one after the other,
-// that it is no short wait for memory or a lock.
+// Returns when the thread waits for its turn: when so many looks in a row have found it asleep that it cannot be a
+// short wait for memory or a lock.
 std::thread waiting_caller(CallQueue& queue, std::string& order, char name) {
   std::atomic<pid_t> id = 0;
   std::thread thread([&queue, &order, name, &id] {
     id = ::gettid();
-    // On its own thread, which alone MPI may know.
+    // The call must run on its caller's thread: MPI may allow calls on no other.
     queue.run([&order, name, caller = std::this_thread::get_id()] {
       order += std::this_thread::get_id() == caller ? name : '?';
     });
@@ -58,7 +59,7 @@ std::thread waiting_caller(CallQueue& queue, std::string& order, char name) {
 
 TEST(CallQueue, CallersThatWaitGoFirstInTheOrderInWhichTheyCame) {
   CallQueue queue;
-  std::string order;  // written by who has the turn
+  std::string order;  // written by the call that runs
   TwoCalls two(queue, order);
   std::thread a = waiting_caller(queue, order, 'a');
   std::thread b = waiting_caller(queue, order, 'b');

@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Group,
 
 class OneShot : public ::testing::TestWithParam<int> {};
 
-// Sizes below and above what an outbox's header holds, and the largest that an outbox does.
+// Sizes that fit into the header of an outbox, sizes that do not, and the largest that fits into an outbox.
 TEST_P(OneShot, EveryTypeReductionAndCollective) {
   run_ranks(GetParam(), {}, [](Communicator& comm) {
     const auto n = static_cast<std::size_t>(comm.size());
@@ -59,7 +59,7 @@ TEST_P(OneShot, EveryTypeReductionAndCollective) {
   });
 }
 
-// Outboxes are used again at once; ranks that run ahead must not write what others still read.
+// Calls reuse the outboxes at once: a rank that runs ahead must not overwrite data that others still read.
 TEST_P(OneShot, CallsFollowEachOtherAndOtherAlgorithms) {
   run_ranks(GetParam(), {}, [](Communicator& comm) {
     for (std::uint64_t call = 0; call < 3000; ++call) {
@@ -80,7 +80,7 @@ TEST_P(OneShot, CallsFollowEachOtherAndOtherAlgorithms) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, OneShot, ::testing::Values(1, 2, 3, 4, 8));
 
-// Sums of these depend on the order, which is that of the ranks, whoever adds.
+// The sums of these values depend on the order of additions: every rank must add in the order of the ranks.
 TEST(OneShot, AddsInTheOrderOfRanksOnEveryRank) {
   for (const int ranks : {3, 4, 5}) {
     run_ranks(ranks, {}, [ranks](Communicator& comm) {

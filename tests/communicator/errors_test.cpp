@@ -1,4 +1,4 @@
-// What happens when something is wrong: who is told what.
+// Errors: which rank gets which message.
 
 #include <atomic>
 #include <functional>
@@ -92,7 +92,7 @@ TEST(Usage, WrongArgumentsAreErrorsAndNothingIsLost) {
   EXPECT_EQ(data, std::vector<float>(8, 1.0F));
 }
 
-// One past the last of each is none.
+// The value after the last enumerator of each type is refused.
 TEST(Usage, EnumeratorsOutOfRangeAreErrors) {
   std::vector<Communicator> group = local_group(1);
   std::vector<float> data(8, 1.0F);
@@ -126,8 +126,8 @@ TEST(Usage, OptionsOutOfRangeAreErrors) {
   ::unsetenv("RONDO_TIMEOUT");
 }
 
-// Runs a call that differs between the ranks; every rank must fail, and what the first to notice
-// says must name both ranks and both calls.
+// Runs a call that differs between the ranks. Every rank must fail, and the error of the rank that notices first
+// must name both ranks and both calls.
 void expect_mismatch(const std::function<void(Communicator&)>& call,
                      const std::vector<std::string>& parts) {
   std::mutex mutex;
@@ -215,7 +215,8 @@ TEST(Mismatch, OfAlgorithms) {
       {"by ring", "by naive"});
 }
 
-// The two meet nowhere: each finds the other's call where ranks show what they are in.
+// one_shot and ring use different memory, so no rank finds a slot of the other call. Each rank learns the other's call
+// from its presence.
 TEST(Mismatch, OfOneShotAndRing) {
   expect_mismatch(
       [](Communicator& comm) {
@@ -287,9 +288,9 @@ TEST(Mismatch, ThatARankCannotLearnFromACallIsLogged) {
   expect_contains(lines.back(), "Make the same calls");
 }
 
-// Three ranks, of which 0 and 1 broadcast from rank 0 by ring, and rank 1, in the middle, then destroys its
-// communicator at once. Rank 2 does `instead`, when rank 1 is about to destroy its own or, `after` that, when it has.
-// What is logged of rank 1.
+// Of three ranks, 0 and 1 broadcast from rank 0 by ring; rank 1, in the middle, then destroys its communicator at once.
+// Rank 2 calls `instead`: if `after`, when rank 1 has destroyed its communicator, else when it is about to.
+// Returns the lines that rank 1 logs.
 std::vector<std::string> logged_of_the_middle_rank(
     bool after, const std::function<void(Communicator&)>& instead) {
   std::vector<std::string> lines;
@@ -390,8 +391,7 @@ TEST(Timeout, NamesThePeerAndTheCall) {
   });
 }
 
-// All but one rank wait for a rank that has made the call; what they say must name the one that has
-// not.
+// A rank may wait for a rank that has made the call. Its error must still name rank 2, which has not.
 TEST(Timeout, NamesTheRankThatHasNotMadeTheCall) {
   std::mutex mutex;
   std::vector<std::string> texts;
@@ -426,7 +426,7 @@ TEST(Timeout, OfAnAsynchronousCallSurfacesInWait) {
     const Work work = comm.all_reduce_async(data);
     message_of<TimeoutError>([&] { work.wait(); });
     EXPECT_TRUE(work.done());
-    message_of<TimeoutError>([&] { work.wait(); });  // again, the same
+    message_of<TimeoutError>([&] { work.wait(); });  // every wait() throws it
   });
 }
 

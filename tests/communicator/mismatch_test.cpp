@@ -54,7 +54,7 @@ TEST_P(EveryMismatch, OfProcessesIsAnErrorOnEveryRank) {
   EXPECT_EQ(codes, std::vector<int>(static_cast<std::size_t>(ranks()), 0));
 }
 
-// By 2 to 4 threads, on every rank: `calls_of(rank, ranks)` are what that rank makes.
+// Each of 2 to 4 ranks (threads) makes the calls `calls_of(rank, ranks)`, and must get a mismatch error.
 void expect_errors(const std::function<std::vector<Call>(int, int)>& calls_of) {
   for (const int ranks : {2, 3, 4}) {
     for (const bool asynchronous : {false, true}) {

@@ -33,7 +33,7 @@
 namespace rondo::test {
 namespace {
 
-// One that has ended and that its parent has waited for has no descriptor any more, and poll() would wait for none.
+// A process that its parent has already reaped has no descriptor; poll() would then wait forever.
 void wait_for_end(pid_t process) {
   const detail::FileDescriptor alive(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
   if (!alive.valid()) return;
@@ -80,7 +80,7 @@ TEST(Processes, OneThatEndsIsNamed) {
     Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
     std::vector<float> data(100000);
     comm.all_reduce(data);
-    if (comm.rank() == 2) ::_exit(7);  // without a word
+    if (comm.rank() == 2) ::_exit(7);  // destroys nothing
     try {
       comm.all_reduce(data);
     } catch (const PeerError& error) {
@@ -114,7 +114,7 @@ TEST(Processes, OneThatNobodyWaitsForIsNamedWhenItDies) {
     Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
     comm.barrier();
     if (me.rank == 2) ::raise(SIGKILL);
-    // Until rank 0 has given up.
+    // Rank 1 stays alive until rank 0's call has failed.
     if (me.rank == 1) {
       const std::string ended = me.socket + ".ended";
       while (::access(ended.c_str(), F_OK) != 0) std::this_thread::yield();
@@ -136,7 +136,7 @@ TEST(Processes, OneThatNobodyWaitsForIsNamedWhenItDies) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0, 200}));
 }
 
-// What a rank has done before it ends is there for the others, however late they come.
+// What a rank has sent before its process ends reaches the others, however late they make the call.
 TEST(Processes, OneThatHasEndedTheCallIsNotMissed) {
   const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
     Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
@@ -192,7 +192,7 @@ TEST(Processes, WatchEachOtherWithOneDescriptorForAllCommunicators) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
 }
 
-// While it joins, rank 1 has room for its socket and two descriptors more: enough for two of the four others.
+// Rank 1 can open three descriptors while it joins: its socket, and those to watch two of the four other ranks.
 TEST(Processes, SayWhenTheyCannotWatch) {
 #ifdef RONDO_TEST_UNDEFINED_SANITIZER
   GTEST_SKIP() << "the undefined-behaviour sanitizer needs descriptors of its own";
@@ -223,7 +223,7 @@ TEST(Processes, SayWhenTheyCannotWatch) {
             std::string::npos;
     if (!says_so || told.find("of rank 0") != std::string::npos) return 2;
     try {
-      comm.barrier({.timeout = std::chrono::milliseconds(50)});  // of this rank alone
+      comm.barrier({.timeout = std::chrono::milliseconds(50)});  // only this rank makes it
     } catch (const TimeoutError& error) {
       return says(error, "This rank cannot watch process") &&
                      says(error, "of rank 3: Too many open files")
@@ -267,7 +267,7 @@ TEST(Processes, ARefusalIsToldToAll) {
 
 TEST(Processes, ATuningThatCannotBeReadIsAnErrorOfAll) {
   const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
-    // Rank 0's counts, whatever the others have.
+    // Only rank 0's setting is used, whatever the others have.
     ::setenv("RONDO_TUNING", me.rank == 0 ? "/nowhere" : "/nowhere/else", 1);
     try {
       join(me, {.timeout = std::chrono::minutes(5)});
@@ -292,7 +292,7 @@ bool bind_to_core(std::size_t nth) {
   return false;
 }
 
-// Ranks that share a core must not spin there, however many the machine has.
+// Ranks bound to one core must not spin, however many cores the machine has.
 TEST(Processes, KnowWhetherTheyHaveCoresEnough) {
   for (const bool share : {true, false}) {
     const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
@@ -340,7 +340,7 @@ TEST(Processes, OfTwoHostNamesAreRefusedWithTheReason) {
 TEST(Processes, ARankThatNeverComesIsNamed) {
   const CommunicatorOptions hasty{.timeout = std::chrono::milliseconds(300)};
   const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
-    if (me.rank == 1) return 0;  // of three
+    if (me.rank == 1) return 0;  // rank 0 expects three ranks
     try {
       from_socket(me.socket, 0, 3, hasty);
     } catch (const TimeoutError& error) {
@@ -352,7 +352,7 @@ TEST(Processes, ARankThatNeverComesIsNamed) {
   EXPECT_THROW(from_socket("/tmp/rondo-nobody-is-here", 1, 2, hasty), TimeoutError);
 }
 
-// What the ranks that have come are told when one does not.
+// All ranks that have come are told which rank has not.
 TEST(Processes, ARankThatNeverComesIsNamedToAll) {
   const std::vector<int> codes = run_forked(4, [&](const ForkedRank& me) {
     if (me.rank == 2) return 0;
@@ -381,7 +381,8 @@ detail::FileDescriptor visit(const std::string& path) {
   }
 }
 
-// One says nothing and stays, one goes at once, one says half of something, one says what no rank says.
+// Four strangers connect: one sends nothing and stays, one leaves at once, one sends a part of a message, and one
+// sends a message that no rank sends.
 TEST(Processes, StrangersDoNotKeepRanksFromJoining) {
   const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
     std::vector<detail::FileDescriptor> strangers;
@@ -404,7 +405,8 @@ TEST(Processes, StrangersDoNotKeepRanksFromJoining) {
 
 constexpr uid_t kNobodyUser = 65534;
 
-// Who was there first may be anybody: what a rank reads and writes must not become theirs.
+// A process of another user may be the first to listen at the socket. It must not get access to what a rank reads and
+// writes.
 TEST(Processes, AnotherUsersSocketIsNotTrusted) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root may become another user";
   const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
@@ -428,8 +430,8 @@ TEST(Processes, AnotherUsersSocketIsNotTrusted) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
-// And the other way round: a process of another user that got as far as the socket, and says what rank 1 would
-// say, is sent away; rank 1 comes after it.
+// The other way round: a process of another user connects to the socket and sends the message of rank 1. Rank 0
+// closes that connection; the real rank 1 joins afterwards.
 TEST(Processes, AnotherUsersRankIsSentAway) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root may become another user";
   const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {

@@ -72,7 +72,7 @@ TEST(Tuning, TheEnvironmentNamesAFileAndOrdersWin) {
     EXPECT_EQ(comm.algorithm_for({.collective = Collective::all_gather}), Algorithm::ring);
     call.options.algorithm = Algorithm::ring;
     EXPECT_EQ(comm.algorithm_for(call), Algorithm::ring);
-    // What one_shot has no room for goes by ring.
+    // The table names one_shot, but the vector is too large for its outboxes: the call uses ring.
     std::vector<float> data(1000000, 1.0F);
     comm.all_reduce(data);
     EXPECT_EQ(data.back(), 2.0F);

@@ -95,8 +95,8 @@ class DeviceCall {
   std::unique_ptr<DeviceBuffer<T>> out_;
 };
 
-// A rank, its stream, and its calls. All memory is there before the first call starts, and goes after the
-// last has ended: taking and freeing it may wait for kernels that wait for other ranks.
+// A rank, its stream, and its calls. All memory is allocated before the first call starts and freed after the last has
+// ended: allocating and freeing may wait for kernels that wait for other ranks.
 class DeviceRank {
  public:
   explicit DeviceRank(cuda::Communicator& comm)
@@ -119,7 +119,7 @@ class DeviceRank {
     calls_.clear();
     checks_.clear();
   }
-  // The whole, for ranks on threads or processes of their own.
+  // All of these steps, for ranks on threads or processes of their own.
   void run() {
     comm_.host().barrier();
     start();

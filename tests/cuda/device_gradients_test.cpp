@@ -84,9 +84,9 @@ class DeviceModel {
       produced_[i]->write(values);
     }
   }
-  // As a slow kernel would: what looks too early finds what was there before.
+  // Writes the gradient late, as a slow kernel would: a read that comes too early finds the old values.
   void produce(std::size_t i, api::Stream stream, void* to = nullptr) {
-    // Even and odd ones may be on streams of their own.
+    // Even and odd parameters may be on different streams, so each kind has its own filler.
     const std::span<int> filler = (i % 2 == 0 ? even_filler_ : odd_filler_).span();
     api::copy_async(filler.data(), filler.data() + filler.size() / 2, filler.size_bytes() / 2,
                     stream);
@@ -143,7 +143,7 @@ void check_type(int ranks, const GradientOptions& options, double factor) {
   });
 }
 
-// All ranks are told the same, and the communicator lives.
+// All ranks get the same error, and the communicator still works.
 TEST_P(DeviceGradients, OfMoreStreamsThanConnectionsAreRefused) {
   if (ranks() * 3 <= 8) return;
   on_ranks(ranks(), [](cuda::Communicator& comm) {
@@ -187,7 +187,7 @@ TEST_P(DeviceGradients, TravelNarrowAlignedAndScaled) {
   check_type<float>(ranks(), small_buckets(Average::samples), 1.0 / ranks());
 }
 
-// From two streams at once, in an order of its own on each rank, then in rank 0's buckets.
+// Gradients come from two streams at once, in a different order on each rank; then buckets follow rank 0's order.
 TEST_P(DeviceGradients, FollowTheEventsOfSeveralStreams) {
   on_ranks(ranks(), [](cuda::Communicator& comm) {
     DeviceModel<float> model(comm.device(), std::vector<std::size_t>(12, 200));
@@ -284,7 +284,7 @@ TEST_P(DeviceGradients, ThatNobodyMarkedAreZerosWhenAllowed) {
   });
 }
 
-// What one rank does wrong, all read, and nobody waits for it.
+// Runs `wrong` on the last rank: all ranks must get an error that contains `words`, and no rank waits for the last.
 void expect_named_everywhere(
     int ranks, const std::string& words,
     const std::function<void(cuda::GradientReducer&, api::Stream)>& wrong) {
@@ -351,7 +351,7 @@ TEST_P(DeviceGradients, MadeWronglyAreAnErrorOfAll) {
   });
 }
 
-// All ranks are told the same, before any gradient has moved, and the communicator lives.
+// All ranks get the same error before any gradient has moved, and the communicator still works.
 TEST_P(DeviceGradients, ByOneShotAreRefusedWhereABucketMayOutgrowIt) {
   on_ranks(ranks(), [](cuda::Communicator& comm) {
     DeviceModel<float> model(comm.device(), {400'000, 400'000, 400'000});
@@ -415,7 +415,7 @@ TEST_F(DeviceReducers, TakeMarksAheadOfTheDeviceInABoundedNumber) {
       parameters.emplace_back("p" + std::to_string(i), all.span().subspan(i * kApart, kElems));
     }
     cuda::GradientReducer reducer(comm, parameters, options);
-    // Rank 0 gets so far alone: its 150th mark completes a bucket, and waits for one that rank 1 has to answer.
+    // Rank 0 makes 149 marks alone. Its 150th completes a bucket, and waits for an earlier one that also needs rank 1.
     while (!zero && made_by_zero < 149) std::this_thread::yield();
     for (std::size_t i = kGradients; i-- > 0;) {
       reducer.mark_ready(i, stream.get());

@@ -24,14 +24,14 @@ bool says(const std::exception& error, const std::string& part) {
   return std::string_view(error.what()).find(part) != std::string_view::npos;
 }
 
-// Eight ranks of this process share a device. Before CUDA looks.
+// Eight ranks of this process share a device. Set before CUDA reads it.
 [[maybe_unused]] const int kConnections = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 
 std::vector<int> on_one_device(int ranks) {
   return std::vector<int>(static_cast<std::size_t>(ranks), 0);
 }
 
-// A device for each rank as far as there are any.
+// Deals the devices out to the ranks in turn.
 std::vector<int> spread(int ranks) {
   std::vector<int> devices;
   for (int rank = 0; rank < ranks; ++rank) devices.push_back(rank % cuda::device_count());
@@ -192,7 +192,7 @@ TEST_F(DeviceGroup, ACapturedCallIsReplayed) {
   }
 }
 
-// Rank 0 has all its calls to make before rank 1 makes its first; no more than 128 are ever enqueued ahead.
+// Rank 0 makes 100 calls before rank 1 makes its first; it is never more than 128 calls ahead.
 TEST_F(DeviceGroup, ARankRunsAheadOfTheDeviceByABoundedNumberOfCalls) {
   constexpr int kMost = 128;
   constexpr int kCalls = 1000;
@@ -200,7 +200,7 @@ TEST_F(DeviceGroup, ARankRunsAheadOfTheDeviceByABoundedNumberOfCalls) {
   std::atomic<int> made_by_one = 0;
   std::atomic<int> most_ahead = 0;
   std::atomic<int> made_by_zero = 0;
-  // Before any call, since allocating waits for kernels that run.
+  // Allocated before any call, since an allocation waits for running kernels.
   const DeviceBuffer<float> of_zero(0, 16, 1.0F);
   const DeviceBuffer<float> of_one(0, 16, 1.0F);
   const auto calls = [&](std::size_t rank, std::atomic<int>& made) {
@@ -227,7 +227,7 @@ TEST_F(DeviceGroup, ARankThatStaysAwayIsATimeoutOfAllAndTheDeviceStaysUsable) {
       Group group(on_one_device(3), {}, {.timeout = 300ms});
       DeviceBuffer<float> a(0, count, 1.0F);
       DeviceBuffer<float> b(0, count, 1.0F);
-      for (int call = 0; call < 5; ++call) {  // on one channel
+      for (int call = 0; call < 5; ++call) {  // calls that use one channel
         group.each([](DeviceRank& rank) { rank.comm().barrier(rank.stream()); });
       }
       group[0].comm().all_reduce(a.span(), ReduceOp::sum, group[0].stream());
@@ -275,7 +275,7 @@ TEST_F(DeviceGroup, CallsThatDifferNameBoth) {
   EXPECT_GE(mismatches, 1);
 }
 
-// One goes by one_shot, the other by ring: they look for each other in different places.
+// One rank uses one_shot, the other ring: neither reads the memory that the other writes.
 TEST_F(DeviceGroup, CallsByDifferentAlgorithmsNameBoth) {
   Group group(on_one_device(2), {.one_shot_bytes = 1024}, {.timeout = 600s});
   DeviceBuffer<float> small(0, 256, 1.0F);

@@ -1,5 +1,5 @@
-// Ranks as processes that share devices by IPC, met at a Unix socket. The parent never touches a device,
-// so that its children may.
+// Ranks as processes that share devices by IPC and meet at a Unix socket. The parent never uses a device, so that its
+// children can.
 
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ cuda::Communicator join(const ForkedRank& me, const cuda::Options& options = {},
   return cuda::join(from_socket(me.socket, me.rank, me.size, host), options);
 }
 
-// Each process's body; a machine without a device ends the test as skipped.
+// Runs `body` in each process and compares the exit codes. Without a device the test is skipped.
 void expect_codes(int size, const std::vector<int>& expected,
                   const std::function<int(const ForkedRank&)>& body) {
   const std::vector<int> codes = run_forked(size, [&](const ForkedRank& me) {
@@ -89,7 +89,7 @@ TEST(DeviceProcess, OneThatIsKilledIsNamed) {
       const std::string_view text = error.what();
       return text.find("rank 1 (process") != std::string_view::npos ? 0 : 1;
     } catch (const CudaError&) {
-      return 0;  // its memory went while this rank's kernel wrote to it
+      return 0;  // rank 1's memory was freed while this rank's kernel wrote to it
     }
     return 2;
   });
@@ -103,7 +103,7 @@ TEST(DeviceProcess, OneThatLeavesFirstIsNotMissed) {
     comm.broadcast(buffer.span(), 0, stream.get());
     comm.wait(stream.get());
     if (me.rank == 0) return 0;  // leaves, and ends
-    // The others look on: nothing has failed.
+    // For the other ranks nothing has failed.
     for (int look = 0; look < 20; ++look) {
       ::usleep(10000);
       comm.check();

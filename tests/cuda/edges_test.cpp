@@ -1,5 +1,5 @@
-// Which way is chosen between devices, what happens when a way is missing or lies, and what CUDA's
-// refusals become: on the stand-in, whose devices do as they are told.
+// Which path is chosen between devices, what happens when a path is missing or loses data, and how CUDA's errors are
+// reported. Runs on the stand-in, whose devices the tests configure.
 
 #include <cstdlib>
 #include <string>
@@ -35,7 +35,7 @@ void expect_nothing_left() {
 class DeviceEdges : public ::testing::Test {
  protected:
   void SetUp() override { stand_in() = {}; }
-  // Whatever was taken has been given back.
+  // Everything that was allocated has been released.
   void TearDown() override {
     expect_nothing_left();
     stand_in() = {};
@@ -86,7 +86,7 @@ TEST_F(DeviceEdges, WhoCannotReachGoesThroughPinnedMemory) {
   }
   EXPECT_EQ(edge_of(group, 1, 2).carrier, Carrier::p2p);
   expect_exact(group, false);
-  // one_shot needs every way.
+  // one_shot needs direct access between all devices.
   Call call;
   call.collective = Collective::all_reduce;
   call.count = 1;
@@ -123,7 +123,7 @@ TEST_F(DeviceEdges, ARequiredWayThatIsMissingIsAnError) {
   expect_exact(group, true);
 }
 
-// Processes whose way by IPC is broken, each in its own manner.
+// Two processes between which IPC does not work: their edges are pinned, with `reason`.
 void expect_pinned_between_processes(const std::string& reason) {
   const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
     cuda::Communicator comm =
@@ -164,7 +164,7 @@ TEST_F(DeviceEdges, RequiredIpcThatDoesNotWorkIsAnErrorOfAll) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
-// Ranks 1 and 3 are no neighbours: their way is one_shot's alone.
+// Ranks 1 and 3 are not adjacent in the ring: only one_shot needs access between them.
 TEST_F(DeviceEdges, AWayThatOnlyOneShotNeedsIsAskedForToo) {
   stand_in().cannot_reach = {{1, 3}};
   std::vector<cuda::Communicator> group = cuda::local_group({0, 1, 2, 3});
@@ -194,8 +194,8 @@ TEST_F(DeviceEdges, WhatCudaRefusesAtTheStartIsAnErrorOfAll) {
   EXPECT_THROW(cuda::local_group({0, 0}), CudaError);
 }
 
-// CUDA refuses one call after the other of those that two ranks make from joining to the end of an iteration with
-// a reducer. Whichever it is, both ranks come to an end, and what they had taken has been given back.
+// Two ranks join and run iterations with a reducer. Each time, CUDA refuses another one of the calls that they make.
+// Whichever it is, both ranks end, and have released everything that they had allocated.
 TEST_F(DeviceEdges, ARefusalAnywhereLeaksNothing) {
   const DeviceBuffer<float> gradients[] = {{0, 100, 1.0F}, {1, 100, 1.0F}};
   const DeviceStream streams[] = {DeviceStream(0), DeviceStream(1)};
@@ -222,7 +222,7 @@ TEST_F(DeviceEdges, ARefusalAnywhereLeaksNothing) {
           try {
             iterate(comm);
           } catch (const Error&) {
-            // What it says is for other tests.
+            // Other tests check its text.
           }
         });
       }

@@ -12,7 +12,7 @@
 
 int main(int argc, char** argv) {
   constexpr int kSkipped = 77;
-  // In a child, since a process that has asked CUDA may not fork ranks any more.
+  // Asked in a child process, since a process that has called CUDA can no longer fork ranks.
   const pid_t child = ::fork();
   if (child == 0) {
     if (rondo::cuda::device_count() > 0) ::_exit(0);

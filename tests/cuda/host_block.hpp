@@ -12,7 +12,7 @@
 
 namespace rondo::test {
 
-// Who runs next: nobody in particular, unless a test takes turns (interleaver.hpp).
+// Which thread runs next: the system decides, unless a test uses the interleaver (interleaver.hpp).
 class Turns {
  public:
   virtual ~Turns() = default;
@@ -33,7 +33,7 @@ class HostTeam {
 
   void sync(Turns& turns) {
     const unsigned round = round_.load(std::memory_order_relaxed);
-    // The last to arrive opens the next round: acquire-release, so that all see what each wrote.
+    // The last thread to arrive opens the next round. Acquire-release, so that all threads see what each has written.
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
       arrived_.store(0, std::memory_order_relaxed);
       round_.store(round + 1, std::memory_order_release);

@@ -21,7 +21,7 @@ class ProtocolGroup {
         channels_(channels),
         geometry_(geometry),
         ring_(static_cast<std::size_t>(size)) {
-    // Not the identity, so that a rank taken for a position is found out.
+    // Positions differ from ranks, so that code that mixes them up fails.
     std::iota(ring_.rbegin(), ring_.rend(), 0);
     std::rotate(ring_.begin(), std::find(ring_.begin(), ring_.end(), 0), ring_.end());
     const std::uint64_t units = detail::gpu::inbox_units_for(kOneShotBytes, channels);
@@ -44,7 +44,7 @@ class ProtocolGroup {
     }
   }
 
-  // `call` as rank `rank` makes it, by its number of channels.
+  // The kernel arguments with which rank `rank` makes `call` on `channels` channels.
   detail::gpu::KernelArguments arguments(int rank, const Call& call, Algorithm algorithm,
                                          int channels, std::chrono::nanoseconds timeout) {
     const detail::RingPlace place{rank, size_, &ring_, geometry_, geometry_};

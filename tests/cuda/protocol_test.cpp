@@ -1,5 +1,5 @@
-// The device protocol, run by host threads: every rank, channel and thread of a block that a GPU would
-// have; freely under the thread sanitizer, and one at a time in orders drawn from seeds.
+// The device protocol, run by host threads: one for each thread of a block, of each channel of each rank. They run
+// freely, also under the thread sanitizer, or one at a time in an order drawn from a seed.
 
 #include <chrono>
 #include <cstring>
@@ -211,7 +211,7 @@ std::vector<Spec> every_collective(int size, std::size_t count) {
       const auto collective = static_cast<Collective>(c);
       const bool small = collective == Collective::all_reduce || collective == Collective::barrier;
       if (algorithm == Algorithm::one_shot && !small) continue;
-      // naive ones that need scratch memory get it from the communicator.
+      // naive reduce_scatter needs scratch memory, which only the communicator provides.
       if (algorithm == Algorithm::naive && collective == Collective::reduce_scatter) continue;
       for (const bool in_place : {false, true}) {
         Spec spec;
@@ -254,7 +254,7 @@ TEST_P(DeviceProtocol, EveryCollectiveAndCount) {
 INSTANTIATE_TEST_SUITE_P(Sizes, DeviceProtocol,
                          ::testing::Combine(::testing::Range(1, 9), ::testing::Range(1, 5)));
 
-// Several threads stand for a block: its barriers order what they do.
+// Blocks of several threads, which are ordered by the block's barriers.
 TEST(DeviceBlocks, OfSeveralThreads) {
   for (const unsigned threads : {2U, 3U}) {
     ProtocolGroup group(3, 2, {256, 4});
@@ -281,7 +281,7 @@ TEST_P(Interleaved, InEveryOrderTheSumIsExact) {
   run.expect_exact();
 }
 
-// Nothing but the alternation of the inboxes keeps a rank from writing what another has not read yet.
+// Only because inboxes alternate does a rank not overwrite data that another has not read yet.
 TEST_P(Interleaved, OneShotsMayFollowEachOther) {
   const auto seed = static_cast<std::uint64_t>(GetParam());
   ProtocolGroup group(2 + static_cast<int>(seed % 3), 1, {64, 2});
@@ -355,7 +355,7 @@ TEST(DeviceFailures, CallsThatDifferMeet) {
   }
 }
 
-// A rank that has failed takes part in nothing more, and does not spoil the record.
+// After a failure, the later calls of the rank do nothing, and do not overwrite the recorded failure.
 TEST(DeviceFailures, LaterCallsEndAtOnce) {
   ProtocolGroup group(2, 1, {256, 4});
   GroupRun run(group,

@@ -32,13 +32,13 @@ using Work = std::function<void()>;
 
 class Worker;
 
-// What is captured from one stream and those that came to it by events, in the order in which it was asked for:
-// one that the graph allows.
+// The operations captured from one stream and from streams that joined its capture by events, in the order in which
+// they were enqueued: one of the orders that the graph allows.
 struct Capture {
   Worker* origin = nullptr;
   std::vector<Work> works;
   std::map<Worker*, std::size_t> pushed;  // by each stream
-  std::map<Worker*, std::size_t> joined;  // of that, what the origin has waited for
+  std::map<Worker*, std::size_t> joined;  // how many of these the origin has waited for
 };
 
 // A thread that does one thing after the other.
@@ -139,7 +139,7 @@ struct EventState {
 struct CUevent_st {
   // An event may be destroyed before it has happened.
   std::shared_ptr<EventState> state = std::make_shared<EventState>();
-  // Recorded in a capture: by whom, and after how much of its work.
+  // If recorded in a capture: by which worker, and after how many of its operations.
   std::shared_ptr<Capture> capture;
   Worker* worker = nullptr;
   std::size_t pushed = 0;
@@ -292,7 +292,7 @@ DeviceFacts facts_of(int device) {
 }
 
 int current_device() { return device_in_use; }
-// Not among those of fail_call(): giving something back needs it too.
+// fail_call() does not count this call, since releasing a resource needs it too.
 void use_device(int device) { device_in_use = device; }
 bool in_use(int /*device*/) { return true; }
 bool can_reach(int device, int peer) { return stand_in().cannot_reach.count({device, peer}) == 0; }
@@ -328,7 +328,7 @@ void clear_async(void* memory, std::size_t bytes, Stream stream) {
   may_fail("cudaMemsetAsync");
   test::of(stream).worker.push([=] { std::memset(memory, 0, bytes); });
 }
-// Memory of a pool is any memory here; the pool itself is counted.
+// A pool's memory is allocated like any other here; only the pools are counted.
 Pool make_pool(int /*device*/) {
   may_fail("cudaMemPoolCreate");
   const std::lock_guard lock(world().mutex);

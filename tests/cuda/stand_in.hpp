@@ -1,6 +1,6 @@
-// CUDA played by host memory and host threads, behind the same thin layer (api/api.hpp): device memory
+// Replaces CUDA by host memory and host threads, behind the same thin layer (api/api.hpp): device memory
 // is shared memory, a stream is a thread, a kernel is the device protocol on host threads. Linked
-// instead of the real one. What a device can do is set here.
+// instead of the real layer. Tests set here what a device can do.
 #pragma once
 
 #include <functional>
@@ -17,19 +17,18 @@ struct StandIn {
   bool ipc_works = true;
   std::set<std::pair<int, int>> cannot_reach;  // pairs of devices, in this direction
   std::set<std::pair<int, int>> nvlinks;       // in this direction
-  std::set<std::pair<int, int>>
-      loses_writes;                   // reach, they say, but what is written does not arrive
-  bool loses_foreign_writes = false;  // into memory of other processes
-  std::string fails;                  // the call that fails: "cudaMalloc", say
+  std::set<std::pair<int, int>> loses_writes;  // reported as reachable, but writes do not arrive
+  bool loses_foreign_writes = false;           // into memory of other processes
+  std::string fails;                           // the call that fails: "cudaMalloc", say
 };
 StandIn& stand_in();
 
-// The call with this number from now on fails, once: of all that take something, enqueue or start. 0: none does.
+// Makes one call fail, once: number `number` from now on, of all that allocate, enqueue or start something. 0: none.
 void fail_call(int number);
-// Whether it has.
+// Whether that call has failed.
 bool call_has_failed();
 
-// What has been taken and not given back, by all devices.
+// What has been allocated and not yet released, on all devices.
 struct StandInBalance {
   int allocations = 0;
   int registrations = 0;

@@ -9,7 +9,7 @@
 namespace rondo::detail {
 namespace {
 
-// Rank 1 of two, in a call of its own, to which rank 0 has sent one slot.
+// Rank 1 of two, in call `own`. Rank 0 has sent it one slot.
 class Receiver {
  public:
   Receiver(const Signature& sent, std::uint64_t sent_bytes, const Signature& own)
@@ -32,10 +32,9 @@ class Receiver {
   HostPort port_{group_[1], waiter_, call_};
 };
 
-// From position 0.
 constexpr Step kReceive = recv_greeting(0);
 
-// Whether it takes what was sent for the next of its call.
+// Whether the receiver accepts the slot as the next one of its own call.
 bool takes(const Signature& sent, std::uint64_t sent_bytes, const Signature& own,
            const Range& slice) {
   Receiver receiver(sent, sent_bytes, own);

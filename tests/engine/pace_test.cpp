@@ -1,4 +1,4 @@
-// How a wait paces itself, by a clock of the test's own.
+// When a wait spins, yields and sleeps; the test supplies the rounds and times.
 
 #include <chrono>
 #include <cstdint>
@@ -23,7 +23,7 @@ Pace pace(const Surroundings& around, std::uint64_t chunk_bytes = 1000, bool bac
   return pace;
 }
 
-// The first round after which the wait rests so.
+// The first round after which the wait rests in this way.
 std::uint64_t first(const Pace& pace, Rest rest) {
   std::uint64_t round = 0;
   while (pace.rest_after(round) != rest) ++round;
@@ -51,7 +51,7 @@ TEST(Pace, DoesNotSpinWhereOthersNeedTheCore) {
     EXPECT_EQ(first(one, Rest::sleep), 2001U);
   }
   EXPECT_EQ(first(pace({false, true, {}}), Rest::yield), 1U);
-  // MPI yields by itself where it was told to.
+  // With a pump the wait yields less often: MPI yields by itself where it is configured to.
   const Pace pumping = pace({true, false, {}});
   for (std::uint64_t round = 1; round < 100; ++round) {
     EXPECT_EQ(pumping.rest_after(round), round % 8 == 7 ? Rest::yield : Rest::none) << round;

@@ -1,4 +1,4 @@
-// The plan keeps to the FIFOs that it has to go by.
+// A plan's window and slices fit every FIFO that the call uses.
 
 #include <numeric>
 #include <vector>

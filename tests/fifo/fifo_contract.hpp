@@ -57,7 +57,7 @@ class FifoContract : public ::testing::Test {
     return true;
   }
 
-  // Both return only once the other side can see it.
+  // Drive the carrier until the slot is sent or received.
   void send(std::uint64_t number) {
     while (!try_send(number)) carrier_.drive();
   }
@@ -96,7 +96,7 @@ TYPED_TEST_P(FifoContract, IsBounded) {
   EXPECT_FALSE(this->carrier_.recv_end().can_peek());
 }
 
-// The promise that the schedule's freedom from deadlock rests on.
+// The schedule is free of deadlocks only if every FIFO keeps this promise.
 TYPED_TEST_P(FifoContract, ASlotIsFreeWheneverFewerThanAllAreUnreleased) {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;

@@ -61,7 +61,7 @@ class SharedMemory {
 INSTANTIATE_TYPED_TEST_SUITE_P(PrivateMemory, FifoContract, PrivateMemory);
 INSTANTIATE_TYPED_TEST_SUITE_P(SharedMemory, FifoContract, SharedMemory);
 
-// Its two counters, and slots with headers of 64 bytes, on a border of 128.
+// Its parts: two counters, and slots with headers of 64 bytes, padded to a multiple of 128 bytes.
 TEST(Fifo, TakesNoMoreMemoryThanItsParts) {
   EXPECT_EQ(contiguous_fifo_bytes({64, 2}), 2 * kCounterSpacing + 256);
   EXPECT_EQ(contiguous_fifo_bytes({128, 3}), 2 * kCounterSpacing + 640);

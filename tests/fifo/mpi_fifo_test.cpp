@@ -25,7 +25,7 @@ class MpiToMyself {
     pump_ = std::make_unique<MpiPump>(comm, std::move(edges));
   }
   [[nodiscard]] static FifoGeometry geometry() { return kGeometry; }
-  // Both local FIFOs, and what MPI buffers: a message in every half FIFO is synchronous.
+  // The slots of both local FIFOs, and what MPI buffers: bounded, since one message in every half FIFO is synchronous.
   [[nodiscard]] static std::uint64_t capacity() { return std::uint64_t{3} * kGeometry.slots; }
   SendEnd& send_end() { return send_; }
   RecvEnd& recv_end() { return recv_; }
@@ -43,7 +43,7 @@ class MpiToMyself {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Mpi, FifoContract, MpiToMyself);
 
-// A peer may be in another call, by an algorithm with other edges: a rank that waits long looks at all.
+// A peer may be in another call, by an algorithm with other edges. So a rank that waits long drives all edges.
 TEST(MpiPump, DrivesTheEdgesOfItsCallUntilItIsAskedToDriveAll) {
   MpiToMyself fifo({Algorithm::naive});
   const auto arrives = [&] {
@@ -64,7 +64,7 @@ TEST(MpiPump, DrivesTheEdgesOfItsCallUntilItIsAskedToDriveAll) {
   fifo.recv_end().release();
 }
 
-// A confirmation that comes after the communicator is gone could meet another one of the same number.
+// A confirmation that comes after MPI_Comm_free could be taken by a new communicator with the same number.
 TEST(MpiPump, KeepsItsCommunicatorUntilExpectedConfirmationsHaveCome) {
   static int freed = 0;
   const auto on_delete = [](MPI_Comm, int, void*, void*) {

@@ -37,7 +37,7 @@ TEST(MpiRunAhead, IsBoundedByMessagesThatTheReceiverAnswers) {
       ++sent;
     };
     for (int attempt = 0; attempt < 2000; ++attempt) send();
-    // Its own slots, and what MPI took before the first message that has to be answered.
+    // Its own slots, and what MPI buffered before the first synchronous message.
     EXPECT_LE(sent, 2 * kGeometry.slots);
     MPI_Barrier(MPI_COMM_WORLD);
     while (sent < kMessages || pump.busy_peer()) send();

@@ -64,7 +64,7 @@ TEST(BucketPlan, FollowsAnOrder) {
   EXPECT_EQ(groups_of(plan_buckets(f32({1, 1, 1, 1}), order, {8, 8, 0})), (Groups{{0, 2}, {1, 3}}));
 }
 
-// The chunk in which an element travels, hence who adds first, follows from its parameter alone.
+// Which chunk an element is in, and so which rank adds first, depends on its parameter alone.
 TEST(BucketPlan, AlignedElementsKeepTheirChunkWhateverTheBucket) {
   const auto shapes = f32({1000, 1, 17, 4096, 160});
   for (const int ranks : {1, 2, 3, 4, 8}) {

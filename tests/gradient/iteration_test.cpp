@@ -1,5 +1,5 @@
-// The protocol of a reducer without threads and without calls: what callers say, and what ranks conclude alike from
-// the words that they exchange.
+// The protocol of a reducer without threads and without collective calls: what the callers of each rank say, and that
+// all ranks conclude the same from the words that they exchange.
 
 #include <algorithm>
 #include <cstddef>
@@ -171,7 +171,7 @@ TEST(Iteration, CountsPassesByTheirEnd) {
   EXPECT_EQ(passes(), 0U) << "wrong marks are no pass";
 }
 
-// What each rank says, to be exchanged as an all_reduce by maximum would.
+// Every rank says its words; these are then exchanged as by an all_reduce with max.
 std::vector<Opening> opened(std::vector<Opening> ranks, const std::vector<OpeningWords>& said) {
   std::vector<std::span<std::uint64_t>> words;
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -291,7 +291,7 @@ TEST(Recorder, AddsUpWhatBucketsTook) {
     EXPECT_EQ(statistics.buckets[0].start_us, 12);
     EXPECT_EQ(statistics.buckets[1].end_us, 65);
   }
-  // A mark, and what is seen of bucket 1: it waits, travels and is unpacked, but packing took no time.
+  // In each iteration a mark and three spans of bucket 1: queue, transfer, unpacking. Packing took no time: no span.
   EXPECT_EQ(recorder.timeline().size(), 2U * (1 + 3));
 }
 

@@ -42,7 +42,7 @@ TEST(GradientsThroughAHook, ThatThrowsEndForAll) {
   });
 }
 
-// What `wrong` does on the last rank, all ranks are told with the same words, and the next iteration is well.
+// Runs `wrong` on the last rank: all ranks must get an error with the same words, and the next iteration must succeed.
 void expect_told_by_all(int ranks, const std::vector<std::string>& words,
                         const std::function<void(GradientReducer&, ToyModel<float>&)>& wrong) {
   for (const bool overlap : {true, false}) {
@@ -117,12 +117,13 @@ TEST_P(GradientErrors, WithoutASampleCountAreToldOnEveryRank) {
       expect_in("set_samples", usage_error([&] { reducer.mark_ready(0); }));
     }
     expect_in("set_samples", usage_error([&] { reducer.finish(); }));
-    // What was said does not hold for the next iteration.
+    // A sample count does not hold for the next iteration.
     expect_in("set_samples", usage_error([&] { reducer.finish(); }));
   });
 }
 
-// A rank leaves in the middle with the error in its hands; nobody waits for it, and all read its name.
+// Rank 0 leaves in the middle of an iteration with an error. No rank waits for it, and the errors of all ranks name the
+// parameter.
 TEST_P(GradientErrors, OfARankThatUnwindsEndForAllWithTheName) {
   if (ranks() == 1) return;
   for (int round = 0; round < 200; ++round) {

@@ -1,4 +1,4 @@
-// What a reducer is made with: compared on all ranks, refused on all ranks.
+// The arguments of a reducer are compared between all ranks; wrong ones are refused on all ranks.
 
 #include <chrono>
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace {
 
 class MakingAReducer : public Gradients {};
 
-// The first layout would fit one_shot's outboxes; one that follows the arrival may not.
+// Buckets of the first layout would fit one_shot's outboxes; those of a layout in order of arrival may not.
 TEST(GradientsByOneShot, AreRefusedWhereABucketMayOutgrowIt) {
   run_ranks(2, {}, [](Communicator& comm) {
     ToyModel<float> model({10'000, 10'000, 10'000, 10'000});
@@ -91,7 +91,7 @@ TEST_P(MakingAReducer, MadeOfDifferentPartsNameTheFirst) {
     expect_in("average = ranks", text);
     expect_in(ranks_named + "GradientOptions::average = sum", text);
 
-    // And the communicator is as good as before.
+    // The communicator still works.
     std::vector<float> one = {1};
     comm.all_reduce(one);
     EXPECT_EQ(one[0], static_cast<float>(comm.size()));

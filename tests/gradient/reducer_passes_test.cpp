@@ -19,7 +19,7 @@ namespace {
 
 class GradientPasses : public Gradients {};
 
-// Each rank has other samples and another number of them; together as one rank with all.
+// Ranks have different samples and different numbers of them; the result is that of one rank with all samples.
 TEST_P(GradientPasses, OfUnevenSharesAsOneRankWithAllSamples) {
   constexpr std::size_t kSize = 3000;
   const auto of_sample = [](std::size_t sample, std::size_t e) {
@@ -28,7 +28,7 @@ TEST_P(GradientPasses, OfUnevenSharesAsOneRankWithAllSamples) {
   for (const LocalGradient local :
        {LocalGradient::sum_of_samples, LocalGradient::mean_of_samples}) {
     on_ranks([&](Communicator& comm) {
-      // Powers of two where a rank divides, so that means are exact; their totals are powers too.
+      // Where a rank divides, its share is a power of two, so that its mean is exact; all totals are powers of two.
       const std::vector<std::size_t> shares = local == LocalGradient::sum_of_samples
                                                   ? std::vector<std::size_t>{1, 3, 0, 12}
                                                   : std::vector<std::size_t>{2, 2, 0, 4};
@@ -61,7 +61,7 @@ TEST_P(GradientPasses, OfUnevenSharesAsOneRankWithAllSamples) {
   }
 }
 
-// A mean over no samples is no number; it counts for nothing.
+// A mean over no samples is NaN; it must not change the result.
 TEST_P(GradientPasses, OfARankWithoutSamplesCountForNothing) {
   for (const LocalGradient local :
        {LocalGradient::mean_of_samples, LocalGradient::sum_of_samples}) {
@@ -84,7 +84,7 @@ TEST_P(GradientPasses, OfARankWithoutSamplesCountForNothing) {
   }
 }
 
-// Marks that come too late, or under no_sync, are told at the end of the next iteration.
+// Errors of marks that come too late, or under no_sync, are reported at the end of the next iteration.
 TEST_P(GradientPasses, MarkedWronglyBetweenIterationsAreToldInTheNext) {
   on_ranks([](Communicator& comm) {
     const bool last = comm.rank() == comm.size() - 1;
@@ -109,7 +109,7 @@ TEST_P(GradientPasses, MarkedWronglyBetweenIterationsAreToldInTheNext) {
   });
 }
 
-// What goes wrong on the others while a rank follows them is theirs.
+// A rank that has joined gets no errors of the ranks that it follows.
 TEST_P(GradientPasses, OfRanksThatHaveJoinedPassOverErrors) {
   if (ranks() == 1) return;
   on_ranks([](Communicator& comm) {
@@ -187,7 +187,7 @@ TEST_P(GradientPasses, OfDifferentNumbersOfPassesAreAnErrorOnEveryRank) {
   });
 }
 
-// Rank r has r + 1 batches. Those that are through follow the steps of the others.
+// Rank r has r + 1 batches. Ranks without further batches follow the steps of the others.
 TEST_P(GradientPasses, OfRanksThatRunOutOfDataEarly) {
   for (const Average average : {Average::ranks, Average::samples, Average::sum}) {
     for (const bool follow : {true, false}) {

@@ -1,4 +1,4 @@
-// What a reducer makes of the gradients of all ranks.
+// The results that a reducer computes from the gradients of all ranks.
 
 #include <algorithm>
 #include <atomic>
@@ -61,7 +61,7 @@ TEST_P(GradientResults, WithoutOverlapTheBitsAreTheSame) {
   });
 }
 
-// Types stay apart, and each of many caps gives the same sums.
+// A bucket holds one type only, and every bucket size gives the same sums.
 TEST_P(GradientResults, OfMixedTypesInBucketsOfAnySize) {
   on_ranks([](Communicator& comm) {
     for (const std::size_t cap : {1U, 100U, 1024U, 65'536U, 1U << 24U}) {
@@ -137,7 +137,7 @@ TEST_P(GradientResults, TravelNarrowAndComeBackWide) {
   });
 }
 
-// f16 ends at 65504, and so would the sum of two gradients of 40000.
+// The largest f16 is 65504: the sum of two gradients of 40000 would overflow if they were not scaled first.
 TEST(GradientsOnTheWire, AverageBeforeTheyAddUp) {
   run_ranks(2, {}, [](Communicator& comm) {
     std::vector<float> gradient(100, 40'000);
@@ -171,7 +171,7 @@ TEST_P(GradientResults, GoThroughAHook) {
   });
 }
 
-// Neighbours in memory, and gradients of the reducer's own, travel from where they are.
+// Gradients that are adjacent in memory, as the reducer's own are, are sent from where they are, without a copy.
 TEST_P(GradientResults, OfTheReducersOwnAreNotCopied) {
   on_ranks([](Communicator& comm) {
     std::vector<Parameter> parameters;
@@ -206,7 +206,7 @@ TEST_P(GradientResults, OfTheReducersOwnAreNotCopied) {
   });
 }
 
-// Rank 0's order, from the second iteration on, whatever the others' is.
+// From the second iteration on, buckets follow the order of marks on rank 0, whatever the order on other ranks.
 TEST_P(GradientResults, FollowTheOrderInWhichTheyComeOnRankZero) {
   on_ranks([](Communicator& comm) {
     ToyModel<float> model({100, 100, 100, 100});
@@ -277,7 +277,7 @@ TEST_P(GradientResults, ThatNobodyMarkedAreZerosWhenAllowed) {
     for (int iteration = 0; iteration < 2; ++iteration) {
       for (std::size_t i = 0; i < model.size(); ++i) {
         model.compute(comm.rank(), i);
-        // Nobody's 3; rank 0's alone 4.
+        // No rank marks parameter 3; only rank 0 marks parameter 4.
         if (i == 3 || (i == 4 && comm.rank() != 0)) continue;
         reducer.mark_ready(i);
       }

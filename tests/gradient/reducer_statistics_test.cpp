@@ -1,4 +1,4 @@
-// What a reducer tells of its iterations: statistics, timeline; and that none allocates.
+// A reducer's statistics and timeline, and that its iterations allocate nothing.
 
 #include <chrono>
 #include <cstddef>
@@ -49,7 +49,7 @@ TEST(GradientStatistics, SayWhatAnIterationDid) {
   });
 }
 
-// Four buckets, then two or eight: what is told of an iteration is told of its own buckets.
+// Four buckets, then two or eight: the statistics of an iteration are those of its own buckets.
 TEST(GradientStatistics, FollowBucketsThatAreFormedAnew) {
   run_ranks(2, {}, [](Communicator& comm) {
     for (const bool more : {true, false}) {

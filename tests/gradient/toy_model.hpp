@@ -33,7 +33,7 @@ class ToyModel {
  public:
   explicit ToyModel(const std::vector<std::size_t>& sizes = kToySizes) {
     for (const std::size_t size : sizes) {
-      // Room behind each, so that none are neighbours by accident.
+      // Unused elements behind each gradient, so that no two are adjacent in memory by accident.
       gradients_.emplace_back(size + 16);
       counts_.push_back(size);
     }

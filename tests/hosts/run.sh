@@ -6,10 +6,10 @@ output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 repository=$1
 shift
-# One rank a host; two, in the order of the ring; two, dealt out in turn, so that the ring is 0 2 1 3.
+# One rank on each host; two, numbered host by host; two, numbered alternately, so that the ring is 0 2 1 3.
 for layout in "1 slot" "2 slot" "2 node"; do
   read -r ranks_per_host order <<<"$layout"
-  # The matrix of mismatches takes a minute: only where memory and MPI take turns along the ring.
+  # The matrix of mismatches takes a minute: it runs only in the last layout.
   filter=-Mpi.EveryMismatch*
   if [ "$order" = node ]; then filter=*; fi
   for program in "$@"; do

@@ -13,7 +13,7 @@ pc=$(find "$prefix" -name rondo.pc)
 library=$(find "$prefix" -name 'librondo.so' | head -1)
 [ -f "${library%.so}.a" ] || { echo "librondo.a is not installed" >&2; exit 1; }
 
-# Not by a sysroot, which would move the folder of CUDA's libraries too.
+# Overrides the prefix instead of setting a sysroot, which would also move the folder of CUDA's libraries.
 export PKG_CONFIG_PATH=$(dirname "$pc")
 here=--define-variable=prefix=${pc%/lib*/rondo.pc}
 read -ra flags <<<"$(pkg-config "$here" --cflags --libs rondo)"

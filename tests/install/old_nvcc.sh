@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# An nvcc that is too old is refused where the GPU part is asked for, with both versions, and left out where it is
-# not: old_nvcc.sh REPOSITORY
+# With an nvcc that is too old, -Dcuda=enabled is an error that names both versions, and -Dcuda=auto builds without the
+# GPU part: old_nvcc.sh REPOSITORY
 set -euo pipefail
 repository=$1
 folder=$(mktemp -d)

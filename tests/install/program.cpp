@@ -1,4 +1,4 @@
-// A program of somebody else's, which has only what is installed.
+// A user's program: it is built from the installed files only.
 #include <cstdio>
 #include <rondo/rondo.hpp>
 #include <thread>

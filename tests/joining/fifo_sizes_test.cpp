@@ -1,4 +1,4 @@
-// Slots fit the link or the cache, and many ranks of a host do not take its memory.
+// Slots fit the link or the cache, and many ranks on one host take little memory.
 
 #include <algorithm>
 #include <cstdint>
@@ -40,7 +40,7 @@ TEST(Geometries, FitTheLinkAndSpareTheMemory) {
   }
 }
 
-// However large the caches and however fast the links.
+// Up to 128 ranks take at most 24 MiB, however large the caches and however fast the links.
 TEST(Geometries, ManyRanksOfAHostTakeLittleMemory) {
   constexpr std::uint64_t kCache = std::uint64_t{2} << 20U;
   for (const int ranks : {2, 8, 16, 43, 64, 128}) {

@@ -18,7 +18,7 @@ TEST(Agreement, TheCpusLossesAreThoseRecorded) {
   expect_agreement(trace_from(agreement_parameters()));
 }
 
-// As another order of additions does.
+// Parameters moved by a few units in the last place stand for another order of additions.
 TEST(Agreement, RoundingMovesThemNoFurther) {
   std::mt19937 random(1);
   std::uniform_real_distribution<double> units(-8, 8);
@@ -31,7 +31,7 @@ TEST(Agreement, RoundingMovesThemNoFurther) {
   }
 }
 
-// What is no rounding is far away in the first steps.
+// A difference that is not rounding shows in the first steps.
 TEST(Agreement, AnotherRateIsFound) {
   TrainingOptions other = kAgreementOptions;
   other.rate *= 1.01F;

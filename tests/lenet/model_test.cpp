@@ -1,5 +1,5 @@
-// The model's loss and gradients against a plain one in double, and its gradients against finite
-// differences of that one's loss.
+// The model's loss against that of a plain LeNet in double, and its gradients against finite differences of the plain
+// LeNet's loss.
 
 #include "model.hpp"
 
@@ -49,7 +49,7 @@ class PlainLeNet {
     return values;
   }
 
-  // The bias follows its weights.
+  // parameters_[weights + 1] is the bias.
   [[nodiscard]] Values convolve(const Values& in, std::size_t channels, std::size_t side,
                                 std::size_t weights, std::size_t outputs,
                                 std::size_t kernel) const {

@@ -92,7 +92,8 @@ TEST(Trainer, TheSameRunGivesTheSameBits) {
   EXPECT_EQ(train(2, {.batch_size = 50}).hash, train(2, {.batch_size = 50}).hash);
 }
 
-// With overlap, without, all at once, and in buckets of any size: two gradients have one sum.
+// With overlap or without, in one call or in buckets of any size, the bits are equal: the sum of two gradients has only
+// one order.
 TEST(Trainer, OverlapLeavesTheBitsAsTheyAre) {
   const std::uint64_t hash = train(2, {.reducer = false}).hash;
   for (const bool overlap : {true, false}) {

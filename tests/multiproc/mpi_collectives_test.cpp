@@ -88,7 +88,7 @@ TEST(Mpi, RecursiveDoubling) {
   EXPECT_EQ(negative, least);
 }
 
-// Ring and doubling use different edges, so what one sends may lie where the other does not look.
+// Ring and recursive doubling use different edges: a message of one may arrive on an edge that the other does not read.
 TEST(Mpi, CallsByDifferentAlgorithmsAreAMismatch) {
   Communicator comm = from_mpi(MPI_COMM_WORLD, options());
   if (!uses_mpi(comm) || comm.size() < 2) return;
@@ -108,26 +108,26 @@ TEST(Mpi, CallsByDifferentAlgorithmsAreAMismatch) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-// A rank that waited has told the root which call it is in; when the root ends at once, that message may still be
-// under way, and must not reach the next communicator.
+// A waiting rank tells the root which call it is in. If the root destroys its communicator at once, this message may
+// still be under way; it must not reach the next communicator.
 TEST(Mpi, WhatAWaitingRankSaysDoesNotOutliveItsCommunicator) {
   CommunicatorOptions with = options();
   if (with.carrier != CarrierChoice::mpi) return;
   for (int round = 0; round < 60; ++round) {
     Communicator comm = from_mpi(MPI_COMM_WORLD, with);
     if (comm.size() == 1) return;
-    // Late by about as long as the others wait before they say so.
+    // Rank 0 is late by about the time after which waiting ranks send that message.
     const auto late = std::chrono::steady_clock::now() + std::chrono::milliseconds(34 + round % 11);
     while (comm.rank() == 0 && std::chrono::steady_clock::now() < late) std::this_thread::yield();
     std::vector<int> data(100, comm.rank() == 0 ? round : -1);
-    // By naive, all others wait for rank 0 and tell it so at once.
+    // With naive, all other ranks wait for rank 0 itself, so all of them send it that message.
     comm.broadcast(data, 0, {.algorithm = round % 2 == 0 ? Algorithm::ring : Algorithm::naive});
     ASSERT_EQ(data, std::vector<int>(100, round));
   }
 }
 
-// Who waits for long tells the rank that it waits for which call it is in; that rank may wait for long, too, in the
-// same call. The sleep makes ranks late, as slow ones are; nothing that is wanted here depends on how long it takes.
+// A rank that waits long sends its call to the rank that it waits for, which may itself wait long in the same call.
+// The sleep makes ranks late, as slow ranks are; the expected results do not depend on its length.
 TEST(Mpi, RanksThatComeOneAfterTheOtherAreNoMismatch) {
   Communicator comm = from_mpi(MPI_COMM_WORLD, options());
   for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive}) {
@@ -145,7 +145,7 @@ TEST(Mpi, EveryMismatchIsAnErrorOnEveryRank) {
   with.timeout = std::chrono::seconds(60);
   int size = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  // tests/communicator/mismatch_test.cpp has what shares memory alone.
+  // tests/communicator/mismatch_test.cpp tests groups that use shared memory only.
   if (size > 4 || !uses_mpi(from_mpi(MPI_COMM_WORLD, with))) return;
   int number = 0;
   for (const std::size_t count : {100U, 20'000U}) {
@@ -171,7 +171,7 @@ TEST(Mpi, NoRankEndsTwoChainsWithoutARankThatIsLate) {
   }
 }
 
-// Rank 1 is through with its part, and learns in its destructor what rank 2 does.
+// Rank 1 has ended its part of the broadcast, and learns in its destructor that rank 2 makes a different call.
 TEST(Mpi, AMismatchThatComesDuringADestructorIsLogged) {
   std::string told;
   {
@@ -197,7 +197,7 @@ TEST(Mpi, AMismatchThatComesDuringADestructorIsLogged) {
   EXPECT_NE(told.find("Make the same calls"), std::string::npos) << told;
 }
 
-// Over other edges yet: what `auto` takes for few bytes and for many.
+// The calls also use different edges: those that `auto` takes for few bytes and for many, or those of ring and naive.
 TEST(Mpi, CountsThatChooseDifferentAlgorithmsAreAMismatch) {
   for (const bool broadcasts : {false, true}) {
     Communicator comm = from_mpi(MPI_COMM_WORLD, options());
@@ -247,7 +247,7 @@ TEST(Mpi, ManyCallsInARow) {
   }
 }
 
-// Each waits for word that the last one has been through all ranks, but after a call that needs all ranks by itself.
+// Each call waits for the confirmation that all ranks have made the call before, unless that call itself needed all.
 TEST(Mpi, ManyChainsInARow) {
   Communicator comm = from_mpi(MPI_COMM_WORLD, options());
   const int size = comm.size();
@@ -335,7 +335,7 @@ TEST(Mpi, AMismatchFailsOnEveryRank) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-// What is left of a failed communicator must not reach the next one; no barrier helps it.
+// Messages of a failed communicator must not reach the next one, although no barrier separates the two.
 TEST(Mpi, ANewCommunicatorWorksAfterAFailure) {
   for (int round = 0; round < 20; ++round) {
     {
@@ -351,7 +351,7 @@ TEST(Mpi, ANewCommunicatorWorksAfterAFailure) {
   }
 }
 
-// Messages are under way when the communicator ends: MPI must not be left with memory that is gone.
+// Messages are under way when the communicator ends: MPI must not go on using memory that has been freed.
 TEST(Mpi, AnAbortInMidCallLeavesNothingBehind) {
   for (int round = 0; round < 20; ++round) {
     Communicator comm = from_mpi(MPI_COMM_WORLD, options());

@@ -33,7 +33,7 @@ GradientOptions small_buckets() {
   return options;
 }
 
-// As many values as four ranks can add up in every type; with more, f32 is wide enough.
+// The toy model's sums are exact in every type for up to four ranks; for more ranks f32 is wide enough.
 void expect_all(ToyModel<float>& model, int ranks, double factor = 1) {
   for (std::size_t i = 0; i < model.size(); ++i) {
     expect_sums<float>(std::span<const float>(model[i]), ranks, i, factor);

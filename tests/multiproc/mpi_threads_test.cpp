@@ -25,7 +25,7 @@ Communicator join() {
                   {.timeout = std::chrono::seconds(60), .carrier = CarrierChoice::mpi});
 }
 
-// After what was refused, the communicator is as good as before.
+// The communicator still works after a refused call.
 void expect_intact(Communicator& comm) {
   std::vector<int> ones(1000, 1);
   comm.all_reduce(ones);
@@ -51,7 +51,7 @@ TEST(MpiThreads, ACallFromAnotherThreadNeedsSerialized) {
   expect_intact(comm);
 }
 
-// All ranks are told the same, and may do without overlap.
+// All ranks get the same error, and can make a reducer without overlap instead.
 TEST(MpiThreads, OverlapNeedsAThreadThatMayCall) {
   Communicator comm = join();
   std::vector<float> gradient(1000, 1);
@@ -72,7 +72,7 @@ TEST(MpiThreads, OverlapNeedsAThreadThatMayCall) {
   reducer.finish();
   const auto size = static_cast<float>(comm.size());
   EXPECT_EQ(gradient, std::vector<float>(1000, size));
-  // By another thread nothing has begun, and this one may finish.
+  // A finish() that another thread is refused begins nothing: this thread can still call it.
   reducer.mark_ready(0);
   std::string refusal;
   std::thread([&] { refusal = usage_error([&] { reducer.finish(); }); }).join();

@@ -1,4 +1,5 @@
-// A communicator with MPI edges that is destroyed after MPI_Finalize: the program says so in the log, and ends well.
+// A communicator with MPI edges that is destroyed after MPI_Finalize: the library logs a warning, and the program ends
+// normally.
 
 #include <cstdlib>
 #include <optional>

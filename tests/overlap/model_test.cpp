@@ -34,14 +34,14 @@ TEST(Hidden, IsWhatOfTheCommunicationTakesNoTime) {
   EXPECT_DOUBLE_EQ(figures_of(100, 140, 150).communication_us, 40);
 }
 
-// Backprop takes 100 and all communication 40. The first bucket, three quarters, waits for nobody; the second is
-// ready at the very end, and so its 10 cannot be hidden.
+// Backprop takes 100 and all communication 40. The first bucket, three quarters of it, is sent as soon as it is ready;
+// the second is ready only at the end, so its 10 cannot be hidden.
 TEST(MostHidden, FollowsTheReadyTimes) {
   EXPECT_DOUBLE_EQ(most_hidden({{20, 300}, {100, 100}}, {100, 40, 0}), 0.75);
-  // All ready at the end: nothing is hidden. In time: everything.
+  // If both buckets are ready only at the end, nothing is hidden; if both are ready in time, everything is.
   EXPECT_DOUBLE_EQ(most_hidden({{100, 300}, {100, 100}}, {100, 40, 0}), 0);
   EXPECT_DOUBLE_EQ(most_hidden({{20, 300}, {60, 100}}, {100, 40, 0}), 1);
-  // The second waits for the first: 80 + 30 + 10 = 120, of which 20 stand out.
+  // The second waits for the first: 80 + 30 + 10 = 120, so 20 are not hidden.
   EXPECT_DOUBLE_EQ(most_hidden({{80, 300}, {90, 100}}, {100, 40, 0}), 0.5);
 }
 

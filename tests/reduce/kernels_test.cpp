@@ -29,7 +29,7 @@ bool is_nan(T value) {
   }
 }
 
-// Bit for bit, but that one NaN is as good as another where an operation makes it: min and max pick one.
+// Compares bits. Any two NaNs are the same where an operation computes them; min and max return one of their operands.
 template <class T>
 bool same(T a, T b, ReduceOp op) {
   const bool picks = op == ReduceOp::min || op == ReduceOp::max;
@@ -37,7 +37,7 @@ bool same(T a, T b, ReduceOp op) {
   return std::memcmp(&a, &b, sizeof(T)) == 0 || (!picks && is_nan(a) && is_nan(b));
 }
 
-// Random bits, and the values where floating point is special.
+// Random bits, mixed with special values: zeros, infinities, NaN, and the limits of f16 and bf16.
 template <class T>
 std::vector<T> operands(std::size_t count, unsigned seed) {
   std::mt19937_64 random(seed);
@@ -136,7 +136,7 @@ Special<T> special() {
   }
 }
 
-// In every place of a vector and of what is left behind the last one, whichever operand it is.
+// A NaN in either operand wins at every position of a SIMD vector, and in the tail after the last full one.
 template <class T>
 void expect_nan_wins(ReduceOp op, T nan, T number) {
   constexpr std::size_t kCount = 71;
@@ -191,7 +191,7 @@ TEST_P(VectorKernels, Copy) {
   }
 }
 
-// What was streamed is there for whoever sees the flag that is stored after it.
+// A thread that sees the flag also sees the non-temporal stores that were made before the flag was set.
 TEST_P(VectorKernels, WhatIsStreamedComesBeforeWhatFollows) {
   constexpr std::size_t kBytes = 2048;
   constexpr std::uint8_t kRounds = 250;
@@ -253,7 +253,7 @@ TEST(Float16, EveryValueSurvivesTheRoundTrip) {
   }
 }
 
-// Rounded to a multiple of the distance between neighbours, by the C library.
+// Rounds with the C library, to a multiple of the distance between adjacent values of f16.
 double rounded_to_f16(double value) {
   constexpr int kSmallestExponent = -14;
   const int exponent =

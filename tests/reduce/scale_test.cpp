@@ -12,7 +12,7 @@
 namespace rondo::detail {
 namespace {
 
-// Numbers of all magnitudes, both signs, ties of the narrow types, and what is no number.
+// Numbers of all magnitudes, both signs, ties of the narrow types, infinity and NaN.
 std::vector<float> interesting() {
   std::vector<float> values = {0,
                                -0.0F,
@@ -47,7 +47,7 @@ void check(float factor) {
   using Wide = std::conditional_t<std::is_same_v<To, double>, double, float>;
   std::vector<From> from;
   for (const float value : interesting()) from.push_back(static_cast<From>(value));
-  // From every start, so that the vectors' rest is of every length.
+  // From every start, so that the remainder after the last full SIMD vector has every length.
   for (std::size_t start = 0; start < 40; ++start) {
     std::vector<To> to(from.size());
     scale(to.data() + start, kDataTypeOf<To>, from.data() + start, kDataTypeOf<From>,

@@ -58,7 +58,7 @@ struct Rank {
   std::size_t done = 0;
   std::vector<Contributions> in;
   std::vector<Contributions> out;
-  std::vector<bool> finished;  // by element of out: an average would have been divided
+  std::vector<bool> finished;  // each element of out: whether an average has been divided
   std::uint32_t heard = 0;     // a bit for each position that this one has heard of, and its own
 };
 

@@ -26,7 +26,7 @@ inline std::uint64_t available_kib() {
   return 0;
 }
 
-// A byte that depends on its index as a whole, in one multiplication.
+// A byte that depends on all bits of its index; costs one multiplication.
 inline std::uint8_t byte_at(std::uint64_t index) {
   return static_cast<std::uint8_t>((index * 0x9E3779B97F4A7C15U) >> 56U);
 }

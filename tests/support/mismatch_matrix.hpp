@@ -53,17 +53,17 @@ inline std::vector<Call> different_calls(std::size_t count,
   return calls;
 }
 
-// One rank's part: makes `calls`, then a barrier if they went well. What the first error says; empty if there is none.
+// One rank's part: makes `calls`, then a barrier if they succeed. Returns the text of the first error; empty if none.
 inline std::string error_in_calls_or_next(Communicator& comm, const std::vector<Call>& calls,
                                           bool asynchronous) {
-  // Outlives the error that it throws: the C++ library counts who holds an exception where ThreadSanitizer does
-  // not look.
+  // Outlives the error that it throws: the C++ library counts the owners of an exception in code that ThreadSanitizer
+  // does not see.
   Work work;
   try {
     for (Call call : calls) {
       std::vector<double> buffer(call.count + 1);
       call.in = call.out = buffer.data();
-      // A rank's own chunk is where it lies in the whole vector.
+      // A rank's own chunk is at its place in the whole vector.
       const Range own = chunk_range(call.count, static_cast<std::uint64_t>(comm.size()),
                                     static_cast<std::uint64_t>(comm.rank()));
       const std::size_t own_bytes = own.offset * size_of(call.type);
@@ -104,7 +104,7 @@ inline std::vector<Mismatch> all_mismatches(std::size_t count,
   return pairs;
 }
 
-// Makes rank `comm.rank()`'s part of a mismatch. What is wrong with what the rank is told; empty if nothing is.
+// Makes the call of rank `comm.rank()` in a mismatch. Returns what is wrong with the rank's error; empty if nothing is.
 inline std::string complaint_about(Communicator& comm, const Mismatch& mismatch, int odd) {
   const Call& mine = comm.rank() == odd ? mismatch.of_one : mismatch.of_others;
   const std::string error = error_in_calls_or_next(comm, {mine}, mismatch.asynchronous);
@@ -142,8 +142,8 @@ inline std::vector<LateRank> every_late_rank(int ranks) {
   return all;
 }
 
-// One rank's part: how many chains it ends before a deadline tells of the late rank. If that is more than one, a rank
-// would not be told in its next call of a difference that only the late rank knows.
+// One rank's part. Returns how many chains it ends before a deadline passes, since the late rank is missing. If more
+// than one, a rank would not learn in its next call of a mismatch that only the late rank knows of.
 inline int chains_ended_without(Communicator& comm, const LateRank& late) {
   if (comm.rank() == late.rank) return 0;
   int ended = 0;

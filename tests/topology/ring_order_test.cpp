@@ -45,7 +45,7 @@ TEST(ScheduleEdges, AreTheRingFirstAndEachEdgeOnce) {
 
 TEST(ScheduleEdges, OfDoublingAreThoseOfPartners) {
   const auto edges = schedule_edges({0, 1, 2, 3, 4}, {Algorithm::recursive_doubling});
-  // 0 hands its vector to 1, which takes part for both, with 2, 3 and 4.
+  // Rank 0 sends its vector to rank 1, which takes part for both; the others are ranks 2, 3 and 4.
   std::set<std::pair<int, int>> pairs;
   for (const ScheduleEdge& edge : edges) pairs.emplace(edge.ranks.from, edge.ranks.to);
   EXPECT_EQ(pairs,
@@ -53,7 +53,7 @@ TEST(ScheduleEdges, OfDoublingAreThoseOfPartners) {
                 {0, 1}, {1, 0}, {1, 2}, {2, 1}, {3, 4}, {4, 3}, {1, 3}, {3, 1}, {2, 4}, {4, 2}}));
 }
 
-// One host; ranks whose number of a group is equal are `inner` to each other, others `outer`.
+// The links between the ranks of one host: `inner` within a group, `outer` between groups. `group`: of each rank.
 std::vector<std::vector<DeviceLink>> grouped(const std::vector<int>& group, DeviceLink inner,
                                              DeviceLink outer) {
   std::vector<std::vector<DeviceLink>> links;
@@ -76,7 +76,8 @@ TEST(DeviceRing, KeepsFastLinksTogether) {
             (std::vector<int>{0, 1, 2, 3}));
 }
 
-// Nearest first would go 0, 1, 2, 3 and come back over a bridge; the best ring is of NVLinks alone.
+// Going on to the nearest rank each time gives 0, 1, 2, 3, where 3 to 0 is a host bridge; the best ring has only
+// NVLinks.
 TEST(DeviceRing, ClosesOverFastLinks) {
   auto links = grouped({0, 1, 2, 3}, DeviceLink::same_device, DeviceLink::host_bridge);
   const auto join = [&](int a, int b) {
@@ -109,8 +110,8 @@ TEST(PciLinks, OfWhatIsNotThereAreSlow) {
   EXPECT_EQ(pci_link("ffff:ff:00.0", "ffff:fe:00.0"), DeviceLink::unknown);
 }
 
-// A machine of two sockets, as hwloc writes one down: on the first, a host bridge with a switch for two
-// GPUs and a third GPU beside it, and another host bridge with one; on the second, one more.
+// A machine of two sockets in hwloc's XML. The first has a host bridge with two GPUs behind a switch and a third beside
+// the switch, and another host bridge with one GPU; the second has one GPU.
 std::string two_sockets_with_gpus() {
   const auto pci = [](int bus) {
     return fmt::format(

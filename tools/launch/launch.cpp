@@ -40,7 +40,7 @@ int run_threads(const How& how, int ranks, const std::function<int(Communicator)
   for (std::size_t i = 0; i < group.size(); ++i) {
     threads.emplace_back([&, i] {
       try {
-        // On the way out of a failure, a communicator tells the other ranks.
+        // If the body throws, its communicator's destructor tells the other ranks.
         codes[i] = body(std::move(group[i]));
       } catch (...) {
         errors[i] = std::current_exception();

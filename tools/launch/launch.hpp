@@ -7,17 +7,17 @@
 namespace rondo::launch {
 
 struct How {
-  const char* program = "";  // named before what a failing rank says
+  const char* program = "";  // printed before a failing rank's message
   int ranks = 0;             // threads
-  int processes = 0;         // forked; neither: those of mpirun, or one, in a build without MPI
-  // Whether threads of Rondo's may have to use MPI: for devices of several hosts.
+  int processes = 0;         // forked; if both are 0: those of mpirun, or one thread without MPI
+  // Whether Rondo's own threads may have to call MPI: for devices of several hosts.
   bool threads_use_mpi = false;
   CommunicatorOptions options;
 };
 
-// Runs `body` on every rank; it returns the exit code that the rank wants. Returns the program's: the
-// largest of this process's ranks, or 2 after an exception, of which it has told on standard error. Only
-// before this process has made a thread or used a device.
+// Runs `body` on every rank; `body` returns the rank's exit code. Returns the program's exit code: the largest of this
+// process's ranks, or 2 after an exception, whose message is printed on standard error. Must be called before this
+// process makes a thread or uses a device.
 int launch(const How& how, int* argc, char*** argv, const std::function<int(Communicator)>& body);
 
 }  // namespace rondo::launch

@@ -1,4 +1,4 @@
-// The command line's part in how ranks start: included where a program reads its options, and nowhere else.
+// The command-line options that say how ranks start. Include this only where a program reads its options.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// The third way, where MPI is part of the build (under_mpirun_mpi.cpp) or not (under_mpirun_absent.cpp).
+// Ranks that are processes of mpirun, in a build with MPI (under_mpirun_mpi.cpp) or without (under_mpirun_absent.cpp).
 #pragma once
 
 #include "launch.hpp"
@@ -7,7 +7,7 @@ namespace rondo::launch {
 
 extern const bool kHasMpi;
 
-// This process is a rank of MPI_COMM_WORLD; an exception ends them all.
+// Runs `body` as this process's rank of MPI_COMM_WORLD; an exception ends all ranks.
 int run_under_mpirun(const How& how, int* argc, char*** argv,
                      const std::function<int(Communicator)>& body);
 

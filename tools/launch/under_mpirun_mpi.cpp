@@ -13,7 +13,7 @@ const bool kHasMpi = true;
 int run_under_mpirun(const How& how, int* argc, char*** argv,
                      const std::function<int(Communicator)>& body) {
   int level = MPI_THREAD_SINGLE;
-  // Blocking calls of the main thread are all that is made otherwise.
+  // Unless threads_use_mpi is set, only the main thread calls MPI.
   MPI_Init_thread(argc, argv, how.threads_use_mpi ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED,
                   &level);
   int code = 0;

@@ -1,5 +1,5 @@
-// How much of the communication is hidden behind computation, from steps taken three times each: A alone, B with
-// all communication after backprop, C with it during backprop.
+// How much of the communication is hidden behind computation, from steps in three modes: A without communication,
+// B with all communication after backprop, C with communication during backprop.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ enum class Mode : int { alone, after, during };
 inline constexpr int kModes = 3;
 inline constexpr const char* kModeNames[kModes] = {"alone", "after", "during"};
 
-// Of many times: the median, and between which nine of ten lie.
+// The median of many times, and the ends of the range in which the middle 90 % lie.
 struct Spread {
   double median = 0;
   double low = 0;
@@ -32,8 +32,8 @@ struct ReadyBucket {
   std::size_t bytes = 0;
 };
 
-// The most that could be hidden: each bucket travels as soon as it is ready and the one before has arrived, and
-// takes its share of the communication.
+// The largest share that could be hidden: each bucket is sent as soon as it is ready and the bucket before it has
+// arrived, and takes a part of the communication's time in proportion to its bytes.
 double most_hidden(const std::vector<ReadyBucket>& buckets, const Figures& figures);
 
 }  // namespace rondo::overlap

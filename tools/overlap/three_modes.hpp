@@ -14,18 +14,19 @@
 
 namespace rondo::overlap {
 
-// Two reducers of the same gradients, with the same buckets, and the times of the last step. What a trainer calls in
+// Two reducers of the same gradients, with the same buckets, and the times of the last step. A trainer calls this in
 // place of a reducer.
 class ThreeModes {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // All that it is given must outlive it; gradients of the parameters are the caller's. Collective.
+  // The communicator and the parameters' memory must outlive the object. Collective.
   ThreeModes(Communicator& comm, const std::vector<Parameter>& parameters,
              const GradientOptions& options);
 
   void use(Mode mode) { mode_ = mode; }
-  // Backprop begins; a gradient is complete; backprop has ended, and communication is to end.
+  // To be called when backprop begins, when a gradient is complete, and when backprop has ended. finish() waits for
+  // the communication.
   void begin() { begin_ = first_mark_ = Clock::now(); }
   void ready(std::size_t parameter);
   void finish();
@@ -60,15 +61,15 @@ struct Measured {
   };
   std::array<OfMode, kModes> modes;
   Figures figures;
-  double most_hidden = 0;  // of a backprop as long as the one alone
+  double most_hidden = 0;  // for a backprop that communication does not slow down
   std::size_t buckets = 0;
   std::size_t bucket_bytes = 0;
 
   [[nodiscard]] const OfMode& of(Mode mode) const { return modes[static_cast<std::size_t>(mode)]; }
 };
 
-// Takes `warm_ups` steps, then `steps` that count, in each mode by turns. `step(number)` takes one, in which it calls
-// begin(), ready() and finish() of `modes`. Collective.
+// Runs `warm_ups` unmeasured steps, then `steps` measured ones, in each mode by turns. `step(number)` runs one step and
+// calls begin(), ready() and finish() of `modes` in it. Collective.
 Measured measure(Communicator& comm, ThreeModes& modes, int warm_ups, int steps,
                  const std::function<void(int number)>& step);
 

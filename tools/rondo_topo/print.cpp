@@ -33,7 +33,7 @@ void print(const Topology& topology, const std::string& devices) {
   fmt::print("{}\n", topology.ring.front());
   for (const Edge& edge : topology.edges) {
     fmt::print("edge      {:>3} -> {:<3} {:<6}  {} ({})\n", edge.from, edge.to, name(edge.carrier),
-               edge.in_ring ? "ring " : "other", edge.reason);
+               edge.in_ring ? "ring    " : "off-ring", edge.reason);
   }
 }
 

@@ -7,13 +7,13 @@ namespace rondo::topo {
 
 struct Options {
   int ranks = 0;      // threads
-  int processes = 0;  // forked; neither: the processes of mpirun
+  int processes = 0;  // forked; if both are 0: the processes of mpirun
   bool on_devices = false;
   bool require_peer_access = false;
   CarrierChoice carrier = CarrierChoice::automatic;
 };
 
-// Reads the command line; exits the program where it asks for help or is wrong.
+// Reads the command line; exits the program after --help, --version or an error.
 Options parse(int argc, char** argv);
 
 // Collective: joins the ranks' devices if asked to. Rank 0 prints.

@@ -19,7 +19,7 @@ memory::desc describe(const Dims& dims, Tag tag) { return {dims, memory::data_ty
 struct Operation {
   dnnl::primitive primitive;
   std::unordered_map<int, memory> arguments;
-  std::vector<std::size_t> completes;  // parameters whose gradients are there after it
+  std::vector<std::size_t> completes;  // parameters whose gradients are complete after it
 };
 
 // Operations in the order in which they run.
@@ -30,7 +30,7 @@ class Sequence {
   void add(const dnnl::primitive& primitive, std::unordered_map<int, memory> arguments) {
     operations_.push_back({primitive, std::move(arguments), {}});
   }
-  // The gradients of these are complete with what was added last.
+  // The gradients of `parameters` are complete after the operation that was added last.
   void complete(std::initializer_list<std::size_t> parameters) {
     operations_.back().completes = parameters;
   }
@@ -233,7 +233,7 @@ class Model::Graph {
     return layer;
   }
 
-  // Leaves the gradients of the layer's parameters; returns those of its input.
+  // Computes the gradients of the layer's parameters; returns the slopes of its input.
   memory dense_backward(const Dense& layer, const Pair& weights, const Pair& bias,
                         const memory& slopes) {
     const auto of_weights = onednn::dense_backward_weights(
@@ -258,7 +258,7 @@ class Model::Graph {
     return result;
   }
 
-  // The slopes where the layer's output is above 0, which is where its input was.
+  // Returns the slopes where the ReLU's output, and so its input, is above 0, and 0 elsewhere.
   memory relu_backward(const memory& output, const memory& slopes) {
     const memory::desc desc = output.get_desc();
     memory result = backward_.buffer(desc);
@@ -276,12 +276,12 @@ class Model::Graph {
     return result;
   }
 
-  // The weights' shape in whatever layout oneDNN likes best.
+  // The weights' shape, in the layout that oneDNN chooses.
   static memory::desc any_layout(const Pair& weights) {
     return describe(onednn::dims_of(weights.value.get_desc()), Tag::any);
   }
 
-  // oneDNN writes a gradient in place where its layout is the trainer's, else beside it.
+  // oneDNN writes a gradient into the trainer's memory if it uses the trainer's layout, else into a buffer.
   [[nodiscard]] memory gradient_buffer(const Pair& weights, const memory::desc& desc) const {
     return desc == weights.slope.get_desc() ? weights.slope : backward_.buffer(desc);
   }

@@ -25,7 +25,7 @@ class Model {
 
   // `images`: batch × 784 values in [0, 1]; `labels`: one class for each. Leaves in the gradients
   // the sum over the samples of the loss's derivative; zeros for an empty batch.
-  // Backprop has begun when `begin` is called; `ready` is told of each gradient when it is complete.
+  // Calls `begin` when backprop begins, and `ready` for each gradient when it is complete.
   BatchResult forward_backward(
       std::span<const float> images, std::span<const std::uint8_t> labels,
       const std::function<void()>& begin = [] {}, const GradientReady& ready = [](std::size_t) {});

@@ -87,7 +87,7 @@ class CudaLearner final : public Learner {
         order_(std::max(data.train.count(), data.test.count())),
         totals_(1),
         libraries_(stream_.get()) {
-    check(cudaDeviceSynchronize());  // what was uploaded and zeroed is there
+    check(cudaDeviceSynchronize());  // uploads and zeroing are complete
     if (!gradient_options) return;
     if (gradient_options->overlap) {
       reducer_.emplace(devices_, reducible(), *gradient_options);
@@ -154,7 +154,7 @@ class CudaLearner final : public Learner {
     return parameters;
   }
 
-  // Until all that was enqueued is done; errors of the ranks' communicator come out here.
+  // Waits until all enqueued work is done; throws errors of the ranks' communicator.
   void finish() { devices_.wait(stream_.get()); }
 
   void begin(std::span<const std::uint32_t> order) {
@@ -177,17 +177,18 @@ class CudaLearner final : public Learner {
     return *model;
   }
 
-  // A full launch queue would make this thread wait inside CUDA, and with it another rank's that has to start.
+  // Limits how many steps are enqueued: with a full launch queue, this thread would block inside CUDA, and with it the
+  // thread of another rank that must still start its kernels.
   void bound_run_ahead() {
     constexpr std::size_t kStepsPerMark = 16;
     if (++launched_ % kStepsPerMark != 0) return;
     const std::size_t mark = launched_ / kStepsPerMark % 2;
     check(cudaEventRecord(marks_[mark].get(), stream_.get()));
-    check(cudaEventSynchronize(marks_[1 - mark].get()));  // at once if it was never recorded
+    check(cudaEventSynchronize(marks_[1 - mark].get()));  // returns at once if never recorded
   }
 
-  // cuDNN and cuBLAS load code and allocate in their first calls, which a capture does not allow. Gradients are
-  // computed anew by the step that follows; what was counted is put back.
+  // cuDNN and cuBLAS load code and allocate in their first calls, which a capture does not allow. The next
+  // step computes the gradients again; the totals are restored.
   void warm_up(CudaModel& model, std::size_t offset, std::size_t count) {
     Totals before;
     check(cudaMemcpy(&before, totals_.get(), sizeof(before), cudaMemcpyDeviceToHost));
@@ -198,8 +199,8 @@ class CudaLearner final : public Learner {
     check(cudaMemcpy(totals_.get(), &before, sizeof(before), cudaMemcpyHostToDevice));
   }
 
-  // By the size of the whole minibatch. Every rank makes its graphs at the same steps; they are made
-  // while nothing is under way, since that loads code and allocates.
+  // The graph for whole minibatches of this size. All ranks make a graph at the same step, while no work is running,
+  // since making it loads code and allocates.
   StepGraph& graph_for(std::size_t whole) {
     auto& graph = graphs_[whole];
     if (graph) return *graph;
@@ -243,7 +244,7 @@ class CudaLearner final : public Learner {
   TrainingOptions options_;
   rondo::cuda::Communicator& devices_;
   std::optional<rondo::CallOptions>
-      all_at_once_;  // after backprop; else by the reducer, or not at all
+      all_at_once_;  // one sum after backprop; if empty, the reducer sums, or nothing does
   ResidentSamples train_;
   ResidentSamples test_;
   std::size_t train_count_;
@@ -257,7 +258,7 @@ class CudaLearner final : public Learner {
   cuda::Libraries libraries_;
   std::optional<rondo::cuda::GradientReducer> reducer_;
   std::map<std::size_t, std::unique_ptr<CudaModel>> models_;
-  std::map<std::size_t, std::unique_ptr<StepGraph>> graphs_;  // go before what they captured
+  std::map<std::size_t, std::unique_ptr<StepGraph>> graphs_;  // destroyed before what they captured
 };
 
 }  // namespace

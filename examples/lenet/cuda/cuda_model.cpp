@@ -11,7 +11,7 @@ namespace {
 
 constexpr float kOne = 1;
 constexpr float kZero = 0;
-// What cuBLAS asks for on Hopper.
+// The size that cuBLAS recommends for Hopper.
 constexpr std::size_t kBlasWorkspaceBytes = std::size_t{32} << 20U;
 
 // Plain f32 arithmetic, as on the CPU: no tf32.
@@ -111,7 +111,7 @@ void add_bias_and_relu(Handles& on, const TensorShape& bias_shape, const Paramet
                                output.values.get()));
 }
 
-// Slopes of the output, in place: 0 where the output is.
+// Sets the slopes of the output to 0 where the output is 0, in place.
 void relu_backward(Handles& on, Tensor& output) {
   check(cudnnActivationBackward(on.dnn.get(), on.relu.get(), &kOne, output.shape.get(),
                                 output.values.get(), output.shape.get(), output.slopes.get(),
@@ -127,8 +127,8 @@ void bias_slopes(Handles& on, const TensorShape& bias_shape, const ParameterPair
 
 class Convolution {
  public:
-  // A square kernel of `side`, no padding, and a ReLU behind it. The slopes of the first layer's input
-  // are nobody's concern.
+  // A square kernel of `side`, no padding, and a ReLU after it. The first layer does not compute the slopes of its
+  // input.
   Convolution(Handles& on, Tensor& input, int channels, int side, const ParameterPair& weights,
               const ParameterPair& bias, bool first)
       : output({input.dims.n, channels, input.dims.h - side + 1, input.dims.w - side + 1}),
@@ -153,7 +153,7 @@ class Convolution {
     add_bias_and_relu(on, bias_shape_, bias_, output, true);
   }
 
-  // `ready`: the gradients of the parameters are on the stream.
+  // Calls `ready` once the work that computes the parameters' gradients is on the stream.
   template <class Ready>
   void backward(Handles& on, Ready&& ready) {
     relu_backward(on, output);
@@ -247,7 +247,7 @@ class Pooling {
   Tensor& input_;
 };
 
-// Weights are stored input by output, row by row; what cuBLAS takes for their transpose.
+// Weights are stored row by row, one row for each input; cuBLAS, which reads columns, sees their transpose.
 class Dense {
  public:
   Dense(Tensor& input, int outputs, const ParameterPair& weights, const ParameterPair& bias,

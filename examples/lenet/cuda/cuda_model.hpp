@@ -10,7 +10,7 @@
 
 namespace lenet::cuda {
 
-// Parameters, or gradients of them, in device memory, as a ParameterBlock has them.
+// Parameters, or gradients of them, in device memory, in the order of a ParameterBlock.
 struct DeviceParameters {
   float* values = nullptr;
 
@@ -35,8 +35,8 @@ class Libraries {
   std::unique_ptr<Handles> handles_;
 };
 
-// Enqueues on the libraries' stream; borrows all that it is given. Its buffers and algorithms are
-// settled when it is made, so that its work can be captured.
+// Enqueues on the libraries' stream; borrows its arguments. The constructor allocates the buffers and chooses the
+// algorithms, so that forward() and forward_backward() can be captured in a graph.
 class CudaModel {
  public:
   CudaModel(Libraries& libraries, std::size_t batch, const DeviceParameters& parameters,
@@ -51,8 +51,8 @@ class CudaModel {
 
   // Adds the batch's loss and right answers to `totals`.
   void forward(Totals* totals);
-  // The same, and leaves in the gradients the sums over the samples; `ready` is told of each when all that
-  // computes it is on the stream.
+  // The same, and leaves in the gradients the sums over the samples; calls `ready` for each gradient once all work
+  // that computes it is on the stream.
   void forward_backward(Totals* totals, const GradientReady& ready);
 
  private:

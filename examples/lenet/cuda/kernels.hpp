@@ -8,7 +8,7 @@
 
 namespace lenet::cuda {
 
-// What an epoch adds up, in device memory.
+// Sums over an epoch, in device memory.
 struct Totals {
   double loss = 0;
   unsigned long long correct = 0;
@@ -21,8 +21,8 @@ struct DeviceSamples {
   const std::uint8_t* labels = nullptr;
 };
 
-// images[i], labels[i] ← sample order[step · stride + offset + i], pixels in [0, 1]; `step` is that of
-// `totals`, so that one captured graph serves all minibatches of its size.
+// images[i], labels[i] ← sample order[step · stride + offset + i], pixels in [0, 1]; `step` is
+// totals->step, so that one captured graph serves all minibatches of its size.
 void gather(const DeviceSamples& samples, const std::uint32_t* order, const Totals* totals,
             std::size_t stride, std::size_t offset, std::size_t count, float* images,
             std::uint8_t* labels, cudaStream_t stream);
@@ -32,7 +32,7 @@ void gather(const DeviceSamples& samples, const std::uint32_t* order, const Tota
 void loss_and_slopes(const float* log_probabilities, const std::uint8_t* labels, std::size_t count,
                      float* slopes, Totals* totals, cudaStream_t stream);
 
-// values ← values − rate · slopes; and one more step is done.
+// values ← values − rate · slopes, and adds 1 to totals->step.
 void descend(float* values, const float* slopes, std::size_t count, float rate, Totals* totals,
              cudaStream_t stream);
 

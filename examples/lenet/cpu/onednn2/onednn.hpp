@@ -1,5 +1,5 @@
-// What of oneDNN's interface differs between its versions 2 and 3: this file is for version 2.
-// Meson picks the folder; both declare the same functions.
+// The parts of oneDNN's interface that differ between versions 2 and 3; this file is for version 2.
+// Meson picks the folder; the files in both folders declare the same functions.
 #pragma once
 
 #include <dnnl.hpp>
@@ -10,7 +10,7 @@ using Desc = dnnl::memory::desc;
 
 inline constexpr auto kTraining = dnnl::prop_kind::forward_training;
 inline constexpr auto kDirect = dnnl::algorithm::convolution_direct;
-// Padding is none, so both kinds of average pooling are the same.
+// There is no padding, so both kinds of average pooling are the same.
 inline constexpr auto kAverage = dnnl::algorithm::pooling_avg_exclude_padding;
 inline constexpr auto kRelu = dnnl::algorithm::eltwise_relu_use_dst_for_bwd;
 
