@@ -68,13 +68,13 @@ void read_both(benchmark::State& state) {
   count_bytes(state, bytes);
 }
 
-void copy(benchmark::State& state, bool streaming) {
+void copy(benchmark::State& state, bool non_temporal) {
   const auto bytes = static_cast<std::size_t>(state.range(0));
   Operands operands(bytes);
   const detail::CopyKernel kernel = detail::vector_copy();
   for ([[maybe_unused]] auto iteration : state) {
-    (streaming ? kernel.non_temporal : kernel.cached)(operands.out.data(), operands.a.data(),
-                                                      bytes);
+    (non_temporal ? kernel.non_temporal : kernel.cached)(operands.out.data(), operands.a.data(),
+                                                         bytes);
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes));
@@ -98,7 +98,7 @@ void at_all_sizes(const std::string& title, Function function) {
     }
   }
   at_all_sizes("copy cached", [](benchmark::State& state) { copy(state, false); });
-  at_all_sizes("copy streaming", [](benchmark::State& state) { copy(state, true); });
+  at_all_sizes("copy non-temporal", [](benchmark::State& state) { copy(state, true); });
   return true;
 }();
 

@@ -12,6 +12,7 @@
 #include <hwy/highway.h>
 
 #include "base/with_type.hpp"
+#include "reduce/rounding_inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rondo::detail::HWY_NAMESPACE {
@@ -21,13 +22,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Floats = hn::ScalableTag<float>;
 using Words = hn::RebindToUnsigned<Floats>;
-
-// Without F16C, Highway's conversion to f16 truncates; the scalar one rounds.
-#if HWY_ARCH_X86 && HWY_TARGET >= HWY_SSE4
-constexpr bool kRoundsToF16 = false;
-#else
-constexpr bool kRoundsToF16 = true;
-#endif
 
 HWY_INLINE auto load(Floats tag, const float* from) { return hn::LoadU(tag, from); }
 template <class V>
@@ -51,18 +45,12 @@ HWY_INLINE auto load(Floats tag, const BFloat16* from) {
       hn::PromoteTo(Words(), hn::LoadU(narrow, reinterpret_cast<const std::uint16_t*>(from)));
   return hn::BitCast(tag, hn::ShiftLeft<16>(bits));
 }
-// Rounded as BFloat16 does it, since Highway's conversion truncates.
 template <class V>
 HWY_INLINE void store(Floats /*tag*/, V value, BFloat16* to) {
-  const Words words;
   const hn::Rebind<std::uint16_t, Floats> narrow;
-  const auto bits = hn::BitCast(words, value);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(words, 1));
-  const auto nearest = hn::Add(hn::Add(bits, hn::Set(words, 0x7FFF)), odd);
-  const auto quiet = hn::Or(bits, hn::Set(words, 0x400000));
-  const auto rounded = hn::IfThenElse(hn::RebindMask(words, hn::IsNaN(value)), quiet, nearest);
   const hn::RebindToSigned<Words> with_sign;
-  hn::StoreU(hn::DemoteTo(narrow, hn::BitCast(with_sign, hn::ShiftRight<16>(rounded))), narrow,
+  const auto upper = hn::ShiftRight<16>(rounded_to_bf16(value));
+  hn::StoreU(hn::DemoteTo(narrow, hn::BitCast(with_sign, upper)), narrow,
              reinterpret_cast<std::uint16_t*>(to));
 }
 

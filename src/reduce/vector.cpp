@@ -14,6 +14,7 @@
 
 #include "reduce/dispatch.hpp"
 #include "reduce/functors.hpp"
+#include "reduce/rounding_inl.hpp"
 #include "reduce/scalar_loop.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -21,13 +22,6 @@ namespace rondo::detail::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-// Without F16C, Highway's conversion to f16 truncates; the scalar one rounds.
-#if HWY_ARCH_X86 && HWY_TARGET >= HWY_SSE4
-constexpr bool kRoundsToF16 = false;
-#else
-constexpr bool kRoundsToF16 = true;
-#endif
 
 // Reduces vectors of elements of type T as they are stored in memory. No struct holds vectors here: the compiler
 // does not know the size of SVE vectors.
@@ -52,8 +46,7 @@ struct Lanes<Float16> {
 };
 
 // An f32 is a bf16 with 16 more bits below, so 32-bit lanes hold two elements, at an even and at an odd place,
-// and nothing has to move between lanes. Highway's conversion to bf16 truncates, so the rounding is done on the
-// bits, as BFloat16 does it.
+// and nothing has to move between lanes.
 template <>
 struct Lanes<BFloat16> {
   using Computed = hn::ScalableTag<float>;
@@ -70,20 +63,10 @@ struct Lanes<BFloat16> {
   static HWY_INLINE V upper_half(V bits) {
     return hn::And(bits, hn::Set(Stored{}, 0xFFFF0000U));
   }
-  // The result is in the upper half of each lane.
-  template <class V>
-  static HWY_INLINE auto rounded(V value) {
-    const Stored stored;
-    const auto bits = hn::BitCast(stored, value);
-    const auto last = hn::And(hn::ShiftRight<16>(bits), hn::Set(stored, 1));
-    const auto nearest = hn::Add(hn::Add(bits, hn::Set(stored, 0x7FFF)), last);
-    const auto quiet = hn::Or(bits, hn::Set(stored, 0x400000));
-    return hn::IfThenElse(hn::RebindMask(stored, hn::IsNaN(value)), quiet, nearest);
-  }
   template <class Op, class V>
   static HWY_INLINE V reduced(Op op, V a, V b) {
-    const auto even_places = rounded(op(even(a), even(b)));
-    const auto odd_places = rounded(op(odd(a), odd(b)));
+    const auto even_places = rounded_to_bf16(op(even(a), even(b)));
+    const auto odd_places = rounded_to_bf16(op(odd(a), odd(b)));
     return hn::Or(hn::ShiftRight<16>(even_places), upper_half(odd_places));
   }
 };
@@ -244,7 +227,7 @@ void copy_cached(std::byte* dst, const std::byte* src, std::size_t bytes) {
   std::memcpy(dst + at, src + at, bytes - at);
 }
 
-void copy_streaming(std::byte* dst, const std::byte* src, std::size_t bytes) {
+void copy_non_temporal(std::byte* dst, const std::byte* src, std::size_t bytes) {
   const ByteTag tag;
   const std::size_t lanes = hn::Lanes(tag);
   const std::size_t to_border = (lanes - reinterpret_cast<std::uintptr_t>(dst) % lanes) % lanes;
@@ -258,7 +241,7 @@ void copy_streaming(std::byte* dst, const std::byte* src, std::size_t bytes) {
   hwy::FlushStream();
 }
 
-CopyKernel select_copy() { return {copy_cached, copy_streaming}; }
+CopyKernel select_copy() { return {copy_cached, copy_non_temporal}; }
 
 ReduceKernel select(DataType type, ReduceOp op) { return select_kernel<VectorKernels>(type, op); }
 
