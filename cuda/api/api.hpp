@@ -44,7 +44,8 @@ bool in_use(int device);
 // do over NVLink, and not over PCIe).
 bool can_reach(int device, int peer);
 bool atomics_between(int device, int peer);
-void enable_peer(int device, int peer);  // no error if enabled already
+// Lets the device in use reach memory of `peer`; once it can, not an error.
+void enable_peer(int peer);
 
 // Memory, of the device in use.
 

@@ -23,7 +23,7 @@ void use_device(int /*device*/) { refuse(); }
 bool in_use(int /*device*/) { refuse(); }
 bool can_reach(int /*device*/, int /*peer*/) { refuse(); }
 bool atomics_between(int /*device*/, int /*peer*/) { refuse(); }
-void enable_peer(int /*device*/, int /*peer*/) { refuse(); }
+void enable_peer(int /*peer*/) { refuse(); }
 void* allocate(std::size_t /*bytes*/) { refuse(); }
 void release(void* /*memory*/) { refuse(); }
 void copy(void* /*to*/, const void* /*from*/, std::size_t /*bytes*/) { refuse(); }

@@ -3,8 +3,8 @@
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -130,8 +130,7 @@ bool atomics_between(int device, int peer) {
   return supported != 0;
 }
 
-void enable_peer(int device, int peer) {
-  if (current_device() != device) use_device(device);
+void enable_peer(int peer) {
   const cudaError_t code = cudaDeviceEnablePeerAccess(peer, 0);
   if (code == cudaErrorPeerAccessAlreadyEnabled) {
     cudaGetLastError();

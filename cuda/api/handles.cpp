@@ -66,6 +66,13 @@ DeviceMemory::~DeviceMemory() {
   });
 }
 
+StreamMemory::StreamMemory(api::Pool pool, std::size_t bytes, api::Stream stream)
+    : stream_(stream), data_(static_cast<std::byte*>(api::allocate_async(pool, bytes, stream))) {}
+
+StreamMemory::~StreamMemory() {
+  without_throwing("giving back memory of a pool", [this] { api::release_async(data_, stream_); });
+}
+
 OpenedMemory::OpenedMemory(int device, const api::IpcHandle& handle) : device_(device) {
   const DeviceScope scope(device);
   base_ = api::open_memory(handle);

@@ -82,6 +82,21 @@ class DeviceMemory {
   std::byte* data_;
 };
 
+// Memory of a pool, taken and given back in the order of a stream.
+class StreamMemory {
+ public:
+  StreamMemory(api::Pool pool, std::size_t bytes, api::Stream stream);
+  StreamMemory(const StreamMemory&) = delete;
+  StreamMemory& operator=(const StreamMemory&) = delete;
+  ~StreamMemory();
+
+  [[nodiscard]] std::byte* data() const { return data_; }
+
+ private:
+  api::Stream stream_;
+  std::byte* data_;
+};
+
 // Memory of another process.
 class OpenedMemory {
  public:

@@ -7,9 +7,8 @@ OperationsAhead::OperationsAhead(int device) {
 }
 
 void OperationsAhead::enqueued(std::uint64_t operations, api::Stream stream) {
-  if (api::is_capturing(stream)) return;
   since_last_mark_ += operations;
-  if (since_last_mark_ < kPerMark) return;
+  if (since_last_mark_ < kPerMark || api::is_capturing(stream)) return;
   since_last_mark_ = 0;
   const std::size_t marks = marks_.size();
   api::record(marks_[marked_ % marks].get(), stream);

@@ -10,47 +10,55 @@
 #include "communicator/state.hpp"
 #include "communicator/validate.hpp"
 #include "engine/device_engine.hpp"
+#include "engine/one_shot.hpp"
 #include "joining/wire_devices.hpp"
 
 namespace rondo::cuda {
 
 struct State {
   State(rondo::Communicator ranks, detail::gpu::DeviceWiring wiring)
-      : host(std::move(ranks)), engine(detail::state_of(host), std::move(wiring)) {}
+      : host(std::move(ranks)),
+        host_defaults(detail::state_of(host).defaults),
+        engine(detail::state_of(host).engine, host_defaults.timeout, std::move(wiring)) {}
 
   detail::OwnerProcess owner_process;
   rondo::Communicator host;
+  const detail::Defaults& host_defaults;
   detail::gpu::DeviceEngine engine;
 };
 
 namespace {
 
-bool fits_one_shot(const detail::gpu::DeviceWiring& wiring, const Call& call) {
-  const bool kind =
-      call.collective == Collective::all_reduce || call.collective == Collective::barrier;
-  return kind && wiring.one_shot_bytes > 0 &&
-         call.count <= wiring.one_shot_bytes / size_of(call.type);
-}
+class DeviceChoice {
+ public:
+  DeviceChoice(const detail::gpu::DeviceWiring& wiring, const Call& call)
+      : wiring_(wiring), call_(call) {}
 
-std::string objection_to(Algorithm algorithm, const detail::gpu::DeviceWiring& wiring,
-                         const Call& call) {
-  if (algorithm == Algorithm::recursive_doubling) {
-    return "recursive_doubling carries calls on host memory only";
+  [[nodiscard]] bool can(Algorithm algorithm) const {
+    if (algorithm == Algorithm::recursive_doubling) return false;
+    if (algorithm != Algorithm::one_shot) return true;
+    const bool sums =
+        call_.collective == Collective::all_reduce || call_.collective == Collective::barrier;
+    return sums && detail::fits_one_shot(wiring_.one_shot_bytes, call_);
   }
-  if (algorithm != Algorithm::one_shot || fits_one_shot(wiring, call)) return {};
-  return fmt::format(
-      "one_shot carries all_reduces of up to {} bytes, and barriers, here; 0: not every rank "
-      "reaches the memory of every other, or cuda::Options::one_shot_bytes is 0",
-      wiring.one_shot_bytes);
-}
+  [[nodiscard]] std::string objection_to(Algorithm algorithm) const {
+    if (algorithm == Algorithm::recursive_doubling) {
+      return "recursive_doubling carries calls on host memory only";
+    }
+    return fmt::format(
+        "one_shot carries all_reduces of up to {} bytes, and barriers, here; 0: not every rank "
+        "reaches the memory of every other, or cuda::Options::one_shot_bytes is 0",
+        wiring_.one_shot_bytes);
+  }
+  [[nodiscard]] Algorithm instead() const { return best(); }
+  [[nodiscard]] Algorithm best() const {
+    return can(Algorithm::one_shot) ? Algorithm::one_shot : Algorithm::ring;
+  }
 
-Algorithm settle_algorithm(State& state, const Call& call) {
-  const detail::gpu::DeviceWiring& wiring = state.engine.wiring();
-  return detail::settle_algorithm(
-      call, wiring.rank, detail::state_of(state.host).defaults.algorithm,
-      [&](Algorithm algorithm) { return objection_to(algorithm, wiring, call); },
-      [&] { return fits_one_shot(wiring, call) ? Algorithm::one_shot : Algorithm::ring; });
-}
+ private:
+  const detail::gpu::DeviceWiring& wiring_;
+  const Call& call_;
+};
 
 void check_buffers(const State& state, const Call& call) {
   const detail::gpu::DeviceWiring& wiring = state.engine.wiring();
@@ -62,6 +70,13 @@ void check_buffers(const State& state, const Call& call) {
                       wiring.rank, name(call.collective), size_of(call.type)));
     }
   }
+}
+
+Algorithm check_and_settle(const State& state, const Call& call) {
+  check_buffers(state, call);
+  const detail::gpu::DeviceWiring& wiring = state.engine.wiring();
+  return detail::settle_algorithm(call, wiring.rank, state.host_defaults.algorithm,
+                                  DeviceChoice(wiring, call));
 }
 
 }  // namespace
@@ -81,15 +96,13 @@ int Communicator::device() const { return state_->engine.wiring().device; }
 int Communicator::channels() const { return state_->engine.wiring().geometry.channels; }
 const Topology& Communicator::topology() const { return state_->engine.wiring().topology; }
 Algorithm Communicator::algorithm_for(const Call& call) const {
-  return settle_algorithm(*state_, call);
+  return check_and_settle(*state_, call);
 }
 rondo::Communicator& Communicator::host() { return state_->host; }
 
 void Communicator::enqueue(const Call& call, Stream stream) {
-  check_buffers(*state_, call);
-  const Algorithm algorithm = settle_algorithm(*state_, call);
-  const auto timeout =
-      call.options.timeout.value_or(detail::state_of(state_->host).defaults.timeout);
+  const Algorithm algorithm = check_and_settle(*state_, call);
+  const auto timeout = call.options.timeout.value_or(state_->host_defaults.timeout);
   state_->engine.enqueue(call, algorithm, timeout, stream);
 }
 
@@ -99,7 +112,8 @@ void Communicator::abort(const std::string& reason) { state_->engine.abort(reaso
 
 Communicator join(rondo::Communicator host, const Options& options) {
   try {
-    detail::gpu::DeviceWiring wiring = detail::gpu::wire_devices(host, options);
+    detail::gpu::DeviceWiring wiring =
+        detail::gpu::wire_devices(host, detail::state_of(host).engine, options);
     return Communicator(std::make_unique<State>(std::move(host), std::move(wiring)));
   } catch (...) {
     // All ranks throw this error. The host communicator is destroyed here and not while the exception unwinds the
@@ -117,7 +131,7 @@ std::vector<Communicator> local_group(const std::vector<int>& devices, const Opt
       rondo::local_group(static_cast<int>(devices.size()), host_options);
   std::vector<std::unique_ptr<Communicator>> joined(devices.size());
   std::vector<std::exception_ptr> errors(devices.size());
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;  // which are joined also if one of them cannot be started
   for (std::size_t i = 0; i < devices.size(); ++i) {
     threads.emplace_back([&, i] {
       try {
@@ -129,7 +143,7 @@ std::vector<Communicator> local_group(const std::vector<int>& devices, const Opt
       }
     });
   }
-  for (std::thread& thread : threads) thread.join();
+  threads.clear();
   for (const std::exception_ptr& error : errors) {
     if (error) std::rethrow_exception(error);
   }

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include <rondo/communicator.hpp>
+#include <rondo/call.hpp>
 
 #include "engine/plan.hpp"
 #include "protocol/arguments.hpp"

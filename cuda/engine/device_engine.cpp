@@ -24,9 +24,10 @@ constexpr auto kPatienceAtTheEnd = std::chrono::seconds(1);
 
 }  // namespace
 
-DeviceEngine::DeviceEngine(CommunicatorState& host, DeviceWiring wiring)
+DeviceEngine::DeviceEngine(Engine& host, std::chrono::milliseconds timeout, DeviceWiring wiring)
     : host_(host),
-      board_(host.engine.board()),
+      timeout_(timeout),
+      board_(host.board()),
       wiring_(std::move(wiring)),
       place_{wiring_.rank, wiring_.geometry.size, &wiring_.topology.ring, wiring_.geometry.ring,
              wiring_.geometry.off_ring} {
@@ -53,7 +54,7 @@ DeviceEngine::~DeviceEngine() {
 // Sends what kernels have published for other hosts, before the pump is destroyed. Waits no longer than a call may.
 void DeviceEngine::send_the_rest() {
   if (wiring_.pump == nullptr) return;
-  const Clock::time_point give_up = deadline_after(host_.defaults.timeout);
+  const Clock::time_point give_up = deadline_after(timeout_);
   try {
     while (load_acquire(wiring_.control.abort_word().value) == 0 && !board_.raised() &&
            wiring_.pump->busy_peer()) {
@@ -82,7 +83,7 @@ void DeviceEngine::leave() {
     return std::all_of(wiring_.ranks_sharing.begin(), wiring_.ranks_sharing.end(),
                        [this](int rank) {
                          return load_acquire(wiring_.control.left(rank).value) != 0 ||
-                                host_.engine.process_has_ended(rank);
+                                host_.process_has_ended(rank);
                        });
   };
   const auto give_up = std::chrono::steady_clock::now() + kPatienceAtTheEnd;
@@ -112,18 +113,34 @@ void DeviceEngine::enqueue(const Call& call, Algorithm algorithm, std::chrono::m
                            api::Stream stream) {
   const std::lock_guard lock(calls_);
   check();
-  or_end([&] {
+  bool may_have_started = false;
+  try {
+    or_end([&] {
+      const DeviceScope scope(wiring_.device);
+      const bool capturing = api::is_capturing(stream);
+      // Calls of one rank follow each other, also if both streams have the same handle: a handle may stand for
+      // another stream in another thread, or for a new one.
+      if (!capturing && any_call_) api::wait_for(wiring_.handles->last_call.get(), stream);
+      may_have_started = !capturing;
+      const std::uint64_t operations = start(call, algorithm, timeout, stream);
+      if (capturing) return;
+      api::record(wiring_.handles->last_call.get(), stream);
+      any_call_ = true;
+      constexpr std::uint64_t kToKeepTheOrder = 2;
+      wiring_.handles->ahead.enqueued(kToKeepTheOrder + operations, stream);
+    });
+  } catch (const CudaError&) {
+    if (may_have_started) wait_for_stopped(stream);
+    throw;
+  }
+}
+
+// No event says when the call ends whose start failed half-way, and the destructor waits for events. Its kernel stops,
+// since the communicator has ended.
+void DeviceEngine::wait_for_stopped(api::Stream stream) noexcept {
+  without_throwing("waiting for a call that CUDA refused half-way", [&] {
     const DeviceScope scope(wiring_.device);
-    const bool capturing = api::is_capturing(stream);
-    // A rank's calls run one after the other. This also waits when the stream handle is that of the last call: the
-    // handle may mean another stream in another thread, or a new stream.
-    if (!capturing && any_call_) api::wait_for(wiring_.handles->last_call.get(), stream);
-    const std::uint64_t operations = start(call, algorithm, timeout, stream);
-    if (capturing) return;
-    api::record(wiring_.handles->last_call.get(), stream);
-    any_call_ = true;
-    constexpr std::uint64_t kToKeepTheOrder = 2;
-    wiring_.handles->ahead.enqueued(kToKeepTheOrder + operations, stream);
+    api::wait_for(stream);
   });
 }
 
@@ -142,19 +159,17 @@ std::uint64_t DeviceEngine::start(const Call& call, Algorithm algorithm,
   }
   // `naive` sums up the whole vector also where the output has room for only a part of it, or for nothing.
   const std::size_t element = size_of(call.type);
-  void* scratch = api::allocate_async(wiring_.handles->scratch.get(),
-                                      std::max<std::size_t>(call.count * element, 1), stream);
+  const StreamMemory scratch(wiring_.handles->scratch.get(),
+                             std::max<std::size_t>(call.count * element, 1), stream);
   const std::uint64_t own = arguments.out_origin;
-  arguments.out = static_cast<std::byte*>(scratch);
+  arguments.out = scratch.data();
   arguments.out_origin = 0;
   kernels::start(kernel, channels, wiring_.threads, arguments, stream);
   const Range chunk = chunk_range(call.count, static_cast<std::uint64_t>(geometry.size),
                                   static_cast<std::uint64_t>(wiring_.rank));
   if (call.collective == Collective::reduce_scatter && chunk.count > 0) {
-    api::copy_async(call.out, static_cast<std::byte*>(scratch) + own * element,
-                    chunk.count * element, stream);
+    api::copy_async(call.out, scratch.data() + own * element, chunk.count * element, stream);
   }
-  api::release_async(scratch, stream);
   constexpr std::uint64_t kWithScratch = 4;
   return kWithScratch;
 }
@@ -198,8 +213,9 @@ void DeviceEngine::wait(api::Stream stream) {
 void DeviceEngine::abort(const std::string& reason) noexcept { raise(wiring_.rank, reason); }
 
 void DeviceEngine::raise(int rank, const std::string& text) noexcept {
-  board_.raise(rank, text);
-  // Release: a thread that sees the word also sees the text.
+  if (!board_.raise(rank, text))
+    return;  // the first reason stays, and the watcher tells kernels of it
+  // Release pairs with the acquire of who sees the word: it finds the text.
   store_release(wiring_.control.abort_word().value, static_cast<std::uint64_t>(rank) + 1);
   log(LogLevel::warning, "{}", text);
 }
@@ -276,7 +292,7 @@ void DeviceEngine::look_for_other_calls() {
 
 void DeviceEngine::look_for_ended_peers() {
   for (const int rank : wiring_.ranks_sharing) {
-    if (!host_.engine.process_has_ended(rank)) continue;
+    if (!host_.process_has_ended(rank)) continue;
     // It is no error if the rank has left before its process ended.
     if (load_acquire(wiring_.control.left(rank).value) != 0) continue;
     const auto index = static_cast<std::size_t>(rank);

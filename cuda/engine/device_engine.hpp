@@ -12,16 +12,16 @@
 
 #include <rondo/cuda.hpp>
 
-#include "communicator/state.hpp"
 #include "engine/device_wiring.hpp"
+#include "engine/engine.hpp"
 #include "engine/failure_text.hpp"
 
 namespace rondo::detail::gpu {
 
 class DeviceEngine {
  public:
-  // Borrows the host communicator's state.
-  DeviceEngine(CommunicatorState& host, DeviceWiring wiring);
+  // Borrows the engine of the host communicator. `timeout`: how long the destructor waits for other hosts.
+  DeviceEngine(Engine& host, std::chrono::milliseconds timeout, DeviceWiring wiring);
   DeviceEngine(const DeviceEngine&) = delete;
   DeviceEngine& operator=(const DeviceEngine&) = delete;
   ~DeviceEngine();
@@ -41,6 +41,7 @@ class DeviceEngine {
   // Returns how many operations it has enqueued on the device.
   std::uint64_t start(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,
                       api::Stream stream);
+  void wait_for_stopped(api::Stream stream) noexcept;
   // A CudaError ends the communicator for all.
   template <class Function>
   void or_end(Function&& function);
@@ -58,7 +59,8 @@ class DeviceEngine {
   void send_the_rest();
   void leave();
 
-  CommunicatorState& host_;
+  Engine& host_;
+  std::chrono::milliseconds timeout_;
   AbortBoard& board_;
   DeviceWiring wiring_;
   RingPlace place_;

@@ -76,13 +76,9 @@ std::string text_of(const DeviceWiring& wiring, int rank, const KernelFailure& f
   if (static_cast<FailureKind>(failure.kind) == FailureKind::mismatched) {
     return text_of_mismatch(rank, mine, failure.peer, theirs);
   }
-  return fmt::format(
-      "rank {}: its device waited for rank {} until the deadline of {}; {} slices received, {} "
-      "bytes sent. {} If ranks are only slow, set a longer timeout (CallOptions, "
-      "CommunicatorOptions or "
-      "RONDO_TIMEOUT)",
-      rank, failure.peer, describe(mine), failure.slices_received, failure.bytes_sent,
-      who_is_missing(wiring, rank));
+  return text_of_timeout(fmt::format("rank {}: its device", rank), failure.peer, mine,
+                         describe(Progress{failure.slices_received, failure.bytes_sent}),
+                         who_is_missing(wiring, rank));
 }
 
 std::optional<OtherCall> other_call_at_the_same_time(const DeviceWiring& wiring, int rank) {

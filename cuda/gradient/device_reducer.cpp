@@ -156,8 +156,11 @@ template <class Function>
 void DeviceReducer::or_end(Function&& function) {
   try {
     function();
-  } catch (const CudaError& error) {
-    end_for_all(communicator_, error);
+  } catch (const UsageError&) {
+    throw;  // refuse() has ended the communicator, if it has to end
+  } catch (const std::exception& error) {
+    iteration_.end();
+    end_for_all(communicator_, error);  // if another error has ended it, that one stays
     throw;
   }
 }

@@ -69,7 +69,7 @@ class DeviceReducer {
   void set_up();
   double call_us(std::size_t bytes);
 
-  // A CudaError ends the communicator for all.
+  // Whatever `function` throws, but a UsageError, ends the communicator on all ranks.
   template <class Function>
   void or_end(Function&& function);
   // A complaint ends the communicator, and is thrown.
@@ -88,7 +88,9 @@ class DeviceReducer {
   ReducerStream stream_;
   BucketedModel model_;
 
-  std::mutex mutex_;  // guards all that follows
+  // Guards the model and all that follows, in mark_ready(), set_samples() and finish(). Other members are called while
+  // none of these runs.
+  std::mutex mutex_;
   Iteration iteration_;
   Rounds rounds_;
   Recorder recorder_;

@@ -12,14 +12,14 @@ namespace rondo::detail::gpu {
 std::vector<Edge> device_edges(const Group& group, const std::vector<ScheduleEdge>& edges,
                                const std::vector<std::vector<DeviceLink>>& links,
                                const Reach& reach) {
+  const std::vector<RankPlace> places = group.places();
   std::vector<Edge> settled;
   for (const ScheduleEdge& edge : edges) {
     const auto [from, to] = edge.ranks;
     const bool there = reach.way(from, to).works;
     Edge result{from, to, Carrier::mpi, {}, edge.in_ring()};
     if (!group.hosts().same(from, to)) {
-      result.reason = fmt::format("hosts {} and {}", group.of(from).place.host.data(),
-                                  group.of(to).place.host.data());
+      result.reason = reason_for_network(places, from, to);
     } else if (there && reach.way(to, from).works) {
       const bool one_process = group.same_process(from, to);
       result.carrier = one_process ? Carrier::p2p : Carrier::ipc;

@@ -87,9 +87,7 @@ DeviceRankFacts facts_of_this_rank(const cuda::Options& options, int device, int
 Group::Group(std::vector<DeviceRankFacts> facts) : facts_(std::move(facts)) {
   std::vector<RankFacts> places;
   for (const DeviceRankFacts& rank : facts_) places.push_back(rank.place);
-  std::vector<std::string> names;
-  for (const Place& place : order_keys(places)) names.push_back(place.host);
-  hosts_ = Hosts(std::move(names));
+  hosts_ = hosts_of(places);
 }
 
 bool Group::same_process(int a, int b) const {

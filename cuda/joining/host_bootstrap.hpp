@@ -31,18 +31,4 @@ class HostBootstrap final : public Bootstrap {
   rondo::Communicator& host_;
 };
 
-// Rows of values, one for each pair of ranks. Collective.
-template <class T>
-std::vector<std::vector<T>> exchange_rows(Bootstrap& bootstrap, const std::vector<T>& mine) {
-  const auto n = static_cast<std::size_t>(bootstrap.size());
-  std::vector<T> flat(n * n);
-  bootstrap.all_gather(mine.data(), flat.data(), n * sizeof(T));
-  std::vector<std::vector<T>> rows;
-  for (std::size_t i = 0; i < n; ++i) {
-    rows.emplace_back(flat.begin() + static_cast<std::ptrdiff_t>(i * n),
-                      flat.begin() + static_cast<std::ptrdiff_t>((i + 1) * n));
-  }
-  return rows;
-}
-
 }  // namespace rondo::detail::gpu

@@ -4,14 +4,13 @@
 
 #include "base/put.hpp"
 #include "bootstrap/together.hpp"
-#include "joining/host_bootstrap.hpp"
 #include "kernels/launch.hpp"
 
 namespace rondo::detail::gpu {
 namespace {
 
 // How a rank shows its memory to the others.
-struct Offer {
+struct ShownMemory {
   const std::shared_ptr<DeviceMemory>* memory = nullptr;  // in the same process
   api::IpcHandle handle;                                  // in others
   std::array<char, 128> why_no_handle{};
@@ -34,13 +33,13 @@ class Reacher {
   Reach run() {
     map_all();
     test_ways();
-    return {std::move(shown_), exchange_rows(bootstrap_, ways_)};
+    return {std::move(shown_), bootstrap_.exchange_rows(ways_)};
   }
 
  private:
   // Maps all memory that can be reached.
   void map_all() {
-    Offer mine;
+    ShownMemory mine;
     mine.memory = &wiring_.exposed;
     try {
       const DeviceScope scope(wiring_.device);
@@ -48,21 +47,23 @@ class Reacher {
     } catch (const CudaError& error) {
       put(mine.why_no_handle, error.what());
     }
-    const std::vector<Offer> offers = bootstrap_.exchange(mine);
-    for (int rank = 0; rank < size_; ++rank) {
-      const auto index = static_cast<std::size_t>(rank);
-      try {
-        shown_[index] = reach(rank, offers[index]);
-      } catch (const CudaError& error) {
-        put(ways_[index].reason, error.what());
+    const std::vector<ShownMemory> shown_by = bootstrap_.exchange(mine);
+    // No rank releases its memory before all ranks have mapped it.
+    together(bootstrap_, [&] {
+      const DeviceScope scope(wiring_.device);
+      for (int rank = 0; rank < size_; ++rank) {
+        const auto index = static_cast<std::size_t>(rank);
+        try {
+          shown_[index] = reach(rank, shown_by[index]);
+        } catch (const CudaError& error) {
+          put(ways_[index].reason, error.what());
+        }
       }
-    }
-    // No rank may release its memory before all ranks have mapped it.
-    agree(bootstrap_, nullptr);
+    });
   }
 
   // Null, with a reason, where there is no way.
-  std::byte* reach(int rank, const Offer& offer) {
+  std::byte* reach(int rank, const ShownMemory& theirs_shown) {
     Way& way = ways_[static_cast<std::size_t>(rank)];
     if (rank == rank_) return wiring_.exposed->data();
     if (!group_.hosts().same(rank, rank_)) return nullptr;
@@ -78,16 +79,16 @@ class Reacher {
                                       group_.device_of(rank)));
           return nullptr;
         }
-        api::enable_peer(wiring_.device, theirs);
+        api::enable_peer(theirs);
       }
-      wiring_.of_this_process.push_back(*offer.memory);
-      return (*offer.memory)->data();
+      wiring_.of_this_process.push_back(*theirs_shown.memory);
+      return (*theirs_shown.memory)->data();
     }
-    if (offer.why_no_handle[0] != '\0') {
-      put(way.reason, offer.why_no_handle.data());
+    if (theirs_shown.why_no_handle[0] != '\0') {
+      put(way.reason, theirs_shown.why_no_handle.data());
       return nullptr;
     }
-    wiring_.of_others.emplace_back(wiring_.device, offer.handle);
+    wiring_.of_others.emplace_back(wiring_.device, theirs_shown.handle);
     return wiring_.of_others.back().data();
   }
 
@@ -116,7 +117,7 @@ class Reacher {
         wrong.push_back(kernels::wrong_words(row(rank_, writer), kProbeWords, seed(rank_, writer)));
       }
     });
-    const auto wrong_at = exchange_rows(bootstrap_, wrong);
+    const auto wrong_at = bootstrap_.exchange_rows(wrong);
     for (int rank = 0; rank < size_; ++rank) {
       const auto index = static_cast<std::size_t>(rank);
       if (shown_[index] == nullptr) continue;

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <optional>
 
-#include <fmt/format.h>
-
 #include "bootstrap/share_memory.hpp"
 #include "bootstrap/together.hpp"
-#include "communicator/state.hpp"
 #include "joining/connect.hpp"
 #include "joining/device_edges.hpp"
 #include "joining/device_facts.hpp"
+#include "joining/edges.hpp"
 #include "joining/host_bootstrap.hpp"
 #include "joining/reach.hpp"
 #include "joining/upload.hpp"
@@ -23,8 +21,8 @@ namespace {
 // rank, all ranks throw.
 class DeviceWirer {
  public:
-  DeviceWirer(rondo::Communicator& host, const cuda::Options& options)
-      : host_(state_of(host).engine),
+  DeviceWirer(rondo::Communicator& host, Engine& engine, const cuda::Options& options)
+      : host_(engine),
         bootstrap_(host),
         options_(options),
         rank_(host.rank()),
@@ -77,7 +75,7 @@ class DeviceWirer {
   void order_ring() {
     std::vector<DeviceLink> mine;
     together(bootstrap_, [&] { mine = links_of(*group_, rank_); });
-    links_ = exchange_rows(bootstrap_, mine);
+    links_ = bootstrap_.exchange_rows(mine);
     wiring_.topology.ring = device_ring(group_->hosts().names(), links_);
     edges_ = schedule_edges(wiring_.topology.ring, {Algorithm::ring, Algorithm::naive});
     for (int rank = 0; rank < size_; ++rank) {
@@ -120,12 +118,7 @@ class DeviceWirer {
         share_memory(bootstrap_, hosts.lowest_rank_with(rank_), hosts.ranks_with(rank_).size() > 1,
                      ControlSegment::bytes_for(size_, geometry().channels, fifos));
     if (fall_back_to_mpi(wiring_.topology.edges, shared)) wiring_.one_shot_bytes = 0;
-    const auto mapped = [&](int rank) { return shared.mapped[static_cast<std::size_t>(rank)]; };
-    for (int rank = 0; rank < size_; ++rank) {
-      if (rank == rank_ || (mapped(rank_) && mapped(rank) && hosts.same(rank, rank_))) {
-        wiring_.ranks_sharing.push_back(rank);
-      }
-    }
+    wiring_.ranks_sharing = ranks_sharing(hosts, shared, rank_);
     together(bootstrap_, [&] {
       if (shared.mapping.data() == nullptr) {
         fifos.clear();
@@ -174,8 +167,8 @@ class DeviceWirer {
 
 }  // namespace
 
-DeviceWiring wire_devices(rondo::Communicator& host, const cuda::Options& options) {
-  return DeviceWirer(host, options).wire();
+DeviceWiring wire_devices(rondo::Communicator& host, Engine& engine, const cuda::Options& options) {
+  return DeviceWirer(host, engine, options).wire();
 }
 
 }  // namespace rondo::detail::gpu

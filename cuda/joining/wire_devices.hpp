@@ -4,10 +4,11 @@
 #include <rondo/cuda.hpp>
 
 #include "engine/device_wiring.hpp"
+#include "engine/engine.hpp"
 
 namespace rondo::detail::gpu {
 
-// Collective over the ranks of `host`; whatever fails on one rank is thrown by all.
-DeviceWiring wire_devices(rondo::Communicator& host, const cuda::Options& options);
+// Collective over the ranks of `host`, whose engine is `engine`; whatever fails on one rank is thrown by all.
+DeviceWiring wire_devices(rondo::Communicator& host, Engine& engine, const cuda::Options& options);
 
 }  // namespace rondo::detail::gpu

@@ -17,7 +17,8 @@ namespace {
 template <class Body>
 __device__ void on_this_block(int ranks, Body body) {
   __shared__ BlockShared shared;
-  extern __shared__ std::byte ends[];
+  extern __shared__ __align__(16) std::byte ends[];
+  static_assert(alignof(SendEnd) <= 16 && alignof(RecvEnd) <= 16);
   if (threadIdx.x == 0) shared.claimed = 0;
   __syncthreads();
   CudaBlock block(shared, reinterpret_cast<SendEnd*>(ends),

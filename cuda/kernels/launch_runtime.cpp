@@ -3,11 +3,17 @@
 
 #include "api/handles.hpp"
 #include "base/with_type.hpp"
+#include "fifo/fifo.hpp"
 #include "kernels/kernels.hpp"
 #include "kernels/launch.hpp"
 
 namespace rondo::detail::gpu::kernels {
 namespace {
+
+// Of dynamic shared memory that a kernel of the protocol needs: room for the FIFO ends of a channel.
+std::size_t shared_bytes(int ranks) {
+  return static_cast<std::size_t>(ranks) * (sizeof(SendEnd) + sizeof(RecvEnd));
+}
 
 constexpr int kThreads = 256;  // of the kernels that are not the protocol's
 

@@ -1,7 +1,7 @@
 // The test pattern for edges: `canAccessPeer` does not prove that data arrives.
 
 #include "kernels/kernels.hpp"
-#include "protocol/device_port.hpp"
+#include "fifo/atomics.hpp"
 
 namespace rondo::detail::gpu {
 namespace {
@@ -28,10 +28,6 @@ __global__ void count_wrong(const std::uint64_t* words, std::uint64_t count, std
 }
 
 }  // namespace
-
-std::size_t shared_bytes(int ranks) {
-  return static_cast<std::size_t>(ranks) * (sizeof(SendEnd) + sizeof(RecvEnd));
-}
 
 const void* write_pattern_kernel() { return reinterpret_cast<const void*>(&write_pattern); }
 const void* count_wrong_kernel() { return reinterpret_cast<const void*>(&count_wrong); }

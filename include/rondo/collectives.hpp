@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <ranges>
 #include <span>
-#include <utility>
 
 #include <rondo/call.hpp>
 #include <rondo/chunk.hpp>

@@ -62,7 +62,7 @@ struct State;
 ///
 /// The calls are those of rondo::Communicator, on memory that the rank's device can reach, and ordered by a stream: a
 /// call is enqueued and returns. It starts when the work that was enqueued on the stream before it has ended, and
-/// work that is enqueued after it waits for it. Nothing is allocated (but for `naive` reduce_scatter and reduce to a
+/// work that is enqueued after it waits for it. Nothing is allocated (except by `naive` reduce_scatter and reduce to a
 /// rank other than 0), and a call can be captured in a CUDA graph and replayed; every rank must then replay the same.
 /// Buffers are aligned to their elements.
 ///

@@ -156,8 +156,8 @@ struct GradientStatistics {
   double compute_us = 0;   ///< from the first mark to finish()
   double transfer_us = 0;  ///< time in which a bucket was in transfer
   double exposed_us = 0;   ///< time for which finish() blocked
-  double hidden_fraction =
-      0;                   ///< 1 − exposed / transfer; below 0 where waiting outlasts travelling
+  /// 1 − exposed / transfer; below 0 if finish() blocked for longer than buckets were in transfer.
+  double hidden_fraction = 0;
   bool reordered = false;  ///< buckets were formed anew at the end of it
 };
 

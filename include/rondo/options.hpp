@@ -15,7 +15,7 @@ namespace rondo {
 /// How the edges between ranks are carried.
 /// - `automatic`: shared memory on one host, MPI between hosts, and MPI towards a rank of the same host
 ///   that cannot map its memory (a container with another network, say); Communicator::topology() says which
-///   and why. Too little memory is an error that has the cure.
+///   and why. Too little memory is an error whose text says what to do.
 /// - `shm`: shared memory or an error; never a fallback.
 /// - `mpi`: MPI on every edge, also on one host.
 enum class CarrierChoice : std::uint8_t { automatic, shm, mpi };

@@ -26,6 +26,20 @@ class Bootstrap {
     all_gather(&mine, all.data(), sizeof(T));
     return all;
   }
+
+  // Each rank brings a value for each rank: the rows of all ranks.
+  template <class T>
+  std::vector<std::vector<T>> exchange_rows(const std::vector<T>& mine) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    const auto n = static_cast<std::size_t>(size());
+    std::vector<T> flat(n * n);
+    all_gather(mine.data(), flat.data(), n * sizeof(T));
+    std::vector<std::vector<T>> rows;
+    for (auto row = flat.begin(); row != flat.end(); row += static_cast<std::ptrdiff_t>(n)) {
+      rows.emplace_back(row, row + static_cast<std::ptrdiff_t>(n));
+    }
+    return rows;
+  }
 };
 
 }  // namespace rondo::detail

@@ -6,14 +6,15 @@
 
 namespace rondo::detail {
 
-void AbortBoard::raise(int rank, std::string_view text) noexcept {
+bool AbortBoard::raise(int rank, std::string_view text) noexcept {
   std::uint32_t expected = kClear;
   const std::atomic_ref state(state_);
-  if (!state.compare_exchange_strong(expected, kWriting, std::memory_order_relaxed)) return;
+  if (!state.compare_exchange_strong(expected, kWriting, std::memory_order_relaxed)) return false;
   rank_ = rank;
   length_ = static_cast<std::uint32_t>(std::min(text.size(), sizeof(text_)));
   std::memcpy(text_, text.data(), length_);
   state.store(kRaised, std::memory_order_release);
+  return true;
 }
 
 bool AbortBoard::raised() const noexcept {

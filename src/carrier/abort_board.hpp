@@ -15,8 +15,8 @@ struct AbortRecord {
 
 class AbortBoard {
  public:
-  // Any thread of any rank may call it; only the text of the first call is kept.
-  void raise(int rank, std::string_view text) noexcept;
+  // Any thread of any rank may call it; only the text of the first call is kept. Returns whether this was the first.
+  bool raise(int rank, std::string_view text) noexcept;
   [[nodiscard]] bool raised() const noexcept;
   // What was raised; only after raised().
   [[nodiscard]] AbortRecord read() const;

@@ -69,7 +69,7 @@ void CallQueue::serve() {
   for (;;) {
     changed_.wait(lock, [this] { return serving_ || (stopping_ && queue_.empty()); });
     if (!serving_) return;
-    const Entry entry = std::move(queue_.front());
+    const QueuedCall entry = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();
     std::exception_ptr error;

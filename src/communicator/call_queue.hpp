@@ -49,7 +49,7 @@ class CallQueue {
   std::shared_ptr<WorkState> run_async(std::function<void()> call);
 
  private:
-  struct Entry {
+  struct QueuedCall {
     std::function<void()> call;
     std::shared_ptr<WorkState> state;
   };
@@ -65,8 +65,8 @@ class CallQueue {
   };
 
   // The turn is the right to run a call. Its holder is a caller's thread or the progress thread.
-  //   kFree    nobody has it, and nothing is queued
-  //   kTaken   a caller has it, and nobody waits for it
+  //   kFree    no thread has it, and nothing is queued
+  //   kTaken   a caller has it, and no thread waits for it
   //   kWanted  a thread has it, and the next holder is chosen with the lock held
   // Taken with acquire and given back with release, so that a call sees what the previous call wrote.
   static constexpr std::uint32_t kFree = 0;
@@ -95,7 +95,7 @@ class CallQueue {
   std::atomic<std::uint32_t> turn_ = kFree;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Entry> queue_;
+  std::deque<QueuedCall> queue_;
   std::deque<std::uint64_t> waiting_;  // tickets of the callers in wait_for_turn, oldest first
   std::uint64_t next_ticket_ = 1;
   std::uint64_t granted_ = 0;  // the ticket to which the turn was handed; 0: none

@@ -5,48 +5,64 @@
 namespace rondo::detail {
 namespace {
 
-std::string objection_to(Algorithm algorithm, const Engine& engine, const Call& call) {
-  if (engine.size() == 1) return {};  // all do the same: they copy
-  const Offers& offers = engine.offers();
-  if (algorithm == Algorithm::recursive_doubling) {
-    if (!offers.recursive_doubling) {
-      return "recursive_doubling goes between hosts only; choose one_shot or ring";
+class HostChoice {
+ public:
+  HostChoice(const CommunicatorState& state, const Call& call)
+      : engine_(state.engine), tuning_(state.defaults.tuning), call_(call) {}
+
+  [[nodiscard]] bool can(Algorithm algorithm) const {
+    if (engine_.size() == 1) return true;  // all do the same: they copy
+    if (algorithm == Algorithm::one_shot) {
+      return fits_one_shot(engine_.offers().one_shot_bytes, call_);
     }
-    const bool doubles =
-        call.collective == Collective::all_reduce || call.collective == Collective::barrier;
-    return doubles ? "" : "recursive_doubling carries all_reduces and barriers only; choose ring";
+    if (algorithm != Algorithm::recursive_doubling) return true;
+    return engine_.offers().recursive_doubling && sums_for_all();
   }
-  if (algorithm != Algorithm::one_shot || fits_one_shot(offers, call)) return {};
-  if (offers.one_shot_bytes == 0) {
-    return "not all ranks share memory, so one_shot cannot be used; choose ring";
+
+  [[nodiscard]] std::string objection_to(Algorithm algorithm) const {
+    const Offers& offers = engine_.offers();
+    if (algorithm == Algorithm::recursive_doubling) {
+      return offers.recursive_doubling
+                 ? "recursive_doubling carries all_reduces and barriers only; choose ring"
+                 : "recursive_doubling goes between hosts only; choose one_shot or ring";
+    }
+    if (offers.one_shot_bytes == 0) {
+      return "not all ranks share memory, so one_shot cannot be; choose ring";
+    }
+    return fmt::format("one_shot carries vectors of up to {} bytes among {} ranks; choose ring",
+                       offers.one_shot_bytes, engine_.size());
   }
-  return fmt::format("one_shot carries vectors of up to {} bytes among {} ranks; choose ring",
-                     offers.one_shot_bytes, engine.size());
-}
 
-// Whether an algorithm that the tuning, measured with all_reduces, names also suits the call. `naive` sends n²
-// messages where each rank has its own chunk, and needs extra memory to reduce to a rank other than its centre.
-bool pays(const Call& call, Algorithm algorithm) {
-  return algorithm != Algorithm::naive || call.collective == Collective::all_reduce ||
-         call.collective == Collective::barrier || call.collective == Collective::broadcast;
-}
+  [[nodiscard]] static Algorithm instead() { return Algorithm::ring; }
 
-Algorithm tuned(const CommunicatorState& state, const Call& call) {
-  const Engine& engine = state.engine;
-  const Carrier carrier = engine.offers().leaves_memory ? Carrier::mpi : Carrier::shm;
-  const Algorithm algorithm =
-      state.defaults.tuning.algorithm_for(carrier, engine.size(), call.count * size_of(call.type));
-  const bool can = objection_to(algorithm, engine, call).empty();
-  return can && pays(call, algorithm) ? algorithm : Algorithm::ring;
-}
+  [[nodiscard]] Algorithm best() const {
+    const Carrier carrier = engine_.offers().leaves_memory ? Carrier::mpi : Carrier::shm;
+    const Algorithm tuned =
+        tuning_.algorithm_for(carrier, engine_.size(), call_.count * size_of(call_.type));
+    return can(tuned) && pays(tuned) ? tuned : Algorithm::ring;
+  }
+
+ private:
+  [[nodiscard]] bool sums_for_all() const {
+    return call_.collective == Collective::all_reduce || call_.collective == Collective::barrier;
+  }
+  // The tuning is measured with all_reduces. Where each rank has a chunk of its own, `naive` sends n² messages, and
+  // for a reduction to another rank than its centre it needs memory.
+  [[nodiscard]] bool pays(Algorithm algorithm) const {
+    return algorithm != Algorithm::naive || sums_for_all() ||
+           call_.collective == Collective::broadcast;
+  }
+
+  const Engine& engine_;
+  const Tuning& tuning_;
+  const Call& call_;
+};
 
 }  // namespace
 
 Algorithm settle_algorithm(const CommunicatorState& state, const Call& call) {
-  return settle_algorithm(
-      call, state.engine.rank(), state.defaults.algorithm,
-      [&](Algorithm algorithm) { return objection_to(algorithm, state.engine, call); },
-      [&] { return tuned(state, call); });
+  return settle_algorithm(call, state.engine.rank(), state.defaults.algorithm,
+                          HostChoice(state, call));
 }
 
 }  // namespace rondo::detail

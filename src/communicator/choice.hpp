@@ -12,22 +12,23 @@
 
 namespace rondo::detail {
 
-// The algorithm that the call names must be used: UsageError if there is an objection to it. The communicator's is
-// used unless there is an objection to it. Otherwise the best one is used.
-//   objection_to(algorithm)  why it cannot carry out the call; empty if it can
-//   best()                   the best algorithm for this call, of those that can carry it out
-template <class Objection, class Best>
-Algorithm settle_algorithm(const Call& call, int rank, Algorithm wish, Objection objection_to,
-                           Best best) {
+// The algorithm that the call names must be used: UsageError if it cannot carry out the call. The communicator's is used
+// if it can. `choice` is asked:
+//   can(algorithm)           whether the algorithm can carry out the call
+//   objection_to(algorithm)  why it cannot
+//   instead()                which is used in place of the communicator's, if that cannot
+//   best()                   which is used if neither names one
+template <class Choice>
+Algorithm settle_algorithm(const Call& call, int rank, Algorithm wish, const Choice& choice) {
   const Algorithm wanted = call.options.algorithm.value_or(wish);
-  if (wanted == Algorithm::automatic) return best();
-  const std::string objection = objection_to(wanted);
-  if (objection.empty()) return wanted;
-  if (!call.options.algorithm) return best();
-  throw UsageError(fmt::format("rank {}: {}: {}", rank, name(call.collective), objection));
+  if (wanted == Algorithm::automatic) return choice.best();
+  if (choice.can(wanted)) return wanted;
+  if (!call.options.algorithm) return choice.instead();
+  throw UsageError(
+      fmt::format("rank {}: {}: {}", rank, name(call.collective), choice.objection_to(wanted)));
 }
 
-// For a call on host memory.
+// Of a call on host memory.
 Algorithm settle_algorithm(const CommunicatorState& state, const Call& call);
 
 }  // namespace rondo::detail

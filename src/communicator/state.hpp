@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include <rondo/communicator.hpp>
+
 #include "base/owner_process.hpp"
 #include "communicator/call_queue.hpp"
 #include "communicator/tuning.hpp"

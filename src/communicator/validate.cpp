@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <limits>
-
 #include <utility>
 
 #include <fmt/format.h>
+
+#include <rondo/chunk.hpp>
+#include <rondo/errors.hpp>
 
 #include "base/collective_traits.hpp"
 

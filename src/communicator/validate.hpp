@@ -1,7 +1,7 @@
 // Checks a call before anything moves.
 #pragma once
 
-#include <rondo/communicator.hpp>
+#include <rondo/call.hpp>
 
 namespace rondo::detail {
 

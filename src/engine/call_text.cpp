@@ -34,6 +34,19 @@ std::string describe(const Signature& signature) {
                      name(static_cast<Algorithm>(signature.algorithm)));
 }
 
+std::string describe(const Progress& progress) {
+  return fmt::format("{} slices received, {} bytes sent", progress.slices_received,
+                     progress.bytes_sent);
+}
+
+std::string text_of_timeout(const std::string& who, int peer, const Signature& call,
+                            const std::string& so_far, const std::string& missing) {
+  return fmt::format(
+      "{} waited for rank {} until the deadline of {}; {}. {} If ranks are only slow, set a longer "
+      "timeout (CallOptions, CommunicatorOptions or RONDO_TIMEOUT)",
+      who, peer, describe(call), so_far, missing);
+}
+
 std::string text_of_mismatch(int rank, const Signature& mine, int peer, const Signature& theirs) {
   return fmt::format(
       "rank {} made {}, but rank {} made {}. Make the same calls in the same order on all ranks",

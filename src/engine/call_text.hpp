@@ -3,8 +3,9 @@
 
 #include <string>
 
-#include <rondo/communicator.hpp>
+#include <rondo/call.hpp>
 
+#include "engine/failure.hpp"
 #include "fifo/signature.hpp"
 
 namespace rondo::detail {
@@ -14,6 +15,14 @@ Signature signature_of(const Call& call, Algorithm algorithm);
 
 // "call 7 all_reduce(100 x f32, sum) by ring"
 std::string describe(const Signature& signature);
+
+// "4 slices received, 262144 bytes sent"
+std::string describe(const Progress& progress);
+
+// The error text for a deadline that has passed. `who` waited for rank `peer` ("rank 0", or "rank 0: its device");
+// `so_far`: how far it came; `missing`: sentences on ranks that have not made the call.
+std::string text_of_timeout(const std::string& who, int peer, const Signature& call,
+                            const std::string& so_far, const std::string& missing);
 
 // The error text for two ranks that made different calls.
 std::string text_of_mismatch(int rank, const Signature& mine, int peer, const Signature& theirs);

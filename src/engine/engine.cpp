@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <rondo/errors.hpp>
+
 #include "base/log.hpp"
 #include "engine/call_text.hpp"
 #include "engine/one_shot.hpp"
@@ -157,8 +159,7 @@ void Engine::drain(const Signature& signature, const Progress& progress) {
 void Engine::fail(const Signature& signature, const Failure& failure, const Progress& progress,
                   const Signature* unconfirmed) {
   const int peer = failure.peer;
-  std::string so_far = fmt::format("{} slices received, {} bytes sent", progress.slices_received,
-                                   progress.bytes_sent);
+  std::string so_far = describe(progress);
   if (unconfirmed != nullptr) {
     so_far += fmt::format(
         "; rank {} is through with its own part, but does not know whether all ranks made {}",
@@ -175,12 +176,9 @@ void Engine::fail(const Signature& signature, const Failure& failure, const Prog
     throw PeerError(text);
   }
   if (failure.result == WaitResult::timed_out) {
-    const std::string text = fmt::format(
-        "rank {} waited for rank {} until the deadline of {}; {}. {}{} If ranks are only slow, set "
-        "a "
-        "longer timeout (CallOptions, CommunicatorOptions or RONDO_TIMEOUT)",
-        wiring_.rank, peer, describe(signature), so_far, who_is_missing(signature),
-        wiring_.waiting.unwatched);
+    const std::string text =
+        text_of_timeout(fmt::format("rank {}", wiring_.rank), peer, signature, so_far,
+                        who_is_missing(signature) + wiring_.waiting.unwatched);
     raise(text);
     throw TimeoutError(text);
   }

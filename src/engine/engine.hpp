@@ -7,7 +7,8 @@
 #include <memory>
 #include <string>
 
-#include <rondo/communicator.hpp>
+#include <rondo/call.hpp>
+#include <rondo/topology.hpp>
 
 #include "engine/confirmation.hpp"
 #include "engine/host_port.hpp"

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 
 #include "engine/failure.hpp"
 #include "engine/run_schedule.hpp"

@@ -4,10 +4,6 @@
 
 namespace rondo::detail {
 
-bool fits_one_shot(const Offers& offers, const Call& call) {
-  return offers.one_shot_bytes > 0 && call.count <= offers.one_shot_bytes / size_of(call.type);
-}
-
 OneShot::OneShot(Wiring& wiring, Waiter& waiter, const Call& call, const HostCall& host_call,
                  std::uint64_t number)
     : wiring_(wiring),

@@ -49,7 +49,9 @@ class OneShot {
   Progress progress_;
 };
 
-// Whether the ranks can carry out the call in this way.
-bool fits_one_shot(const Offers& offers, const Call& call);
+// Whether the call's vector has at most `limit_bytes`, up to which there is memory for one_shot; 0: there is none.
+inline bool fits_one_shot(std::size_t limit_bytes, const Call& call) {
+  return limit_bytes > 0 && call.count <= limit_bytes / size_of(call.type);
+}
 
 }  // namespace rondo::detail

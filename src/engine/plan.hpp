@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <rondo/communicator.hpp>
+#include <rondo/call.hpp>
 
 #include "fifo/fifo.hpp"
 #include "schedule/schedule.hpp"

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 
 #include "base/portable.hpp"
 #include "schedule/schedule.hpp"

@@ -35,7 +35,7 @@ std::string text_of(const Complaint& complaint, const std::string& name) {
     case Wrong::unmarked:
       return about("finish") +
              " was not marked ready. Mark every parameter once in an iteration, or set "
-             "GradientOptions::allow_unused, which takes zeros for it";
+             "GradientOptions::allow_unused, so that it counts as zeros";
     case Wrong::late:
       return about("mark_ready") +
              " was marked while finish() was running. Mark gradients before finish() is called";

@@ -54,9 +54,10 @@ DataType GradientStore::wire_type(DataType type) const {
 }
 
 // Bucket by bucket, so that the members of a bucket are side by side if the store owns them all.
-std::vector<std::byte*> GradientStore::place_owned(std::byte* memory) const {
+std::vector<std::byte*> GradientStore::place_owned(const std::vector<Bucket>& buckets,
+                                                   std::byte* memory) const {
   std::vector<std::byte*> places = gradients_;
-  for (const Bucket& bucket : buckets_) {
+  for (const Bucket& bucket : buckets) {
     std::size_t bytes = 0;
     for (const Member& member : bucket.members) {
       const Parameter& parameter = parameters_[member.parameter];
@@ -69,13 +70,14 @@ std::vector<std::byte*> GradientStore::place_owned(std::byte* memory) const {
   return places;
 }
 
-std::byte* GradientStore::whole_bucket(const Bucket& bucket) const {
+std::byte* GradientStore::whole_bucket(const Bucket& bucket,
+                                       const std::vector<std::byte*>& gradients) const {
   std::byte* first = nullptr;
   std::byte* next = nullptr;
   for (const Member& member : bucket.members) {
     const Parameter& parameter = parameters_[member.parameter];
     if (parameter.count == 0) continue;
-    std::byte* const gradient = gradients_[member.parameter];
+    std::byte* const gradient = gradients[member.parameter];
     if (first == nullptr) first = next = gradient;
     if (gradient != next) return nullptr;
     next += bytes_of(parameter);
@@ -83,31 +85,35 @@ std::byte* GradientStore::whole_bucket(const Bucket& bucket) const {
   return first;
 }
 
+// All memory is allocated before anything changes, so that a failure leaves the store as it was.
 void GradientStore::lay_out(std::vector<Bucket> buckets) {
-  buckets_ = std::move(buckets);
+  std::vector<std::byte*> gradients = gradients_;
+  BucketMemory::Owner owned;
   if (owns_any()) {
-    BucketMemory::Owner fresh = memory_->allocate(owned_bytes_);
-    const std::vector<std::byte*> places = place_owned(fresh.get());
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (owned_ && is_owned(parameters_[i])) {
-        memory_->copy(places[i], gradients_[i], bytes_of(parameters_[i]));
-      }
-    }
-    memory_->settle();
-    gradients_ = places;
-    owned_ = std::move(fresh);
+    owned = memory_->allocate(owned_bytes_);
+    gradients = place_owned(buckets, owned.get());
   }
-  buffers_.clear();
-  loads_.clear();
-  for (const Bucket& bucket : buckets_) {
+  std::vector<BucketMemory::Owner> buffers;
+  std::vector<Load> loads;
+  for (const Bucket& bucket : buckets) {
     const DataType type = wire_type(bucket.type);
     const bool padded = bucket.stride_elems != bucket.count;
-    std::byte* data = type == bucket.type && !padded ? whole_bucket(bucket) : nullptr;
+    std::byte* data = type == bucket.type && !padded ? whole_bucket(bucket, gradients) : nullptr;
     const bool in_place = data != nullptr;
-    buffers_.emplace_back(in_place ? nullptr : memory_->allocate(bucket.count * size_of(type)));
-    if (!in_place) data = buffers_.back().get();
-    loads_.push_back({data, bucket.count, type, in_place});
+    buffers.emplace_back(in_place ? nullptr : memory_->allocate(bucket.count * size_of(type)));
+    if (!in_place) data = buffers.back().get();
+    loads.push_back({data, bucket.count, type, in_place});
   }
+  for (std::size_t i = 0; owned_ && i < gradients.size(); ++i) {
+    if (!is_owned(parameters_[i])) continue;
+    memory_->copy(gradients[i], gradients_[i], bytes_of(parameters_[i]));
+  }
+  memory_->settle();
+  buckets_ = std::move(buckets);
+  gradients_ = std::move(gradients);
+  owned_ = std::move(owned);
+  buffers_ = std::move(buffers);
+  loads_ = std::move(loads);
 }
 
 template <class Visit>

@@ -44,9 +44,11 @@ class GradientStore {
 
  private:
   [[nodiscard]] DataType wire_type(DataType type) const;
-  [[nodiscard]] std::vector<std::byte*> place_owned(std::byte* memory) const;
+  [[nodiscard]] std::vector<std::byte*> place_owned(const std::vector<Bucket>& buckets,
+                                                    std::byte* memory) const;
   // The address of the bucket if its gradients are side by side in memory; else null.
-  [[nodiscard]] std::byte* whole_bucket(const Bucket& bucket) const;
+  [[nodiscard]] std::byte* whole_bucket(const Bucket& bucket,
+                                        const std::vector<std::byte*>& gradients) const;
   template <class Visit>
   void for_each_piece(const Bucket& bucket, Visit&& visit) const;
 

@@ -264,10 +264,12 @@ void HostReducer::record_compute(std::string_view what, Clock::time_point begin,
 }
 
 void HostReducer::write_trace(const std::string& file) {
+  std::vector<Stretch> timeline;
   {
     const Lock lock(mutex_);
     throw_if_failed();
     iteration_.require_closed("write_trace");
+    timeline = recorder_.timeline();
   }
   require_equal_lines(communicator_,
                       recorder_.traces()
@@ -276,7 +278,7 @@ void HostReducer::write_trace(const std::string& file) {
                                         "not set, so there is no timeline",
                                         communicator_.rank()),
                       {});
-  write_timelines(communicator_, recorder_.timeline(), file);
+  write_timelines(communicator_, timeline, file);
 }
 
 }  // namespace rondo::detail

@@ -66,7 +66,7 @@ class HostReducer {
   void run_and_wait(Lock& lock);
   void end_iteration(Clock::time_point finish_began);
 
-  // By whoever drives the rounds, without the lock.
+  // By the thread that drives the rounds (the reducer's, or that of finish()), without the lock.
   void serve();
   void run_iteration();
   void communicate();
@@ -82,7 +82,8 @@ class HostReducer {
   std::string progress_place_;
   std::thread thread_;
 
-  // The lock guards the condition variables, `iteration_`, and what follows it up to `failure_`.
+  // The lock guards the members from here to `failure_`. The thread that drives the rounds also reads `agreed_`, which
+  // it alone writes while an iteration is open, and the order of arrival once nothing more is marked.
   std::mutex mutex_;
   std::condition_variable wake_;      // what the thread waits for
   std::condition_variable returned_;  // what finish() waits for

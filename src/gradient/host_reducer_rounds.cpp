@@ -1,4 +1,4 @@
-// The side of whoever drives the rounds: the reducer's thread, or finish() where there is no overlap.
+// The side of the thread that drives the rounds: the reducer's, or that of finish() where there is no overlap.
 #include <utility>
 
 #include <fmt/format.h>

@@ -1,7 +1,8 @@
 // How long the parts of an iteration took: its statistics, and the timeline where that is wanted.
 //
 // Marks are recorded by the thread that makes them, with the reducer's lock held; rounds of buckets by the thread that
-// drives them, without the lock. Each half has its own members. Only end() uses both, when neither is under way.
+// drives them, without the lock. Each half has its own members. begin(), end() and timeline() use
+// both, while no rounds are driven, with the lock held.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,6 @@
 // Makes both ends of a rank's FIFOs, and the watch over the processes of its host.
 #pragma once
 
-#include <functional>
-#include <memory>
 #include <vector>
 
 #include "base/algorithm_set.hpp"
@@ -12,9 +10,6 @@
 #include "joining/rank_facts.hpp"
 
 namespace rondo::detail {
-
-// Makes the pump that carries this rank's edges to other hosts.
-using PumpFactory = std::function<std::unique_ptr<Pump>(PumpEdges)>;
 
 // Positions in the ring, by rank.
 std::vector<std::size_t> positions_of(const std::vector<int>& ring);

@@ -8,9 +8,22 @@
 
 namespace rondo::detail {
 
-bool CarrierFacts::sharing(int a, int b) const {
-  return hosts->same(a, b) && shared->mapped[static_cast<std::size_t>(a)] &&
-         shared->mapped[static_cast<std::size_t>(b)];
+bool share_memory(const Hosts& hosts, const SharedMemory& shared, int a, int b) {
+  return hosts.same(a, b) && shared.mapped[static_cast<std::size_t>(a)] &&
+         shared.mapped[static_cast<std::size_t>(b)];
+}
+
+std::vector<int> ranks_sharing(const Hosts& hosts, const SharedMemory& shared, int rank) {
+  std::vector<int> ranks;
+  for (int other = 0; other < hosts.size(); ++other) {
+    if (other == rank || share_memory(hosts, shared, other, rank)) ranks.push_back(other);
+  }
+  return ranks;
+}
+
+std::string reason_for_network(const std::vector<RankPlace>& places, int from, int to) {
+  return fmt::format("hosts {} and {}", places[static_cast<std::size_t>(from)].host,
+                     places[static_cast<std::size_t>(to)].host);
 }
 
 std::string reason_for_no_memory(const SharedMemory& shared, int from, int to) {
@@ -21,17 +34,16 @@ std::string reason_for_no_memory(const SharedMemory& shared, int from, int to) {
 
 Edge edge_of(const ScheduleEdge& edge, const CarrierFacts& facts) {
   const auto [from, to] = edge.ranks;
-  const auto host = [&](int rank) { return (*facts.places)[static_cast<std::size_t>(rank)].host; };
   Edge result{from, to, Carrier::mpi, {}, edge.in_ring()};
   if (facts.choice == CarrierChoice::mpi) {
     result.reason = "CarrierChoice::mpi";
   } else if (!facts.hosts->same(from, to)) {
-    result.reason = fmt::format("hosts {} and {}", host(from), host(to));
-  } else if (!facts.sharing(from, to)) {
+    result.reason = reason_for_network(*facts.places, from, to);
+  } else if (!share_memory(*facts.hosts, *facts.shared, from, to)) {
     result.reason = reason_for_no_memory(*facts.shared, from, to);
   } else {
     result.carrier = Carrier::shm;
-    result.reason = fmt::format("host {}", host(from));
+    result.reason = fmt::format("host {}", (*facts.places)[static_cast<std::size_t>(from)].host);
   }
   return result;
 }

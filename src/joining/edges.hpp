@@ -18,11 +18,16 @@ struct CarrierFacts {
   const Hosts* hosts = nullptr;
   const std::vector<RankPlace>* places = nullptr;
   const SharedMemory* shared = nullptr;
-
-  // Whether two ranks have the same memory mapped.
-  [[nodiscard]] bool sharing(int a, int b) const;
 };
 
+// Whether two ranks have the same memory mapped.
+bool share_memory(const Hosts& hosts, const SharedMemory& shared, int a, int b);
+
+// The ranks that share memory with `rank`, and itself.
+std::vector<int> ranks_sharing(const Hosts& hosts, const SharedMemory& shared, int rank);
+
+// Why messages go from one rank to another: they are on different hosts.
+std::string reason_for_network(const std::vector<RankPlace>& places, int from, int to);
 // Why two ranks of one host share no memory: one of them could not map it.
 std::string reason_for_no_memory(const SharedMemory& shared, int from, int to);
 

@@ -114,6 +114,12 @@ std::vector<Place> order_keys(const std::vector<RankFacts>& facts) {
   return keys;
 }
 
+Hosts hosts_of(const std::vector<RankFacts>& facts) {
+  std::vector<std::string> names;
+  for (const Place& key : order_keys(facts)) names.push_back(key.host);
+  return Hosts(std::move(names));
+}
+
 bool Hosts::all_on_one() const {
   return std::all_of(names_.begin(), names_.end(),
                      [this](const std::string& name) { return name == names_[0]; });

@@ -40,6 +40,9 @@ std::vector<RankPlace> places_of(const std::vector<RankFacts>& facts);
 std::vector<Place> order_keys(const std::vector<RankFacts>& facts);
 
 // Which ranks are on which host.
+class Hosts;
+Hosts hosts_of(const std::vector<RankFacts>& facts);
+
 class Hosts {
  public:
   Hosts() = default;

@@ -1,6 +1,8 @@
 // Joins ranks: decides the ring's order and each edge's carrier, and makes both ends of every FIFO.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,13 +10,16 @@
 
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/link_probe.hpp"
+#include "carrier/pump.hpp"
 #include "engine/wiring.hpp"
-#include "joining/connect.hpp"
 
 namespace rondo::detail {
 
 // One wiring for each rank of a group in this process. Throws UsageError, TransportError.
 std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& options);
+
+// Makes the pump that carries this rank's edges to other hosts.
+using PumpFactory = std::function<std::unique_ptr<Pump>(PumpEdges)>;
 
 // This process's wiring; collective over the bootstrap's ranks, and all ranks throw if one cannot
 // be joined. A rank that has found its own arguments wrong still takes part, with the reason as

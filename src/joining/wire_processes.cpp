@@ -31,7 +31,7 @@ class ProcessWirer {
     wiring.topology.places = places_of(facts_);
     const CarrierFacts carriers{options_.carrier, &hosts_, &wiring.topology.places, &shared_};
     wiring.topology.edges = settle_edges(edges_, carriers, rank_);
-    together(bootstrap_, [&] { connect(wiring, carriers, make_pump); });
+    together(bootstrap_, [&] { connect(wiring, make_pump); });
     if (wiring.links.pump != nullptr) wiring.links.pump->open_connections();
     return wiring;
   }
@@ -42,11 +42,8 @@ class ProcessWirer {
     put(mine.refusal, refusal);
     facts_ = bootstrap_.exchange(mine);
     require_usable_options(facts_);
-    const std::vector<Place> keys = order_keys(facts_);
-    ring_ = ring_order(keys);
-    std::vector<std::string> names;
-    for (const Place& key : keys) names.push_back(key.host);
-    hosts_ = Hosts(std::move(names));
+    ring_ = ring_order(order_keys(facts_));
+    hosts_ = hosts_of(facts_);
     recursive_doubling_ =
         bootstrap_.size() > 1 && (options_.carrier == CarrierChoice::mpi || !hosts_.all_on_one());
     AlgorithmSet algorithms = {Algorithm::ring, Algorithm::naive};
@@ -127,13 +124,9 @@ class ProcessWirer {
     segment_ = std::make_shared<HostSegment>(std::move(shared_.mapping), plan);
   }
 
-  void connect(Wiring& wiring, const CarrierFacts& carriers, const PumpFactory& make_pump) const {
+  void connect(Wiring& wiring, const PumpFactory& make_pump) const {
     wiring.links.segment = segment_;
-    for (int rank = 0; rank < bootstrap_.size(); ++rank) {
-      if (rank == rank_ || carriers.sharing(rank, rank_)) {
-        wiring.links.ranks_sharing.push_back(rank);
-      }
-    }
+    wiring.links.ranks_sharing = ranks_sharing(hosts_, shared_, rank_);
     note_smallest_fifos(wiring);
     connect_segment(wiring, segment_edges_);
     connect_pump(wiring, make_pump);

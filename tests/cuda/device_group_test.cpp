@@ -338,8 +338,10 @@ TEST_F(DeviceGroup, WrongArgumentsAreRefusedAndNothingIsLost) {
 
 TEST_F(DeviceGroup, AutomaticIsOneShotForSmallVectorsAlone) {
   Group group(on_one_device(2), {.one_shot_bytes = 1024});
+  std::vector<float> elements(257);
   Call call;
   call.collective = Collective::all_reduce;
+  call.in = call.out = elements.data();
   call.count = 256;
   EXPECT_EQ(group[0].comm().algorithm_for(call), Algorithm::one_shot);
   call.count = 257;

@@ -87,8 +87,10 @@ TEST_F(DeviceEdges, WhoCannotReachGoesThroughPinnedMemory) {
   EXPECT_EQ(edge_of(group, 1, 2).carrier, Carrier::p2p);
   expect_exact(group, false);
   // one_shot needs direct access between all devices.
+  std::vector<float> elements(2);
   Call call;
   call.collective = Collective::all_reduce;
+  call.in = call.out = elements.data();
   call.count = 1;
   EXPECT_EQ(group[0].algorithm_for(call), Algorithm::ring);
 }
@@ -170,8 +172,10 @@ TEST_F(DeviceEdges, AWayThatOnlyOneShotNeedsIsAskedForToo) {
   std::vector<cuda::Communicator> group = cuda::local_group({0, 1, 2, 3});
   for (const Edge& edge : group[0].topology().edges) EXPECT_EQ(edge.carrier, Carrier::p2p);
   expect_exact(group, false);
+  std::vector<float> elements(2);
   Call call;
   call.collective = Collective::all_reduce;
+  call.in = call.out = elements.data();
   call.count = 1;
   EXPECT_EQ(group[0].algorithm_for(call), Algorithm::ring);
   EXPECT_THROW(cuda::local_group({0, 1, 2, 3}, {.peer_access = cuda::PeerAccess::required}),
@@ -202,6 +206,9 @@ TEST_F(DeviceEdges, ARefusalAnywhereLeaksNothing) {
   const StandInBalance before = stand_in_balance();
   const auto iterate = [&](cuda::Communicator& comm) {
     const auto rank = static_cast<std::size_t>(comm.rank());
+    // This one takes memory from the pool.
+    comm.reduce(gradients[rank].span(), 1, ReduceOp::sum, streams[rank].get(),
+                {.algorithm = Algorithm::naive});
     cuda::GradientReducer reducer(
         comm, {Parameter::owned<float>("owned", 100), Parameter("given", gradients[rank].span())},
         {.bucket_bytes = 100, .average = Average::sum});

@@ -297,7 +297,10 @@ void use_device(int device) { device_in_use = device; }
 bool in_use(int /*device*/) { return true; }
 bool can_reach(int device, int peer) { return stand_in().cannot_reach.count({device, peer}) == 0; }
 bool atomics_between(int device, int peer) { return stand_in().nvlinks.count({device, peer}) != 0; }
-void enable_peer(int /*device*/, int /*peer*/) { may_fail("cudaDeviceEnablePeerAccess"); }
+void enable_peer(int peer) {
+  may_fail("cudaDeviceEnablePeerAccess");
+  if (device_in_use == peer) throw CudaError("cudaDeviceEnablePeerAccess: invalid device");
+}
 
 void* allocate(std::size_t bytes) {
   may_fail("cudaMalloc");

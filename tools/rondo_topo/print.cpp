@@ -8,6 +8,8 @@
 #include <rondo/cuda.hpp>
 #include <rondo/version.hpp>
 
+#include "tools/launch/options.hpp"
+
 namespace rondo::topo {
 namespace {
 
@@ -60,11 +62,7 @@ Options parse(int argc, char** argv) {
   Options options;
   CLI::App app("Shows the machine, the ring's order, and how each edge is carried and why.",
                "rondo-topo");
-  app.add_option("--ranks", options.ranks, "a group of N ranks in this process, without mpirun")
-      ->check(CLI::Range(1, 1024));
-  app.add_option("--processes", options.processes, "N forked processes, without mpirun")
-      ->check(CLI::Range(1, 64))
-      ->excludes("--ranks");
+  launch::add_rank_options(app, options.ranks, options.processes, 1024);
   std::string device = "cpu";
   app.add_option("--device", device, "cpu: edges between host memories; cuda: between GPUs")
       ->check(CLI::IsMember({"cpu", "cuda"}));
