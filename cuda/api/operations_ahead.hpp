@@ -18,7 +18,7 @@ class OperationsAhead {
   // Counts `operations`, at most 6, that have been enqueued, the last of them on `stream`, of the device in use.
   // After every 96 or a few more it records an event and waits for the event three before that one, so that at most
   // 404 operations are ahead. A reducer's stream carries the reducer's own operations and its collectives', each
-  // limited by a counter of its own. Does nothing on a stream that is being captured.
+  // limited by a counter of its own. On a stream that is being captured it only counts.
   void enqueued(std::uint64_t operations, api::Stream stream);
 
  private:

@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <system_error>
 #include <thread>
 
 #include <fmt/format.h>
@@ -133,7 +134,7 @@ std::vector<Communicator> local_group(const std::vector<int>& devices, const Opt
   std::vector<std::exception_ptr> errors(devices.size());
   std::vector<std::jthread> threads;  // which are joined also if one of them cannot be started
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    threads.emplace_back([&, i] {
+    const auto join_one = [&, i] {
       try {
         Options mine = options;
         mine.device = devices[i];
@@ -141,7 +142,13 @@ std::vector<Communicator> local_group(const std::vector<int>& devices, const Opt
       } catch (...) {
         errors[i] = std::current_exception();
       }
-    });
+    };
+    try {
+      threads.emplace_back(join_one);
+    } catch (const std::system_error& error) {
+      hosts[i].abort(fmt::format("rank {}: its thread cannot be started: {}", i, error.what()));
+      throw;
+    }
   }
   threads.clear();
   for (const std::exception_ptr& error : errors) {

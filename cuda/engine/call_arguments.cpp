@@ -8,7 +8,7 @@
 namespace rondo::detail::gpu {
 namespace {
 
-// The smallest part of a chunk that gets its own channel: a block's threads move it in one go.
+// A call uses one channel for each started piece of a chunk of this size: a block's threads move that much in one go.
 constexpr std::uint64_t kLeastPartBytes = 16384;
 // What the threads of one block exchange by one_shot without a second round.
 constexpr std::uint64_t kOneShotPartBytes = 4096;

@@ -118,8 +118,8 @@ void DeviceEngine::enqueue(const Call& call, Algorithm algorithm, std::chrono::m
     or_end([&] {
       const DeviceScope scope(wiring_.device);
       const bool capturing = api::is_capturing(stream);
-      // Calls of one rank follow each other, also if both streams have the same handle: a handle may stand for
-      // another stream in another thread, or for a new one.
+      // A rank's calls run one after the other. This also waits when the stream handle is that of the last call: the
+      // handle may mean another stream in another thread, or a new stream.
       if (!capturing && any_call_) api::wait_for(wiring_.handles->last_call.get(), stream);
       may_have_started = !capturing;
       const std::uint64_t operations = start(call, algorithm, timeout, stream);
@@ -210,14 +210,27 @@ void DeviceEngine::wait(api::Stream stream) {
   check();
 }
 
-void DeviceEngine::abort(const std::string& reason) noexcept { raise(wiring_.rank, reason); }
+void DeviceEngine::abort(const std::string& reason) noexcept {
+  static_cast<void>(raise(wiring_.rank, reason));
+}
 
-void DeviceEngine::raise(int rank, const std::string& text) noexcept {
-  if (!board_.raise(rank, text))
-    return;  // the first reason stays, and the watcher tells kernels of it
-  // Release pairs with the acquire of who sees the word: it finds the text.
-  store_release(wiring_.control.abort_word().value, static_cast<std::uint64_t>(rank) + 1);
-  log(LogLevel::warning, "{}", text);
+bool DeviceEngine::tell_hosts(int rank, const std::string& text) noexcept {
+  const bool first = board_.raise(rank, text);
+  if (first) log(LogLevel::warning, "{}", text);
+  return first;
+}
+
+// The first reason stays. If a kernel has set the word, it has left one, which the watcher tells the hosts.
+bool DeviceEngine::raise(int rank, const std::string& text) noexcept {
+  std::uint64_t& word = wiring_.control.abort_word().value;
+  if (load_acquire(word) != 0) return false;
+  const bool first = tell_hosts(rank, text);
+  // Release pairs with the acquire of whoever reads the word: it finds the text. Kernels stop at any value but 0.
+  std::uint64_t expected = 0;
+  std::atomic_ref(word).compare_exchange_strong(expected, static_cast<std::uint64_t>(rank) + 1,
+                                                std::memory_order_release,
+                                                std::memory_order_relaxed);
+  return first;
 }
 
 std::string DeviceEngine::reason_of(int rank) const {
@@ -258,7 +271,7 @@ bool DeviceEngine::look() {
   }
   if (word != 0) {
     const std::string text = reason_of(static_cast<int>(word) - 1);
-    if (!text.empty()) raise(static_cast<int>(word) - 1, text);
+    if (!text.empty()) tell_hosts(static_cast<int>(word) - 1, text);
     return false;
   }
   try {
@@ -287,7 +300,7 @@ void DeviceEngine::look_for_other_calls() {
   if (now - suspected_since_ < kLookEvery) return;
   mismatch_ = text_of_mismatch(wiring_.rank, seen->mine, seen->peer, seen->theirs);
   mismatched_.store(true, std::memory_order_release);
-  raise(wiring_.rank, mismatch_);
+  if (!raise(wiring_.rank, mismatch_)) mismatched_.store(false, std::memory_order_relaxed);
 }
 
 void DeviceEngine::look_for_ended_peers() {

@@ -45,7 +45,9 @@ class DeviceEngine {
   // A CudaError ends the communicator for all.
   template <class Function>
   void or_end(Function&& function);
-  void raise(int rank, const std::string& text) noexcept;
+  // Both return whether this was the first reason. raise() also stops all kernels.
+  bool tell_hosts(int rank, const std::string& text) noexcept;
+  bool raise(int rank, const std::string& text) noexcept;
 
   // Run by the watcher thread.
   void watch();

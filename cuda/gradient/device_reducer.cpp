@@ -156,11 +156,15 @@ template <class Function>
 void DeviceReducer::or_end(Function&& function) {
   try {
     function();
-  } catch (const UsageError&) {
-    throw;  // refuse() has ended the communicator, if it has to end
   } catch (const std::exception& error) {
+    const bool ended_before = dynamic_cast<const PeerError*>(&error) != nullptr ||
+                              dynamic_cast<const TimeoutError*>(&error) != nullptr ||
+                              dynamic_cast<const MismatchError*>(&error) != nullptr;
+    // What was refused before an iteration began, or by refuse(), leaves no iteration open.
+    const bool refused =
+        !iteration_.is_open() && dynamic_cast<const UsageError*>(&error) != nullptr;
     iteration_.end();
-    end_for_all(communicator_, error);  // if another error has ended it, that one stays
+    if (!ended_before && !refused) end_for_all(communicator_, error);
     throw;
   }
 }

@@ -69,7 +69,7 @@ class DeviceReducer {
   void set_up();
   double call_us(std::size_t bytes);
 
-  // Whatever `function` throws, but a UsageError, ends the communicator on all ranks.
+  // An error in the middle of an iteration ends the communicator on all ranks.
   template <class Function>
   void or_end(Function&& function);
   // A complaint ends the communicator, and is thrown.

@@ -1,5 +1,7 @@
 #include "gradient/stream_memory.hpp"
 
+#include <algorithm>
+
 #include "api/handles.hpp"
 #include "kernels/launch.hpp"
 
@@ -13,7 +15,7 @@ class MemoryOnDevice final : public BucketMemory {
       : device_(device), stream_(stream), ahead_(ahead) {}
 
   Owner allocate(std::size_t bytes) override {
-    const auto memory = std::make_shared<DeviceMemory>(device_, bytes);
+    const auto memory = std::make_shared<DeviceMemory>(device_, std::max<std::size_t>(bytes, 1));
     return {memory, memory->data()};
   }
   void copy(void* to, const void* from, std::size_t bytes) override {

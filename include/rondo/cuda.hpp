@@ -104,7 +104,7 @@ class RONDO_API Communicator : public Collectives<Communicator, Stream> {
   [[nodiscard]] int channels() const;
   /// Where the ranks are, the ring's order and the carrier of each edge between devices.
   [[nodiscard]] const Topology& topology() const;
-  /// The algorithm that `call` would use. Throws UsageError if it asks for one that cannot carry it.
+  /// The algorithm that `call` would use. Throws UsageError as the call would.
   [[nodiscard]] Algorithm algorithm_for(const Call& call) const;
   /// The ranks' communicator over host memory, for exchanges between host threads; it fails when the communicator
   /// over devices fails.

@@ -62,7 +62,7 @@ class Pump {
   // The first peer to which a slot published by this rank is still being sent; nothing if there is none.
   [[nodiscard]] virtual std::optional<int> busy_peer() = 0;
   // Tells `peer`, on another host, which call this rank is in; once for each call and peer. For a rank that
-  // waits: if the two ranks' calls differ, neither may send on an edge that the other reads. Throws TransportError.
+  // waits: if the two ranks' calls differ, it may be that neither sends on an edge that the other reads. Throws TransportError.
   virtual void tell_call(int peer, const Signature& call) = 0;
   // The call that each rank was in when it last told this one so, by rank.
   [[nodiscard]] virtual const std::vector<std::optional<Signature>>& told_calls() const = 0;
@@ -71,7 +71,8 @@ class Pump {
   // Tells every rank that does not share this one's memory that all ranks make call number `sequence` as this one
   // does. Throws TransportError.
   virtual void tell_confirmed(std::uint64_t sequence) = 0;
-  // `rank` will confirm call number `sequence` to this rank: the pump's destructor waits for that message.
+  // `rank` will confirm call number `sequence` to this rank: the pump's destructor waits up to a second for that
+  // message, unless the communicator has ended.
   virtual void expect_confirmation(int rank, std::uint64_t sequence) = 0;
   // Receives the confirmations that have arrived. Throws TransportError.
   virtual void hear_confirmations() = 0;

@@ -27,7 +27,7 @@ class HostChoice {
                  : "recursive_doubling goes between hosts only; choose one_shot or ring";
     }
     if (offers.one_shot_bytes == 0) {
-      return "not all ranks share memory, so one_shot cannot be; choose ring";
+      return "not all ranks share memory, so one_shot cannot be used; choose ring";
     }
     return fmt::format("one_shot carries vectors of up to {} bytes among {} ranks; choose ring",
                        offers.one_shot_bytes, engine_.size());
@@ -46,7 +46,7 @@ class HostChoice {
   [[nodiscard]] bool sums_for_all() const {
     return call_.collective == Collective::all_reduce || call_.collective == Collective::barrier;
   }
-  // The tuning is measured with all_reduces. Where each rank has a chunk of its own, `naive` sends n² messages, and
+  // Whether an algorithm that the tuning names suits this call too. The tuning is measured with all_reduces. Where each rank has a chunk of its own, `naive` sends n² messages, and
   // for a reduction to another rank than its centre it needs memory.
   [[nodiscard]] bool pays(Algorithm algorithm) const {
     return algorithm != Algorithm::naive || sums_for_all() ||

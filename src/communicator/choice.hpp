@@ -28,7 +28,7 @@ Algorithm settle_algorithm(const Call& call, int rank, Algorithm wish, const Cho
       fmt::format("rank {}: {}: {}", rank, name(call.collective), choice.objection_to(wanted)));
 }
 
-// Of a call on host memory.
+// For a call on host memory.
 Algorithm settle_algorithm(const CommunicatorState& state, const Call& call);
 
 }  // namespace rondo::detail

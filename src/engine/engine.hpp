@@ -1,4 +1,4 @@
-// Carries out calls on the host by run_schedule: turns a checked call into integers and pointers, waits for
+// Carries out calls on the host by run_schedule or one_shot: turns a checked call into integers and pointers, waits for
 // other ranks, and turns a failure into an error.
 #pragma once
 

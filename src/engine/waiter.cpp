@@ -25,8 +25,8 @@ void Waiter::begin_call(const Signature& signature, std::chrono::milliseconds ti
 void Waiter::yield() { ::sched_yield(); }
 
 // A rank may have ended the communicator and then left since this rank last looked at the board; the board then has
-// the real cause. That rank raised the board before it left, and `failure` was found by a load with acquire, so
-// board_.raised() is true here.
+// the real cause. That rank raised the board before it left, and `failure` was found by a load with acquire: in
+// that case board_.raised() is true here.
 WaitResult Waiter::give_up(const Failure& failure) {
   found_ = failure;
   return board_.raised() ? WaitResult::aborted : failure.result;

@@ -85,7 +85,8 @@ std::byte* GradientStore::whole_bucket(const Bucket& bucket,
   return first;
 }
 
-// All memory is allocated before anything changes, so that a failure leaves the store as it was.
+// All memory is allocated before anything changes, so that a failure leaves the store as it was. For a moment there is
+// memory for the old buckets and for the new ones.
 void GradientStore::lay_out(std::vector<Bucket> buckets) {
   std::vector<std::byte*> gradients = gradients_;
   BucketMemory::Owner owned;

@@ -34,8 +34,9 @@ class Recorder {
   // `traces`: whether it keeps a timeline.
   Recorder(bool traces, std::size_t parameters);
 
-  // The half of the marks.
   void begin(Clock::time_point first_mark, std::size_t buckets);
+
+  // The half of the marks.
   void mark(const std::string& parameter, Clock::time_point now);
   void compute(std::string_view what, Clock::time_point begin, Clock::time_point end);
   void fill(std::size_t bucket, Clock::time_point now) { filled_[bucket] = now; }

@@ -40,9 +40,6 @@ std::vector<RankPlace> places_of(const std::vector<RankFacts>& facts);
 std::vector<Place> order_keys(const std::vector<RankFacts>& facts);
 
 // Which ranks are on which host.
-class Hosts;
-Hosts hosts_of(const std::vector<RankFacts>& facts);
-
 class Hosts {
  public:
   Hosts() = default;
@@ -62,6 +59,7 @@ class Hosts {
  private:
   std::vector<std::string> names_;
 };
+Hosts hosts_of(const std::vector<RankFacts>& facts);
 
 // Outputs from this size on are written with non-temporal stores: they would leave no room in the rank's cache.
 // Measured: docs/performance.md.

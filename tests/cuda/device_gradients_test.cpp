@@ -380,6 +380,23 @@ TEST_P(DeviceGradients, ThrowWhatEndedTheCommunicatorFromSetSamplesToo) {
   });
 }
 
+TEST_P(DeviceGradients, WithoutElementsMayHaveABucketOfTheirOwn) {
+  on_ranks(ranks(), [](cuda::Communicator& comm) {
+    const DeviceStream stream(comm.device());
+    const DeviceBuffer<float> gradient(comm.device(), 100, 1.0F);
+    cuda::GradientReducer reducer(
+        comm, {Parameter::owned<float>("none", 0), Parameter("some", gradient.span())},
+        {.bucket_bytes = 1, .average = Average::sum, .wire = WireType::bf16});
+    for (int iteration = 0; iteration < 2; ++iteration) {
+      for (const std::size_t i : {1U, 0U}) reducer.mark_ready(i, stream.get());
+      reducer.finish(stream.get());
+      comm.wait(stream.get());
+    }
+    const auto sum = static_cast<float>(comm.size() * comm.size());
+    for (const float element : gradient.read()) ASSERT_EQ(element, sum);
+  });
+}
+
 TEST_P(DeviceGradients, ChooseTheirBucketSizeAndTakeRankZerosValues) {
   on_ranks(ranks(), [](cuda::Communicator& comm) {
     const DeviceStream stream(comm.device());
