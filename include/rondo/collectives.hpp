@@ -182,10 +182,11 @@ class Collectives {
     start(Calls::barrier(options), where...);
   }
 
- protected:
+ private:
+  friend Self;
+  Collectives() = default;
   ~Collectives() = default;
 
- private:
   [[nodiscard]] Calls calls() const {
     const auto& self = static_cast<const Self&>(*this);
     return {self.rank(), self.size()};
@@ -260,10 +261,11 @@ class AsyncCollectives {
     return start(Calls::barrier(options));
   }
 
- protected:
+ private:
+  friend Self;
+  AsyncCollectives() = default;
   ~AsyncCollectives() = default;
 
- private:
   [[nodiscard]] Calls calls() const {
     const auto& self = static_cast<const Self&>(*this);
     return {self.rank(), self.size()};
