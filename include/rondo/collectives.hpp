@@ -111,30 +111,44 @@ struct Calls {
 template <class Self, class... Where>
 class Collectives {
  public:
-  /// Every element becomes the reduction of that element over all ranks.
+  /// Every element becomes the reduction of that element over all ranks: their sum, where no operation is named.
   template <OutputRange R>
-  void all_reduce(R&& buffer, ReduceOp op = ReduceOp::sum, Where... where,
-                  CallOptions options = {}) {
+  void all_reduce(R&& buffer, Where... where) {
+    all_reduce(buffer, ReduceOp::sum, where...);
+  }
+  template <ElementRange In, OutputRange Out>
+    requires SameElements<In, Out>
+  void all_reduce(In&& in, Out&& out, Where... where) {
+    all_reduce(in, out, ReduceOp::sum, where...);
+  }
+  template <OutputRange R>
+  void all_reduce(R&& buffer, ReduceOp op, Where... where, CallOptions options = {}) {
     start(calls().all_reduce(buffer, buffer, op, options), where...);
   }
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
-  void all_reduce(In&& in, Out&& out, ReduceOp op = ReduceOp::sum, Where... where,
-                  CallOptions options = {}) {
+  void all_reduce(In&& in, Out&& out, ReduceOp op, Where... where, CallOptions options = {}) {
     start(calls().all_reduce(in, out, op, options), where...);
   }
 
   /// Rank r gets chunk r of the reduction: `in` is the whole vector, `out` one chunk of it, of
   /// `chunk_range(in.size(), size(), r).count` elements.
   template <OutputRange R>
-  void reduce_scatter(R&& buffer, ReduceOp op = ReduceOp::sum, Where... where,
-                      CallOptions options = {}) {
+  void reduce_scatter(R&& buffer, Where... where) {
+    reduce_scatter(buffer, ReduceOp::sum, where...);
+  }
+  template <ElementRange In, OutputRange Out>
+    requires SameElements<In, Out>
+  void reduce_scatter(In&& in, Out&& out, Where... where) {
+    reduce_scatter(in, out, ReduceOp::sum, where...);
+  }
+  template <OutputRange R>
+  void reduce_scatter(R&& buffer, ReduceOp op, Where... where, CallOptions options = {}) {
     start(calls().reduce_scatter(buffer, calls().own_chunk(buffer), op, options), where...);
   }
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
-  void reduce_scatter(In&& in, Out&& out, ReduceOp op = ReduceOp::sum, Where... where,
-                      CallOptions options = {}) {
+  void reduce_scatter(In&& in, Out&& out, ReduceOp op, Where... where, CallOptions options = {}) {
     start(calls().reduce_scatter(in, out, op, options), where...);
   }
 
@@ -166,14 +180,21 @@ class Collectives {
   /// `out` is not touched on other ranks and may be empty there. The form with one range changes only the root's
   /// buffer.
   template <OutputRange R>
-  void reduce(R&& buffer, int root, ReduceOp op = ReduceOp::sum, Where... where,
-              CallOptions options = {}) {
+  void reduce(R&& buffer, int root, Where... where) {
+    reduce(buffer, root, ReduceOp::sum, where...);
+  }
+  template <ElementRange In, OutputRange Out>
+    requires SameElements<In, Out>
+  void reduce(In&& in, Out&& out, int root, Where... where) {
+    reduce(in, out, root, ReduceOp::sum, where...);
+  }
+  template <OutputRange R>
+  void reduce(R&& buffer, int root, ReduceOp op, Where... where, CallOptions options = {}) {
     start(calls().reduce(buffer, buffer, root, op, options), where...);
   }
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
-  void reduce(In&& in, Out&& out, int root, ReduceOp op = ReduceOp::sum, Where... where,
-              CallOptions options = {}) {
+  void reduce(In&& in, Out&& out, int root, ReduceOp op, Where... where, CallOptions options = {}) {
     start(calls().reduce(in, out, root, op, options), where...);
   }
 
