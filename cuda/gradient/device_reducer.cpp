@@ -156,17 +156,20 @@ template <class Function>
 void DeviceReducer::or_end(Function&& function) {
   try {
     function();
+  } catch (const UsageError& error) {
+    // Thrown before an iteration began, or by refuse(), it leaves none open.
+    if (iteration_.is_open()) give_up(error);
+    throw;
   } catch (const std::exception& error) {
-    const bool ended_before = dynamic_cast<const PeerError*>(&error) != nullptr ||
-                              dynamic_cast<const TimeoutError*>(&error) != nullptr ||
-                              dynamic_cast<const MismatchError*>(&error) != nullptr;
-    // What was refused before an iteration began, or by refuse(), leaves no iteration open.
-    const bool refused =
-        !iteration_.is_open() && dynamic_cast<const UsageError*>(&error) != nullptr;
-    iteration_.end();
-    if (!ended_before && !refused) end_for_all(communicator_, error);
+    give_up(error);
     throw;
   }
+}
+
+// If another error has ended the communicator, that reason is kept.
+void DeviceReducer::give_up(const std::exception& error) {
+  iteration_.end();
+  end_for_all(communicator_, error);
 }
 
 // Hosts do not wait for each other here, so that only the end of the communicator can inform the other ranks.

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <vector>
 
@@ -72,6 +73,7 @@ class DeviceReducer {
   // An error in the middle of an iteration ends the communicator on all ranks.
   template <class Function>
   void or_end(Function&& function);
+  void give_up(const std::exception& error);
   // A complaint ends the communicator, and is thrown.
   void refuse(const Complaint& complaint);
 

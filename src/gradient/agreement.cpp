@@ -81,40 +81,7 @@ std::string overlap_among(const std::vector<Parameter>& parameters) {
   return {};
 }
 
-}  // namespace
-
-std::string shared_text(Communicator& communicator, std::string text, int root) {
-  std::array<std::uint64_t, 1> length = {text.size()};
-  communicator.broadcast(length, root);
-  std::vector<std::uint8_t> letters(length[0]);
-  if (communicator.rank() == root) std::copy(text.begin(), text.end(), letters.begin());
-  communicator.broadcast(letters, root);
-  return {letters.begin(), letters.end()};
-}
-
-void require_equal_lines(Communicator& communicator, const std::string& objection,
-                         const std::vector<std::string>& lines) {
-  const std::vector<std::uint64_t> heads =
-      gather(communicator, {objection.empty() ? 0U : 1U, lines.size()});
-  std::size_t most = 0;
-  for (std::size_t rank = 0; rank < heads.size() / 2; ++rank) {
-    if (heads[2 * rank] != 0) {
-      throw UsageError(shared_text(communicator, objection, static_cast<int>(rank)));
-    }
-    most = std::max<std::size_t>(most, heads[2 * rank + 1]);
-  }
-  std::vector<std::uint64_t> hashes(most);
-  std::transform(lines.begin(), lines.end(), hashes.begin(), hash_of);
-  const auto different = first_difference(gather(communicator, hashes), most);
-  if (!different) return;
-  const std::string mine =
-      different->line < lines.size() ? lines[different->line] : std::string("no more parameters");
-  const std::string first = shared_text(communicator, mine, 0);
-  const std::string other = shared_text(communicator, mine, different->rank);
-  throw UsageError(
-      fmt::format("GradientReducer: rank 0 has {}; rank {} has {}", first, different->rank, other));
-}
-
+// What is wrong with the arguments on this rank alone; empty if nothing is.
 std::string objection_to(const std::vector<Parameter>& parameters, const GradientOptions& options) {
   if (parameters.empty()) return "there are no parameters";
   if (static_cast<std::size_t>(options.average) >= kAverageNames.size()) {
@@ -147,6 +114,7 @@ std::string objection_to(const std::vector<Parameter>& parameters, const Gradien
   return overlap_among(parameters);
 }
 
+// A line for each option and parameter that must be equal.
 std::vector<std::string> lines_of(const std::vector<Parameter>& parameters,
                                   const GradientOptions& options) {
   std::vector<std::string> lines = {
@@ -172,6 +140,40 @@ std::vector<std::string> lines_of(const std::vector<Parameter>& parameters,
                                 parameter.value != nullptr ? ", with values" : ""));
   }
   return lines;
+}
+
+}  // namespace
+
+std::string shared_text(Communicator& communicator, std::string text, int root) {
+  std::array<std::uint64_t, 1> length = {text.size()};
+  communicator.broadcast(length, root);
+  std::vector<std::uint8_t> letters(length[0]);
+  if (communicator.rank() == root) std::copy(text.begin(), text.end(), letters.begin());
+  communicator.broadcast(letters, root);
+  return {letters.begin(), letters.end()};
+}
+
+void require_equal_lines(Communicator& communicator, const std::string& objection,
+                         const std::vector<std::string>& lines) {
+  const std::vector<std::uint64_t> heads =
+      gather(communicator, {objection.empty() ? 0U : 1U, lines.size()});
+  std::size_t most = 0;
+  for (std::size_t rank = 0; rank < heads.size() / 2; ++rank) {
+    if (heads[2 * rank] != 0) {
+      throw UsageError(shared_text(communicator, objection, static_cast<int>(rank)));
+    }
+    most = std::max<std::size_t>(most, heads[2 * rank + 1]);
+  }
+  std::vector<std::uint64_t> hashes(most);
+  std::transform(lines.begin(), lines.end(), hashes.begin(), hash_of);
+  const auto different = first_difference(gather(communicator, hashes), most);
+  if (!different) return;
+  const std::string mine =
+      different->line < lines.size() ? lines[different->line] : std::string("no more parameters");
+  const std::string first = shared_text(communicator, mine, 0);
+  const std::string other = shared_text(communicator, mine, different->rank);
+  throw UsageError(
+      fmt::format("GradientReducer: rank 0 has {}; rank {} has {}", first, different->rank, other));
 }
 
 void require_same_model(Communicator& communicator, const std::vector<Parameter>& parameters,

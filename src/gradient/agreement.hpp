@@ -17,14 +17,8 @@ void require_equal_lines(Communicator& communicator, const std::string& objectio
 // `text` of rank `root`, on all ranks. Collective.
 std::string shared_text(Communicator& communicator, std::string text, int root);
 
-// What is wrong with the arguments on this rank alone; empty if nothing is.
-std::string objection_to(const std::vector<Parameter>& parameters, const GradientOptions& options);
-// A line for each option and parameter that must be equal.
-std::vector<std::string> lines_of(const std::vector<Parameter>& parameters,
-                                  const GradientOptions& options);
-
-// Compares on all ranks what a reducer is made with. `objection`: why this rank's driver cannot use it, if there is
-// a reason beyond those of objection_to. Collective; throws UsageError on all ranks.
+// Compares on all ranks what a reducer is made with. `objection`: why this rank's reducer cannot use it, beyond
+// what is wrong with the arguments themselves. Collective; throws UsageError on all ranks.
 void require_same_model(Communicator& communicator, const std::vector<Parameter>& parameters,
                         const GradientOptions& options, std::string objection);
 
