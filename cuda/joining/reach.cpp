@@ -11,8 +11,8 @@ namespace {
 
 // How a rank shows its memory to the others.
 struct ShownMemory {
-  const std::shared_ptr<DeviceMemory>* memory = nullptr;  // in the same process
-  api::IpcHandle handle;                                  // in others
+  const std::shared_ptr<DeviceMemory>* in_process = nullptr;
+  api::IpcHandle handle;  // for other processes
   std::array<char, 128> why_no_handle{};
 };
 
@@ -40,7 +40,7 @@ class Reacher {
   // Maps all memory that can be reached.
   void map_all() {
     ShownMemory mine;
-    mine.memory = &wiring_.exposed;
+    mine.in_process = &wiring_.exposed;
     try {
       const DeviceScope scope(wiring_.device);
       mine.handle = api::export_memory(wiring_.exposed->data());
@@ -63,7 +63,7 @@ class Reacher {
   }
 
   // Null, with a reason, where there is no way.
-  std::byte* reach(int rank, const ShownMemory& theirs_shown) {
+  std::byte* reach(int rank, const ShownMemory& theirs) {
     Way& way = ways_[static_cast<std::size_t>(rank)];
     if (rank == rank_) return wiring_.exposed->data();
     if (!group_.hosts().same(rank, rank_)) return nullptr;
@@ -72,23 +72,23 @@ class Reacher {
       return nullptr;
     }
     if (group_.same_process(rank, rank_)) {
-      const int theirs = group_.of(rank).device_number;
+      const int their_device = group_.of(rank).device_number;
       if (!group_.same_device(rank, rank_)) {
-        if (!api::can_reach(wiring_.device, theirs)) {
+        if (!api::can_reach(wiring_.device, their_device)) {
           put(way.reason, fmt::format("CUDA says that {} cannot reach {}", group_.device_of(rank_),
                                       group_.device_of(rank)));
           return nullptr;
         }
-        api::enable_peer(theirs);
+        api::enable_peer(their_device);
       }
-      wiring_.of_this_process.push_back(*theirs_shown.memory);
-      return (*theirs_shown.memory)->data();
+      wiring_.of_this_process.push_back(*theirs.in_process);
+      return (*theirs.in_process)->data();
     }
-    if (theirs_shown.why_no_handle[0] != '\0') {
-      put(way.reason, theirs_shown.why_no_handle.data());
+    if (theirs.why_no_handle[0] != '\0') {
+      put(way.reason, theirs.why_no_handle.data());
       return nullptr;
     }
-    wiring_.of_others.emplace_back(wiring_.device, theirs_shown.handle);
+    wiring_.of_others.emplace_back(wiring_.device, theirs.handle);
     return wiring_.of_others.back().data();
   }
 

@@ -8,7 +8,7 @@
 
 namespace rondo::detail {
 
-bool share_memory(const Hosts& hosts, const SharedMemory& shared, int a, int b) {
+bool have_same_memory(const Hosts& hosts, const SharedMemory& shared, int a, int b) {
   return hosts.same(a, b) && shared.mapped[static_cast<std::size_t>(a)] &&
          shared.mapped[static_cast<std::size_t>(b)];
 }
@@ -16,7 +16,7 @@ bool share_memory(const Hosts& hosts, const SharedMemory& shared, int a, int b) 
 std::vector<int> ranks_sharing(const Hosts& hosts, const SharedMemory& shared, int rank) {
   std::vector<int> ranks;
   for (int other = 0; other < hosts.size(); ++other) {
-    if (other == rank || share_memory(hosts, shared, other, rank)) ranks.push_back(other);
+    if (other == rank || have_same_memory(hosts, shared, other, rank)) ranks.push_back(other);
   }
   return ranks;
 }
@@ -39,7 +39,7 @@ Edge edge_of(const ScheduleEdge& edge, const CarrierFacts& facts) {
     result.reason = "CarrierChoice::mpi";
   } else if (!facts.hosts->same(from, to)) {
     result.reason = reason_for_network(*facts.places, from, to);
-  } else if (!share_memory(*facts.hosts, *facts.shared, from, to)) {
+  } else if (!have_same_memory(*facts.hosts, *facts.shared, from, to)) {
     result.reason = reason_for_no_memory(*facts.shared, from, to);
   } else {
     result.carrier = Carrier::shm;

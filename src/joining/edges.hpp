@@ -21,7 +21,7 @@ struct CarrierFacts {
 };
 
 // Whether two ranks have the same memory mapped.
-bool share_memory(const Hosts& hosts, const SharedMemory& shared, int a, int b);
+bool have_same_memory(const Hosts& hosts, const SharedMemory& shared, int a, int b);
 
 // The ranks that share memory with `rank`, and itself.
 std::vector<int> ranks_sharing(const Hosts& hosts, const SharedMemory& shared, int rank);

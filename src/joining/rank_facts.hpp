@@ -59,6 +59,8 @@ class Hosts {
  private:
   std::vector<std::string> names_;
 };
+
+// Ranks share a host if its name and the machine's start are the same.
 Hosts hosts_of(const std::vector<RankFacts>& facts);
 
 // Outputs from this size on are written with non-temporal stores: they would leave no room in the rank's cache.
