@@ -36,15 +36,15 @@ class DeviceChoice {
       : wiring_(wiring), call_(call) {}
 
   [[nodiscard]] bool can(Algorithm algorithm) const {
-    if (algorithm == Algorithm::recursive_doubling) return false;
+    if (on_hosts_only(algorithm)) return false;
     if (algorithm != Algorithm::one_shot) return true;
     const bool sums =
         call_.collective == Collective::all_reduce || call_.collective == Collective::barrier;
     return sums && detail::fits_one_shot(wiring_.one_shot_bytes, call_);
   }
   [[nodiscard]] std::string objection_to(Algorithm algorithm) const {
-    if (algorithm == Algorithm::recursive_doubling) {
-      return "recursive_doubling carries calls on host memory only";
+    if (on_hosts_only(algorithm)) {
+      return fmt::format("{} carries calls on host memory only", name(algorithm));
     }
     return fmt::format(
         "one_shot carries all_reduces of up to {} bytes, and barriers, here; 0: not every rank "
@@ -57,6 +57,10 @@ class DeviceChoice {
   }
 
  private:
+  static bool on_hosts_only(Algorithm algorithm) {
+    return algorithm == Algorithm::recursive_doubling || algorithm == Algorithm::direct;
+  }
+
   const detail::gpu::DeviceWiring& wiring_;
   const Call& call_;
 };

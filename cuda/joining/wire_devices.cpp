@@ -5,11 +5,11 @@
 
 #include "bootstrap/share_memory.hpp"
 #include "bootstrap/together.hpp"
+#include "communicator/communicator_bootstrap.hpp"
 #include "joining/connect.hpp"
 #include "joining/device_edges.hpp"
 #include "joining/device_facts.hpp"
 #include "joining/edges.hpp"
-#include "joining/host_bootstrap.hpp"
 #include "joining/reach.hpp"
 #include "joining/upload.hpp"
 #include "kernels/launch.hpp"
@@ -114,18 +114,20 @@ class DeviceWirer {
                          geometry().channels_of(edges_[i])});
       }
     }
-    SharedMemory shared =
-        share_memory(bootstrap_, hosts.lowest_rank_with(rank_), hosts.ranks_with(rank_).size() > 1,
-                     ControlSegment::bytes_for(size_, geometry().channels, fifos));
+    SharedMemory shared = share_memory(
+        bootstrap_, hosts.lowest_rank_with(rank_), hosts.ranks_with(rank_).size() > 1,
+        ControlSegment::bytes_for(size_, geometry().channels, fifos), Reserve::by_maker);
     if (fall_back_to_mpi(wiring_.topology.edges, shared)) wiring_.one_shot_bytes = 0;
     wiring_.ranks_sharing = ranks_sharing(hosts, shared, rank_);
     together(bootstrap_, [&] {
-      if (shared.mapping.data() == nullptr) {
+      if (shared.object.mapping.data() == nullptr) {
         fifos.clear();
-        shared.mapping = map_private(ControlSegment::bytes_for(size_, geometry().channels, {}));
+        shared.object.mapping =
+            map_private(ControlSegment::bytes_for(size_, geometry().channels, {}));
       }
-      wiring_.control = ControlSegment(PinnedMapping(wiring_.device, std::move(shared.mapping)),
-                                       size_, geometry().channels, std::move(fifos));
+      wiring_.control =
+          ControlSegment(PinnedMapping(wiring_.device, std::move(shared.object.mapping)), size_,
+                         geometry().channels, std::move(fifos));
     });
   }
 
@@ -154,7 +156,7 @@ class DeviceWirer {
   [[nodiscard]] const DeviceGeometry& geometry() const { return wiring_.geometry; }
 
   Engine& host_;
-  HostBootstrap bootstrap_;
+  CommunicatorBootstrap bootstrap_;
   const cuda::Options& options_;
   int rank_;
   int size_;

@@ -2,6 +2,7 @@
 /// The communicator: a group of ranks and the collectives between them.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include <rondo/errors.hpp>
 #include <rondo/export.hpp>
 #include <rondo/options.hpp>
+#include <rondo/registered_memory.hpp>
 #include <rondo/topology.hpp>
 #include <rondo/work.hpp>
 
@@ -39,7 +41,7 @@ CommunicatorState& state_of(Communicator& communicator);
 /// when its communicator is destroyed: the destructor waits until all ranks have made that broadcast or reduce.
 /// All ranks get bit-identical results, and the same bits on every run with the same placement of ranks.
 ///
-/// Buffers: host memory. `in` and `out` are either the same buffer (in place) or do not overlap. In place, a rank's
+/// Buffers: any host memory; calls are fastest with memory of allocate(). `in` and `out` are either the same buffer (in place) or do not overlap. In place, a rank's
 /// own chunk lies at its position in the whole vector: `chunk_range(count, size, rank)`.
 ///
 /// A blocking call runs on the caller's thread if no call is queued, else after the queued calls. Asynchronous calls
@@ -74,12 +76,24 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   void run(const Call& call);
   [[nodiscard]] Work run_async(const Call& call);
 
+  /// Memory for `count` elements, zeroed, whose bytes the other ranks of this host can reach: if all ranks pass such
+  /// memory to a call, in any of its places, no byte goes through the shared memory in between (Algorithm::direct).
+  /// Ranks of one process reach all memory anyway. Collective: every rank calls it, with a count of its own; it may be
+  /// freed on any rank at any time, also after the communicator has failed or was destroyed, but not while a call uses
+  /// it. Throws UsageError (more bytes than there are addresses) and TransportError (too little memory), on all ranks.
+  template <Element T>
+  [[nodiscard]] RegisteredMemory<T> allocate(std::size_t count) {
+    return RegisteredMemory<T>(allocate_bytes(count, sizeof(T)), count);
+  }
+
   /// Ends the communicator on all ranks: calls in progress and later ones fail as PeerError with
   /// `reason`. Any thread may call; does not block. Ranks of this host see it at once; ranks of other hosts learn of
   /// it from the first rank of this host that is in a call, makes a call or is destroyed.
   void abort(const std::string& reason);
 
  private:
+  detail::RegisteredBytes allocate_bytes(std::size_t count, std::size_t element_bytes);
+
   friend detail::CommunicatorState& detail::state_of(Communicator& communicator);
 
   std::unique_ptr<detail::CommunicatorState> state_;

@@ -7,6 +7,7 @@
 #include <rondo/collectives.hpp>
 #include <rondo/communicator.hpp>
 #include <rondo/options.hpp>
+#include <rondo/registered_memory.hpp>
 #include <rondo/work.hpp>
 
 // Averages gradients while backprop goes on.

@@ -46,8 +46,18 @@ inline constexpr int kCollectiveCount = 6;
 ///   ranks that share memory; on devices for all_reduces and barriers (cuda.hpp).
 /// - `recursive_doubling`: pairs of ranks exchange whole vectors, in ⌊log2(number of ranks)⌋ rounds. For small
 ///   all_reduces and barriers of host memory between hosts.
-enum class Algorithm : std::uint8_t { automatic, ring, naive, one_shot, recursive_doubling };
-inline constexpr int kAlgorithmCount = 5;
+/// - `direct`: each rank handles its chunk of the buffers of all ranks, which it reads and writes where they are: each
+///   byte moves once. For ranks of one process, with any buffers; and for processes of one host whose buffers are in
+///   memory of Communicator::allocate. Not yet on devices.
+enum class Algorithm : std::uint8_t {
+  automatic,
+  ring,
+  naive,
+  one_shot,
+  recursive_doubling,
+  direct
+};
+inline constexpr int kAlgorithmCount = 6;
 
 /// Bytes of one element.
 constexpr std::size_t size_of(DataType type) {

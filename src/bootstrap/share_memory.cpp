@@ -31,14 +31,15 @@ struct Answer {  // from every rank
 
 }  // namespace
 
-SharedMemory share_memory(Bootstrap& bootstrap, int leader, bool wanted, std::size_t bytes) {
+SharedMemory share_memory(Bootstrap& bootstrap, int leader, bool wanted, std::size_t bytes,
+                          Reserve reserve) {
   const bool leads = wanted && leader == bootstrap.rank();
   SharedObject mine;
   std::optional<FileOffer> offer;
   Name name;
   together(bootstrap, [&] {
     if (!leads) return;
-    mine = create_shared(bytes);
+    mine = create_shared(bytes, reserve);
     offer.emplace(mine.file);
     put(name.text, offer->name());
   });
@@ -60,7 +61,8 @@ SharedMemory share_memory(Bootstrap& bootstrap, int leader, bool wanted, std::si
 
   try {
     if (asked.valid()) {
-      mine.mapping = map_shared(receive_file(asked, deadline_after(kPatience)), bytes);
+      mine.file = receive_file(asked, deadline_after(kPatience));
+      mine.mapping = map_shared(mine.file, bytes);
     }
     answer.mapped = mine.mapping.data() != nullptr;
   } catch (const TransportError& failure) {
@@ -71,7 +73,7 @@ SharedMemory share_memory(Bootstrap& bootstrap, int leader, bool wanted, std::si
     result.mapped.push_back(one.mapped);
     result.reasons.emplace_back(one.reason.data());
   }
-  result.mapping = std::move(mine.mapping);
+  result.object = std::move(mine);
   return result;
 }
 

@@ -11,14 +11,15 @@
 namespace rondo::detail {
 
 struct SharedMemory {
-  Mapping mapping;                   // null where it could not be had, or was not wanted
-  std::vector<bool> mapped;          // by rank
+  SharedObject object;       // its mapping is null where it could not be had, or was not wanted
+  std::vector<bool> mapped;  // by rank
   std::vector<std::string> reasons;  // by rank: why it is not
 };
 
 // One piece of shared memory for the ranks that name the same `leader`: made by that rank, and handed to the
 // others as an open file. Collective over all ranks. If a leader cannot make it, all ranks throw TransportError;
 // if a rank cannot map it, none throws for that.
-SharedMemory share_memory(Bootstrap& bootstrap, int leader, bool wanted, std::size_t bytes);
+SharedMemory share_memory(Bootstrap& bootstrap, int leader, bool wanted, std::size_t bytes,
+                          Reserve reserve);
 
 }  // namespace rondo::detail

@@ -21,6 +21,14 @@ bool AbortBoard::raised() const noexcept {
   return std::atomic_ref(state_).load(std::memory_order_acquire) == kRaised;
 }
 
+bool AbortBoard::is_clear_in_order() const noexcept {
+  return std::atomic_ref(state_).load(std::memory_order_seq_cst) == kClear;
+}
+
+void AbortBoard::raised_in_order() noexcept {
+  std::atomic_ref(state_).fetch_or(0, std::memory_order_seq_cst);
+}
+
 AbortRecord AbortBoard::read() const {
   return {rank_, std::string(text_, std::min<std::size_t>(length_, sizeof(text_)))};
 }

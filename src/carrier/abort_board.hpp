@@ -18,6 +18,10 @@ class AbortBoard {
   // Any thread of any rank may call it; only the text of the first call is kept. Returns whether this was the first.
   bool raise(int rank, std::string_view text) noexcept;
   [[nodiscard]] bool raised() const noexcept;
+  // For engine/direct.hpp, where ranks must agree on the order of a look at the board and of looks at what others do:
+  // whether no rank has begun to raise it; and, by a rank that has found it raised, that its next looks come after that.
+  [[nodiscard]] bool is_clear_in_order() const noexcept;
+  void raised_in_order() noexcept;
   // What was raised; only after raised().
   [[nodiscard]] AbortRecord read() const;
 

@@ -62,16 +62,21 @@ std::uint64_t room() {
 [[noreturn]] void throw_no_room(std::size_t bytes, const std::string& why) {
   throw TransportError(fmt::format(
       "cannot reserve {} KiB of memory for the ranks of this host: {}; allow the processes more "
-      "(cgroup, docker run --memory), set smaller CommunicatorOptions::slot_bytes or slots, or "
-      "choose CarrierChoice::mpi",
+      "(cgroup, docker run --memory), or ask for less: in Communicator::allocate, or when ranks "
+      "join, by CommunicatorOptions::slot_bytes, slots or CarrierChoice::mpi",
       (bytes + 1023) / 1024, why));
 }
 
-void reserve(const FileDescriptor& file, std::size_t bytes) {
+void require_room(std::size_t bytes) {
   const std::uint64_t available = room();
   if (available < bytes) throw_no_room(bytes, fmt::format("{} KiB are left", available / 1024));
+}
+
+void reserve(const FileDescriptor& file, std::size_t offset, std::size_t bytes) {
   int error = EINTR;
-  while (error == EINTR) error = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes));
+  while (error == EINTR) {
+    error = ::posix_fallocate(file.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes));
+  }
   if (error != 0) throw_no_room(bytes, std::strerror(error));
 }
 
@@ -85,7 +90,7 @@ Mapping map_private(std::size_t bytes) {
   return {map_or_throw(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1, "private memory"), bytes};
 }
 
-SharedObject create_shared(std::size_t bytes) {
+SharedObject create_shared(std::size_t bytes, Reserve who) {
   // Some systems refuse a memfd without this flag; older kernels do not know the flag (EINVAL).
   constexpr unsigned kNotExecutable = 8;  // MFD_NOEXEC_SEAL
   FileDescriptor file(::memfd_create("rondo", MFD_CLOEXEC | MFD_ALLOW_SEALING | kNotExecutable));
@@ -97,12 +102,35 @@ SharedObject create_shared(std::size_t bytes) {
         "cannot make shared memory (memfd_create): {}; {}", std::strerror(errno),
         errno == EMFILE ? "allow more open files (ulimit -n)" : "does a sandbox forbid it?"));
   }
-  reserve(file, bytes);
+  require_room(bytes);
+  if (who == Reserve::by_maker) reserve(file, 0, bytes);
+  if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) {
+    throw_no_room(bytes, std::strerror(errno));
+  }
   if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     throw TransportError(fmt::format("cannot seal shared memory: {}", std::strerror(errno)));
   }
   Mapping mapping(map_or_throw(bytes, MAP_SHARED, file.get(), "shared memory"), bytes);
   return {std::move(file), std::move(mapping)};
+}
+
+void touch(const SharedObject& object, std::size_t offset, std::size_t bytes) {
+  std::byte* data = object.mapping.data() + offset;
+  ::madvise(data, bytes, MADV_HUGEPAGE);  // a wish
+  constexpr int kPopulateWrite = 23;      // MADV_POPULATE_WRITE, which older headers do not have
+  if (::madvise(data, bytes, kPopulateWrite) == 0) return;
+  if (errno != EINVAL) throw_no_room(bytes, std::strerror(errno));
+  // Linux before 5.14.
+  if (object.file.valid()) {
+    reserve(object.file, offset, bytes);
+  } else {
+    std::memset(data, 0, bytes);
+  }
+}
+
+std::size_t page_bytes() {
+  static const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return bytes;
 }
 
 Mapping map_shared(const FileDescriptor& file, std::size_t bytes) {

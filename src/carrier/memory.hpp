@@ -43,9 +43,20 @@ struct SharedObject {
   Mapping mapping;
 };
 
-// All of its pages are reserved, so that too little memory is an error here and never a SIGBUS later; it is sealed,
-// so that no process can change its size. Throws TransportError that says what to change.
-SharedObject create_shared(std::size_t bytes);
+// Who reserves the pages of a shared object, so that too little memory is an error then and never a SIGBUS later.
+enum class Reserve : std::uint8_t {
+  by_maker,  // create_shared reserves all of them
+  by_owners  // each rank reserves its own part by touch(), and so has it near its own cores
+};
+
+// It is sealed, so that no process can change its size. Throws TransportError that says what to change.
+SharedObject create_shared(std::size_t bytes, Reserve reserve);
+
+// Reserves and maps `bytes` bytes from byte `offset` on, both in whole pages: in huge ones where the system allows it.
+// Throws TransportError.
+void touch(const SharedObject& object, std::size_t offset, std::size_t bytes);
+
+std::size_t page_bytes();
 
 // Maps what another process created. Throws TransportError unless it is sealed and has that size.
 Mapping map_shared(const FileDescriptor& file, std::size_t bytes);

@@ -1,9 +1,10 @@
-// What a rank shows to the other ranks of its host: how many calls it has entered and ended, the signature of the
-// last one, the last call that it has confirmed, and whether it has left. Lies in memory that they share; zeroed
-// memory is the presence of a rank that has entered no call.
+// What a rank shows to the other ranks of its host: how many calls it has entered and ended, the signature of the last
+// one and where its buffers are, whether it is touching the others' buffers, the last call that it has confirmed, and
+// whether it has left. Lies in memory that they share; zeroed memory is the presence of a rank that has entered no call.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <optional>
@@ -13,16 +14,36 @@
 
 namespace rondo::detail {
 
+// Where the other ranks find a rank's buffers in a call, in the words of carrier/registry.hpp.
+struct BufferLocations {
+  std::uint64_t in = 0;
+  std::uint64_t out = 0;
+};
+
+// A call, as a rank shows it.
+struct ShownCall {
+  Signature signature;
+  BufferLocations buffers;
+};
+
 class alignas(128) Presence {
  public:
   // By its owner alone.
-  void enter(const Signature& signature) {
+  void enter(const ShownCall& call) {
     // Readers discard words that are being changed: a reader that sees a new word also sees the new `begun_`.
-    store_release(begun_, signature.sequence);
-    const auto words = std::bit_cast<Words>(signature);
+    store_release(begun_, call.signature.sequence);
+    const auto words = std::bit_cast<Words>(call);
     for (std::size_t i = 0; i < words.size(); ++i) store_release(words_[i], words[i]);
-    store_release(complete_, signature.sequence + 1);
+    store_release(complete_, call.signature.sequence + 1);
   }
+
+  // By its owner alone: from now on it reads and writes the buffers of the other ranks, for call number `sequence`.
+  // Sequentially consistent, as is the look at the abort board that follows: see engine/direct.hpp.
+  void begin_touching(std::uint64_t sequence) {
+    std::atomic_ref(touching_).exchange(2 * sequence + 1, std::memory_order_seq_cst);
+  }
+  // By its owner alone: it touches them no more. Release: whoever finds this also finds what it wrote.
+  void end_touching(std::uint64_t sequence) { store_release(touching_, 2 * sequence + 2); }
 
   // By its owner alone: call number `sequence` is over.
   void end(std::uint64_t sequence) { store_release(ended_, sequence + 1); }
@@ -47,25 +68,37 @@ class alignas(128) Presence {
     return load_acquire(complete_) > sequence;
   }
 
+  // By any rank: whether the owner is touching, or has touched, the buffers of the others for call number `sequence`.
+  [[nodiscard]] bool is_touching(std::uint64_t sequence) {
+    return std::atomic_ref(touching_).load(std::memory_order_seq_cst) == 2 * sequence + 1;
+  }
+  [[nodiscard]] bool has_touched(std::uint64_t sequence) {
+    return load_acquire(touching_) >= 2 * sequence + 2;
+  }
+
   // By any rank: the owner's call number `sequence`, if it is the last one that the owner has entered.
-  [[nodiscard]] std::optional<Signature> call(std::uint64_t sequence) {
+  [[nodiscard]] std::optional<ShownCall> call(std::uint64_t sequence) {
     if (load_acquire(complete_) != sequence + 1) return std::nullopt;
     Words words{};
     for (std::size_t i = 0; i < words.size(); ++i) words[i] = load_acquire(words_[i]);
     if (load_acquire(begun_) != sequence) return std::nullopt;
-    return std::bit_cast<Signature>(words);
+    return std::bit_cast<ShownCall>(words);
   }
 
  private:
-  using Words = std::array<std::uint64_t, sizeof(Signature) / sizeof(std::uint64_t)>;
+  using Words = std::array<std::uint64_t, sizeof(ShownCall) / sizeof(std::uint64_t)>;
 
   // All written by the owner with release and read by others with acquire: enter() and call() say in which order.
+  // These three fill one cache line, the one that ranks wait for in `direct`.
   std::uint64_t complete_ = 0;  // one more than the number of the call that `words_` describes
   std::uint64_t begun_ = 0;     // the number of the call that is, or is being, written to `words_`
   Words words_{};
+  // 2k + 1 while the owner touches the buffers of the others for call number k, 2k + 2 from then on.
+  std::uint64_t touching_ = 0;
   std::uint64_t ended_ = 0;      // calls that the owner has ended
   std::uint64_t confirmed_ = 0;  // one more than the number of the last call that it confirmed
   std::uint64_t left_ = 0;       // 1 when the owner will enter no more calls
 };
+static_assert(sizeof(Presence) == 128);
 
 }  // namespace rondo::detail

@@ -15,12 +15,21 @@ class HostChoice {
     if (algorithm == Algorithm::one_shot) {
       return fits_one_shot(engine_.offers().one_shot_bytes, call_);
     }
+    if (algorithm == Algorithm::direct) {
+      return engine_.offers().direct && engine_.registry().reaches_any();
+    }
     if (algorithm != Algorithm::recursive_doubling) return true;
     return engine_.offers().recursive_doubling && sums_for_all();
   }
 
   [[nodiscard]] std::string objection_to(Algorithm algorithm) const {
     const Offers& offers = engine_.offers();
+    if (algorithm == Algorithm::direct) {
+      return offers.direct
+                 ? "direct needs buffers that all ranks can reach, and no memory was made by "
+                   "Communicator::allocate; choose ring"
+                 : "not all ranks share memory, so direct cannot be used; choose ring";
+    }
     if (algorithm == Algorithm::recursive_doubling) {
       return offers.recursive_doubling
                  ? "recursive_doubling carries all_reduces and barriers only; choose ring"
@@ -36,18 +45,25 @@ class HostChoice {
   [[nodiscard]] static Algorithm instead() { return Algorithm::ring; }
 
   [[nodiscard]] Algorithm best() const {
-    const Carrier carrier = engine_.offers().leaves_memory ? Carrier::mpi : Carrier::shm;
-    const Algorithm tuned =
-        tuning_.algorithm_for(carrier, engine_.size(), call_.count * size_of(call_.type));
-    return can(tuned) && pays(tuned) ? tuned : Algorithm::ring;
+    if (can(Algorithm::direct)) return best_for(Reach::buffers);
+    return best_without_direct();
+  }
+  [[nodiscard]] Algorithm best_without_direct() const {
+    return best_for(engine_.offers().leaves_memory ? Reach::network : Reach::memory);
   }
 
  private:
+  [[nodiscard]] Algorithm best_for(Reach reach) const {
+    const Algorithm tuned =
+        tuning_.algorithm_for(reach, engine_.size(), call_.count * size_of(call_.type));
+    return can(tuned) && pays(tuned) ? tuned : Algorithm::ring;
+  }
   [[nodiscard]] bool sums_for_all() const {
     return call_.collective == Collective::all_reduce || call_.collective == Collective::barrier;
   }
-  // Whether an algorithm that the tuning names suits this call too. The tuning is measured with all_reduces. Where each rank has a chunk of its own, `naive` sends n² messages, and
-  // for a reduction to another rank than its centre it needs memory.
+  // Whether an algorithm that the tuning names suits this call too. The tuning is measured with all_reduces. Where each
+  // rank has a chunk of its own, `naive` sends n² messages, and for a reduction to another rank than its centre it needs
+  // memory.
   [[nodiscard]] bool pays(Algorithm algorithm) const {
     return algorithm != Algorithm::naive || sums_for_all() ||
            call_.collective == Collective::broadcast;
@@ -60,9 +76,17 @@ class HostChoice {
 
 }  // namespace
 
-Algorithm settle_algorithm(const CommunicatorState& state, const Call& call) {
-  return settle_algorithm(call, state.engine.rank(), state.defaults.algorithm,
-                          HostChoice(state, call));
+Way settle_way(const CommunicatorState& state, const Call& call) {
+  const HostChoice choice(state, call);
+  const Algorithm wish = state.defaults.algorithm;
+  const Algorithm settled = settle_algorithm(call, state.engine.rank(), wish, choice);
+  // Whether the buffers of other processes can be reached is found out in the call.
+  if (settled != Algorithm::direct || call.options.algorithm ||
+      state.engine.registry().one_process()) {
+    return {settled, settled};
+  }
+  return {Algorithm::automatic,
+          wish == Algorithm::direct ? HostChoice::instead() : choice.best_without_direct()};
 }
 
 }  // namespace rondo::detail

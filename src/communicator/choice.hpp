@@ -9,6 +9,7 @@
 #include <rondo/errors.hpp>
 
 #include "communicator/state.hpp"
+#include "engine/engine.hpp"
 
 namespace rondo::detail {
 
@@ -29,6 +30,6 @@ Algorithm settle_algorithm(const Call& call, int rank, Algorithm wish, const Cho
 }
 
 // For a call on host memory.
-Algorithm settle_algorithm(const CommunicatorState& state, const Call& call);
+Way settle_way(const CommunicatorState& state, const Call& call);
 
 }  // namespace rondo::detail

@@ -9,6 +9,7 @@
 #include "bootstrap/socket_bootstrap.hpp"
 #include "communicator/choice.hpp"
 #include "communicator/join.hpp"
+#include "communicator/register_memory.hpp"
 #include "communicator/state.hpp"
 #include "communicator/validate.hpp"
 
@@ -22,13 +23,13 @@ void refuse_if(const Call& call, int rank, const std::string& objection) {
 }
 
 // Throws UsageError for a call that cannot be made.
-Algorithm check_and_settle(const CommunicatorState& state, const Call& call) {
+Way check_and_settle(const CommunicatorState& state, const Call& call) {
   validate(call, state.engine.rank(), state.engine.size());
-  return settle_algorithm(state, call);
+  return settle_way(state, call);
 }
 
-void execute(CommunicatorState& state, const Call& call, Algorithm algorithm) {
-  state.engine.run(call, algorithm, call.options.timeout.value_or(state.defaults.timeout));
+void execute(CommunicatorState& state, const Call& call, const Way& way) {
+  state.engine.run(call, way, call.options.timeout.value_or(state.defaults.timeout));
 }
 
 }  // namespace
@@ -73,20 +74,26 @@ int Communicator::size() const { return state_->engine.size(); }
 const Topology& Communicator::topology() const { return state_->engine.topology(); }
 
 Algorithm Communicator::algorithm_for(const Call& call) const {
-  return detail::check_and_settle(*state_, call);
+  const detail::Way way = detail::check_and_settle(*state_, call);
+  if (way.algorithm != Algorithm::automatic) return way.algorithm;
+  return state_->engine.shows_buffers(call) ? Algorithm::direct : way.or_else;
 }
 
 void Communicator::run(const Call& call) {
-  const Algorithm algorithm = detail::check_and_settle(*state_, call);
+  const detail::Way way = detail::check_and_settle(*state_, call);
   detail::refuse_if(call, rank(), state_->engine.objection_to_this_thread());
-  state_->queue.run([&, &state = *state_] { detail::execute(state, call, algorithm); });
+  state_->queue.run([&, &state = *state_] { detail::execute(state, call, way); });
 }
 
 Work Communicator::run_async(const Call& call) {
-  const Algorithm algorithm = detail::check_and_settle(*state_, call);
+  const detail::Way way = detail::check_and_settle(*state_, call);
   detail::refuse_if(call, rank(), state_->engine.objection_to_progress_thread());
   return Work(state_->queue.run_async(
-      [&state = *state_, call, algorithm] { detail::execute(state, call, algorithm); }));
+      [&state = *state_, call, way] { detail::execute(state, call, way); }));
+}
+
+detail::RegisteredBytes Communicator::allocate_bytes(std::size_t count, std::size_t element_bytes) {
+  return detail::RegisteredBytes(detail::register_memory(*this, count, element_bytes));
 }
 
 void Communicator::abort(const std::string& reason) { state_->engine.abort(reason); }

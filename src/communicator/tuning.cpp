@@ -1,37 +1,43 @@
 #include "communicator/tuning.hpp"
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <sstream>
 
 #include <fmt/format.h>
 
 #include <rondo/errors.hpp>
+#include <rondo/topology.hpp>
 
 #include "base/environment.hpp"
 
 namespace rondo::detail {
 namespace {
 
+constexpr Reach kReaches[] = {Reach::buffers, Reach::memory, Reach::network};
+
 TuningRule parse_rule(const std::string& line, const std::string& where) {
   std::istringstream words(line);
-  std::string carrier;
+  std::string reach;
   std::string algorithm;
   std::string rest;
   TuningRule rule;
   std::int64_t from_bytes = 0;
-  words >> carrier >> rule.ranks >> from_bytes >> algorithm;
+  words >> reach >> rule.ranks >> from_bytes >> algorithm;
   const auto known = algorithm_named(algorithm);
-  const bool fits = (carrier == name(Carrier::shm) || carrier == name(Carrier::mpi)) &&
-                    rule.ranks >= 1 && from_bytes >= 0 &&
+  const auto* named = std::find_if(std::begin(kReaches), std::end(kReaches),
+                                   [&](Reach one) { return name(one) == reach; });
+  const bool fits = named != std::end(kReaches) && rule.ranks >= 1 && from_bytes >= 0 &&
                     known.value_or(Algorithm::automatic) != Algorithm::automatic;
   if (words.fail() || words >> rest || !fits) {
     throw UsageError(
-        fmt::format("{}: '{}' must be: shm or mpi, a number of ranks, a number of bytes, and ring, "
-                    "naive, one_shot or recursive_doubling",
+        fmt::format("{}: '{}' must be: buffers, shm or mpi, a number of ranks, a number of bytes, "
+                    "and ring, naive, one_shot, recursive_doubling or direct",
                     where, line));
   }
-  rule.carrier = carrier == name(Carrier::shm) ? Carrier::shm : Carrier::mpi;
+  rule.reach = *named;
   rule.from_bytes = static_cast<std::uint64_t>(from_bytes);
   rule.algorithm = *known;
   return rule;
@@ -39,20 +45,26 @@ TuningRule parse_rule(const std::string& line, const std::string& where) {
 
 }  // namespace
 
-Algorithm Tuning::algorithm_for(Carrier carrier, int ranks, std::uint64_t bytes) const {
+std::string_view name(Reach reach) {
+  if (reach == Reach::buffers) return "buffers";
+  return rondo::name(reach == Reach::memory ? Carrier::shm : Carrier::mpi);
+}
+
+Algorithm Tuning::algorithm_for(Reach reach, int ranks, std::uint64_t bytes) const {
   // The number of ranks whose rules apply.
   std::int32_t of_ranks = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const TuningRule& rule = rules[i];
-    if (rule.carrier != carrier) continue;
+    if (rule.reach != reach) continue;
     const bool better = rule.ranks <= ranks ? of_ranks > ranks || rule.ranks > of_ranks
                                             : of_ranks > ranks && rule.ranks < of_ranks;
     if (of_ranks == 0 || better) of_ranks = rule.ranks;
   }
+  if (of_ranks == 0 && reach == Reach::buffers) return algorithm_for(Reach::memory, ranks, bytes);
   const TuningRule* best = nullptr;
   for (std::size_t i = 0; i < count; ++i) {
     const TuningRule& rule = rules[i];
-    if (rule.carrier != carrier || rule.ranks != of_ranks || rule.from_bytes > bytes) continue;
+    if (rule.reach != reach || rule.ranks != of_ranks || rule.from_bytes > bytes) continue;
     if (best == nullptr || rule.from_bytes >= best->from_bytes) best = &rule;
   }
   return best == nullptr ? Algorithm::ring : best->algorithm;
@@ -60,25 +72,27 @@ Algorithm Tuning::algorithm_for(Carrier carrier, int ranks, std::uint64_t bytes)
 
 Tuning default_tuning() {
   static constexpr TuningRule kRules[] = {
-      {Carrier::shm, Algorithm::one_shot, 2, 0},
-      {Carrier::shm, Algorithm::ring, 2, 12288},
-      {Carrier::shm, Algorithm::one_shot, 4, 0},
-      {Carrier::shm, Algorithm::ring, 4, 32768},
-      {Carrier::shm, Algorithm::one_shot, 8, 0},
-      {Carrier::shm, Algorithm::ring, 8, 65536},
-      {Carrier::mpi, Algorithm::recursive_doubling, 2, 0},
-      {Carrier::mpi, Algorithm::ring, 2, 65536},
-      {Carrier::mpi, Algorithm::recursive_doubling, 3, 0},
-      {Carrier::mpi, Algorithm::ring, 3, 8192},
-      {Carrier::mpi, Algorithm::naive, 4, 0},
-      {Carrier::mpi, Algorithm::recursive_doubling, 4, 2048},
-      {Carrier::mpi, Algorithm::ring, 4, 8192},
-      {Carrier::mpi, Algorithm::naive, 8, 0},
-      {Carrier::mpi, Algorithm::recursive_doubling, 8, 2304},
-      {Carrier::mpi, Algorithm::ring, 8, 32768},
+      {Reach::buffers, Algorithm::one_shot, 2, 0},
+      {Reach::buffers, Algorithm::direct, 2, 8192},
+      {Reach::memory, Algorithm::one_shot, 2, 0},
+      {Reach::memory, Algorithm::ring, 2, 12288},
+      {Reach::memory, Algorithm::one_shot, 4, 0},
+      {Reach::memory, Algorithm::ring, 4, 32768},
+      {Reach::memory, Algorithm::one_shot, 8, 0},
+      {Reach::memory, Algorithm::ring, 8, 65536},
+      {Reach::network, Algorithm::recursive_doubling, 2, 0},
+      {Reach::network, Algorithm::ring, 2, 65536},
+      {Reach::network, Algorithm::recursive_doubling, 3, 0},
+      {Reach::network, Algorithm::ring, 3, 8192},
+      {Reach::network, Algorithm::naive, 4, 0},
+      {Reach::network, Algorithm::recursive_doubling, 4, 2048},
+      {Reach::network, Algorithm::ring, 4, 8192},
+      {Reach::network, Algorithm::naive, 8, 0},
+      {Reach::network, Algorithm::recursive_doubling, 8, 2304},
+      {Reach::network, Algorithm::ring, 8, 32768},
       // From the cost model: rank 0 handles 2(n - 1) messages, others make log2 n exchanges.
-      {Carrier::mpi, Algorithm::recursive_doubling, 17, 0},
-      {Carrier::mpi, Algorithm::ring, 17, 65536},
+      {Reach::network, Algorithm::recursive_doubling, 17, 0},
+      {Reach::network, Algorithm::ring, 17, 65536},
   };
   Tuning tuning;
   for (const TuningRule& rule : kRules) tuning.rules[tuning.count++] = rule;

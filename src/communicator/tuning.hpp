@@ -6,14 +6,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
-#include <rondo/topology.hpp>
 #include <rondo/types.hpp>
 
 namespace rondo::detail {
 
+// What the ranks of a call have in common: they reach each other's buffers, or only memory that they share, or an edge
+// of the ring leaves the shared memory.
+enum class Reach : std::uint8_t { buffers, memory, network };
+// "buffers", "shm", "mpi": as rules name it.
+std::string_view name(Reach reach);
+
 struct TuningRule {
-  Carrier carrier = Carrier::shm;  // mpi when an edge of the ring leaves the shared memory
+  Reach reach = Reach::memory;
   Algorithm algorithm = Algorithm::ring;
   std::int32_t ranks = 0;
   std::uint64_t from_bytes = 0;
@@ -28,14 +34,14 @@ struct Tuning {
 
   // Looks among the rules for `ranks`; if there are none, those for the next smaller number of ranks; if none either,
   // those for the smallest number. Of these, takes the rule with the largest `from_bytes` that is at most `bytes`.
-  // `ring` if no rule applies.
-  [[nodiscard]] Algorithm algorithm_for(Carrier carrier, int ranks, std::uint64_t bytes) const;
+  // `ring` if no rule applies. If there is no rule for `buffers` at all, those for `shm` apply.
+  [[nodiscard]] Algorithm algorithm_for(Reach reach, int ranks, std::uint64_t bytes) const;
 };
 
 // What was measured on the machine that docs/performance.md names, for 2 to 16 ranks; for more, the cost model.
 Tuning default_tuning();
 
-// Lines of "carrier ranks bytes algorithm", where `bytes` is the size from which on the algorithm is taken;
+// Lines of "reach ranks bytes algorithm", where `bytes` is the size from which on the algorithm is taken;
 // empty lines and those that begin with # are left out, and at least one must remain. Throws UsageError with the
 // line's number.
 Tuning parse_tuning(const std::string& text, const std::string& file);

@@ -19,8 +19,10 @@ Engine::Engine(Wiring wiring)
       board_(wiring_.links.segment->board()),
       waiter_(wiring_),
       confirmation_(wiring_),
+      direct_(wiring_, waiter_),
       place_{wiring_.rank, wiring_.size, &wiring_.topology.ring, wiring_.links.ring_geometry,
-             wiring_.links.off_ring_geometry} {}
+             wiring_.links.off_ring_geometry},
+      contributions_(static_cast<std::size_t>(wiring_.size)) {}
 
 Engine::~Engine() {
   try {
@@ -73,15 +75,21 @@ std::string Engine::text_of_missing(const Signature& signature, const Failure& f
       wiring_.rank, peer, describe(signature), so_far);
 }
 
-void Engine::run(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout) {
-  Signature signature = signature_of(call, algorithm);
+void Engine::run(const Call& call, const Way& way, std::chrono::milliseconds timeout) {
+  ShownCall shown{signature_of(call, way.algorithm), {}};
+  Signature& signature = shown.signature;
   signature.sequence = sequence_++;
   throw_if_ended(signature);
-  wiring_.links.segment->presence(wiring_.rank).enter(signature);
+  shown.buffers = direct_.locations_of(call);
+  Presence& presence = wiring_.links.segment->presence(wiring_.rank);
+  presence.enter(shown);
   waiter_.begin_call(signature, timeout, call.options.background);
   try {
-    run_checked(call, algorithm, signature);
-    wiring_.links.segment->presence(wiring_.rank).end(signature.sequence);
+    run_checked(call, way, shown);
+    presence.end(signature.sequence);
+  } catch (const UsageError&) {
+    presence.end(signature.sequence);  // on all ranks alike: the communicator goes on
+    throw;
   } catch (const TransportError& error) {
     const std::string text =
         fmt::format("rank {}: {}: {}", wiring_.rank, describe(signature), error.what());
@@ -95,22 +103,53 @@ void Engine::run(const Call& call, Algorithm algorithm, std::chrono::millisecond
   }
 }
 
-void Engine::run_checked(const Call& call, Algorithm algorithm, const Signature& signature) {
-  HostCall host_call{signature, {}, size_of(call.type), vector_kernel(call.type, call.op)};
-  if (algorithm == Algorithm::one_shot && wiring_.size > 1) {
-    run_by_one_shot(call, host_call);
-    confirmation_.forget();
+void Engine::run_checked(const Call& call, const Way& way, const ShownCall& shown) {
+  Algorithm algorithm = wiring_.size == 1 ? Algorithm::ring : way.algorithm;
+  if (algorithm == Algorithm::automatic || algorithm == Algorithm::direct) {
+    if (run_by_direct(call, way, shown)) return;
+    algorithm = way.or_else;
+  }
+  if (algorithm == Algorithm::one_shot) {
+    run_by_one_shot(call, shown.signature);
   } else {
-    run_by_schedule(call, algorithm, host_call);
+    run_by_schedule(call, algorithm, shown.signature);
   }
 }
 
-void Engine::run_by_one_shot(const Call& call, HostCall& host_call) {
-  OneShot one_shot(wiring_, waiter_, call, host_call, ++one_shots_);
-  if (!one_shot.run()) fail(host_call.signature, one_shot.failure(), one_shot.progress());
+bool Engine::run_by_direct(const Call& call, const Way& way, const ShownCall& shown) {
+  ring_all(wiring_.links.bells);  // for those who wait for what this rank shows
+  const bool or_else = way.algorithm == Algorithm::automatic;
+  const Direct::Outcome outcome = direct_.run(call, shown, or_else);
+  if (outcome == Direct::Outcome::failed) {
+    try {
+      fail(shown.signature, direct_.failure(), direct_.so_far());
+    } catch (...) {
+      direct_.withdraw();
+      throw;
+    }
+  }
+  if (outcome == Direct::Outcome::unreachable && !or_else) throw_unreachable(shown.signature);
+  if (outcome == Direct::Outcome::done) confirmation_.forget();
+  return outcome == Direct::Outcome::done;
 }
 
-void Engine::run_by_schedule(const Call& call, Algorithm algorithm, HostCall& host_call) {
+void Engine::throw_unreachable(const Signature& signature) const {
+  const std::optional<int> rank = direct_.unreachable_rank();
+  throw UsageError(fmt::format(
+      "rank {}: {}: direct needs buffers that all ranks can reach, and those of {} are not; use "
+      "memory of Communicator::allocate on all ranks, or let Rondo choose the algorithm",
+      wiring_.rank, describe(signature),
+      rank ? fmt::format("rank {}", *rank) : std::string("another rank")));
+}
+
+void Engine::run_by_one_shot(const Call& call, const Signature& signature) {
+  OneShot one_shot(wiring_, waiter_, call, signature, contributions_, ++one_shots_);
+  if (!one_shot.run()) fail(signature, one_shot.failure(), describe(one_shot.progress()));
+  confirmation_.forget();
+}
+
+void Engine::run_by_schedule(const Call& call, Algorithm algorithm, const Signature& signature) {
+  HostCall host_call{signature, {}, size_of(call.type), vector_kernel(call.type, call.op)};
   const Plan plan = make_plan(call, algorithm, place_, kChunkGranuleBytes);
   // `in` is only ever read.
   host_call.buffers = {{static_cast<std::byte*>(const_cast<void*>(call.in)), plan.in_origin},
@@ -126,12 +165,14 @@ void Engine::run_by_schedule(const Call& call, Algorithm algorithm, HostCall& ho
   HostPort port(wiring_, waiter_, host_call);
   if (wiring_.links.pump != nullptr) wiring_.links.pump->begin_call(algorithm);
   if (!run_schedule(plan.schedule, plan.slicing, port)) {
-    fail(host_call.signature, port.failure(), port.progress());
+    fail(signature, port.failure(), describe(port.progress()));
   }
-  if (wiring_.links.pump != nullptr) drain(host_call.signature, port.progress());
-  if (const auto before =
-          confirmation_.confirm_before(plan.schedule, host_call.signature, waiter_)) {
-    fail(host_call.signature, before->failure, port.progress(), &before->call);
+  if (wiring_.links.pump != nullptr) drain(signature, port.progress());
+  if (const auto before = confirmation_.confirm_before(plan.schedule, signature, waiter_)) {
+    fail(signature, before->failure,
+         fmt::format("{}; rank {} is through with its own part, but does not know whether all "
+                     "ranks made {}",
+                     describe(port.progress()), wiring_.rank, describe(before->call)));
   }
   if (plan.schedule.needs_scratch() && call.collective == Collective::reduce_scatter &&
       plan.own.count > 0) {
@@ -152,19 +193,14 @@ void Engine::drain(const Signature& signature, const Progress& progress) {
   while (const std::optional<int> peer = wiring_.links.pump->busy_peer()) {
     const WaitResult result =
         waiter_.wait(*peer, [&] { return wiring_.links.pump->busy_peer() != peer; });
-    if (result != WaitResult::ready) fail(signature, waiter_.why(result, *peer), progress);
+    if (result != WaitResult::ready) {
+      fail(signature, waiter_.why(result, *peer), describe(progress));
+    }
   }
 }
 
-void Engine::fail(const Signature& signature, const Failure& failure, const Progress& progress,
-                  const Signature* unconfirmed) {
+void Engine::fail(const Signature& signature, const Failure& failure, const std::string& so_far) {
   const int peer = failure.peer;
-  std::string so_far = describe(progress);
-  if (unconfirmed != nullptr) {
-    so_far += fmt::format(
-        "; rank {} is through with its own part, but does not know whether all ranks made {}",
-        wiring_.rank, describe(*unconfirmed));
-  }
   if (failure.other_call) {
     const std::string text = text_of_mismatch(wiring_.rank, signature, peer, *failure.other_call);
     raise(text);

@@ -1,4 +1,4 @@
-// Carries out calls on the host by run_schedule or one_shot: turns a checked call into integers and pointers, waits for
+// Carries out calls on the host by direct, run_schedule or one_shot: turns a checked call into integers and pointers, waits for
 // other ranks, and turns a failure into an error.
 #pragma once
 
@@ -11,12 +11,20 @@
 #include <rondo/topology.hpp>
 
 #include "engine/confirmation.hpp"
+#include "engine/direct.hpp"
 #include "engine/host_port.hpp"
 #include "engine/plan.hpp"
 #include "engine/waiter.hpp"
 #include "engine/wiring.hpp"
 
 namespace rondo::detail {
+
+// How a call is carried out.
+struct Way {
+  // `automatic`: by `direct` if all ranks' buffers are reachable, which only the call itself finds out, else by `or_else`.
+  Algorithm algorithm = Algorithm::ring;
+  Algorithm or_else = Algorithm::ring;
+};
 
 class Engine {
  public:
@@ -25,8 +33,8 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
   ~Engine();
 
-  // `call` has been checked, and its algorithm is settled. Blocks until done; one thread at a time.
-  void run(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout);
+  // `call` has been checked, and its way is settled. Blocks until done; one thread at a time.
+  void run(const Call& call, const Way& way, std::chrono::milliseconds timeout);
 
   // Any thread may call.
   void abort(const std::string& reason) noexcept;
@@ -48,16 +56,29 @@ class Engine {
   [[nodiscard]] bool has_pump() const { return wiring_.links.pump != nullptr; }
   std::unique_ptr<Pump> another_pump(PumpEdges edges);
 
+  // What calls can reach of the memory of other ranks.
+  [[nodiscard]] Registry& registry() const { return *wiring_.links.registry; }
+  // Whether the other ranks can reach this rank's buffers in `call`.
+  [[nodiscard]] bool shows_buffers(const Call& call) const {
+    return Direct::reachable(direct_.locations_of(call));
+  }
+  [[nodiscard]] const std::vector<int>& ranks_sharing() const {
+    return wiring_.links.ranks_sharing;
+  }
+
  private:
-  void run_checked(const Call& call, Algorithm algorithm, const Signature& signature);
-  void run_by_schedule(const Call& call, Algorithm algorithm, HostCall& host_call);
-  void run_by_one_shot(const Call& call, HostCall& host_call);
+  void run_checked(const Call& call, const Way& way, const ShownCall& shown);
+  // False: not all ranks' buffers are reachable, and `way` names another algorithm for that.
+  bool run_by_direct(const Call& call, const Way& way, const ShownCall& shown);
+  void run_by_schedule(const Call& call, Algorithm algorithm, const Signature& signature);
+  void run_by_one_shot(const Call& call, const Signature& signature);
   void tell_unconfirmed(const Confirmation::Unconfirmed& last);
   [[nodiscard]] bool stores_non_temporally(const Call& call) const;
   void drain(const Signature& signature, const Progress& progress);
-  // `unconfirmed`: the earlier call, if this call has failed while it waited for that call's confirmation.
+  // `so_far`: how far this rank came.
   [[noreturn]] void fail(const Signature& signature, const Failure& failure,
-                         const Progress& progress, const Signature* unconfirmed = nullptr);
+                         const std::string& so_far);
+  [[noreturn]] void throw_unreachable(const Signature& signature) const;
   [[nodiscard]] std::string text_of_missing(const Signature& signature, const Failure& failure,
                                             const std::string& so_far) const;
   [[nodiscard]] std::string who_is_missing(const Signature& signature) const;
@@ -68,10 +89,12 @@ class Engine {
   AbortBoard& board_;
   Waiter waiter_;
   Confirmation confirmation_;
+  Direct direct_;
   RingPlace place_;
   std::uint64_t sequence_ = 0;
   std::uint64_t one_shots_ = 0;
-  bool told_of_the_end_ = false;  // a call has thrown why the communicator ended
+  std::vector<const std::byte*> contributions_;  // for one_shot: by rank, of the call in progress
+  bool told_of_the_end_ = false;                 // a call has thrown why the communicator ended
 };
 
 }  // namespace rondo::detail

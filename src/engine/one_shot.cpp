@@ -1,16 +1,19 @@
 #include "engine/one_shot.hpp"
 
 #include "base/collective_traits.hpp"
+#include "reduce/fold.hpp"
 
 namespace rondo::detail {
 
-OneShot::OneShot(Wiring& wiring, Waiter& waiter, const Call& call, const HostCall& host_call,
-                 std::uint64_t number)
+OneShot::OneShot(Wiring& wiring, Waiter& waiter, const Call& call, const Signature& signature,
+                 std::span<const std::byte*> contributions, std::uint64_t number)
     : wiring_(wiring),
       waiter_(waiter),
       call_(call),
-      host_call_(host_call),
+      signature_(signature),
+      contributions_(contributions),
       number_(number),
+      element_bytes_(size_of(call.type)),
       copy_(vector_copy()) {
   const bool takes = call.collective != Collective::reduce || call.root == wiring.rank;
   if (takes)
@@ -33,15 +36,15 @@ Range OneShot::posted(int rank) const {
 
 const std::byte* OneShot::payload_of(int rank) const {
   OutboxHeader* outbox = wiring_.links.segment->outbox(rank, number_);
-  return outbox_payload(outbox, posted(rank).count * host_call_.element_bytes);
+  return outbox_payload(outbox, posted(rank).count * element_bytes_);
 }
 
 void OneShot::post() {
   OutboxHeader* outbox = wiring_.links.segment->outbox(wiring_.rank, number_);
-  const std::size_t bytes = posted(wiring_.rank).count * host_call_.element_bytes;
+  const std::size_t bytes = posted(wiring_.rank).count * element_bytes_;
   if (bytes > 0)
     copy_.cached(outbox_payload(outbox, bytes), static_cast<const std::byte*>(call_.in), bytes);
-  outbox->signature = host_call_.signature;
+  outbox->signature = signature_;
   // Release pairs with the acquire in wait_for: the reader then sees the whole outbox.
   store_release(outbox->number, number_);
   ring_all(wiring_.links.bells);
@@ -56,7 +59,7 @@ bool OneShot::wait_for(int rank) {
     failure_ = waiter_.why(result, rank);
     return false;
   }
-  if (!(outbox->signature == host_call_.signature)) {
+  if (!(outbox->signature == signature_)) {
     failure_ = {WaitResult::other_call, rank, outbox->signature};
     return false;
   }
@@ -64,30 +67,32 @@ bool OneShot::wait_for(int rank) {
   return true;
 }
 
-// Reduces or copies what `rank` has posted into the output; called for all ranks in order.
-void OneShot::take(int rank) {
+void OneShot::copy_from(int rank) {
   if (wanted_.count == 0) return;
-  auto* out = static_cast<std::byte*>(call_.out);
-  const std::size_t element = host_call_.element_bytes;
-  if (!reduces(call_.collective)) {
-    const Range range = posted(rank);
-    copy_.cached(out + range.offset * element, payload_of(rank), range.count * element);
-    return;
+  const Range range = posted(rank);
+  copy_.cached(static_cast<std::byte*>(call_.out) + range.offset * element_bytes_, payload_of(rank),
+               range.count * element_bytes_);
+}
+
+void OneShot::reduce() {
+  if (wanted_.count == 0) return;
+  for (int rank = 0; rank < wiring_.size; ++rank) {
+    contributions_[static_cast<std::size_t>(rank)] =
+        payload_of(rank) + wanted_.offset * element_bytes_;
   }
-  if (rank == 0) return;
-  const std::size_t offset = wanted_.offset * element;
-  const std::byte* so_far = rank == 1 ? payload_of(0) + offset : out;
-  const ReduceFunction function =
-      rank == wiring_.size - 1 ? host_call_.kernel.finish : host_call_.kernel.combine;
-  function(out, nullptr, payload_of(rank) + offset, so_far, wanted_.count, wiring_.size);
+  auto* out = static_cast<std::byte*>(call_.out);
+  vector_fold(call_.type, call_.op)(
+      {&out, 1, contributions_.data(), static_cast<std::size_t>(wiring_.size)}, wanted_.count);
 }
 
 bool OneShot::run() {
   post();
+  const bool copies = !reduces(call_.collective);
   for (int rank = 0; rank < wiring_.size; ++rank) {
     if (rank != wiring_.rank && !wait_for(rank)) return false;
-    take(rank);
+    if (copies) copy_from(rank);
   }
+  if (!copies) reduce();
   return true;
 }
 

@@ -2,8 +2,8 @@
 // read, and reads what it needs from all outboxes.
 //
 // The call's number in an outbox shows that the outbox is complete. It lies in the same cache line as the signature
-// and the first bytes, so the smallest calls cost one line each way. Every rank reduces in the order of ranks, so
-// all ranks get the same bits.
+// and the first bytes, so the smallest calls cost one line each way. When all have come, every rank reduces in the order
+// of ranks, rounding once, so all ranks get the same bits, and the same as by `direct`.
 //
 // Every rank waits for the outboxes of all ranks, in rooted collectives too, so that none is overwritten too early.
 // Call k + 2 uses the outbox of call k. A rank posts call k + 2 only after it has ended call k + 1, in which it
@@ -11,18 +11,23 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include <rondo/call.hpp>
+#include <rondo/chunk.hpp>
 
-#include "engine/host_port.hpp"
+#include "engine/failure.hpp"
+#include "engine/waiter.hpp"
+#include "engine/wiring.hpp"
+#include "reduce/kernels.hpp"
 
 namespace rondo::detail {
 
 class OneShot {
  public:
-  // `number`: of this one_shot call on its communicator, from 1.
-  OneShot(Wiring& wiring, Waiter& waiter, const Call& call, const HostCall& host_call,
-          std::uint64_t number);
+  // `contributions`: room for a pointer for each rank. `number`: of this one_shot call on its communicator, from 1.
+  OneShot(Wiring& wiring, Waiter& waiter, const Call& call, const Signature& signature,
+          std::span<const std::byte*> contributions, std::uint64_t number);
 
   // Carries out the call. False: it failed, and failure() says why.
   bool run();
@@ -35,14 +40,17 @@ class OneShot {
   [[nodiscard]] Range posted(int rank) const;
   void post();
   bool wait_for(int rank);
-  void take(int rank);
+  void copy_from(int rank);
+  void reduce();
   [[nodiscard]] const std::byte* payload_of(int rank) const;
 
   Wiring& wiring_;
   Waiter& waiter_;
   const Call& call_;
-  const HostCall& host_call_;
+  const Signature& signature_;
+  std::span<const std::byte*> contributions_;
   std::uint64_t number_;
+  std::size_t element_bytes_;
   CopyKernel copy_;
   Range wanted_;  // the part of the vector that this rank outputs
   Failure failure_;

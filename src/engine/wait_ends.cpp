@@ -47,7 +47,7 @@ std::optional<Failure> WaitEnds::find_other_call(int peer, bool at_rest) {
   for (const int rank : wiring_.links.ranks_sharing) {
     const auto call = wiring_.links.segment->presence(rank).call(signature_.sequence);
     if (!call) continue;
-    if (const auto failure = if_another(rank, *call)) return failure;
+    if (const auto failure = if_another(rank, call->signature)) return failure;
   }
   if (wiring_.links.pump != nullptr && at_rest) {
     if (const auto failure = find_told_call(peer)) return failure;

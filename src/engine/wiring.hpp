@@ -13,6 +13,7 @@
 #include "carrier/host_segment.hpp"
 #include "carrier/peer_watch.hpp"
 #include "carrier/pump.hpp"
+#include "carrier/registry.hpp"
 #include "fifo/fifo.hpp"
 
 namespace rondo::detail {
@@ -25,8 +26,9 @@ struct Links {
   std::vector<RecvEnd> from;       // likewise
   std::vector<Bell*> bells;        // likewise; null where the peer does not share the segment
   std::shared_ptr<HostSegment> segment;
-  std::vector<int> ranks_sharing;  // the segment, this rank among them
-  std::unique_ptr<Pump> pump;      // null if shared memory carries all; destroyed before `segment`
+  std::vector<int> ranks_sharing;      // the segment, this rank among them
+  std::shared_ptr<Registry> registry;  // what ranks reach of each other's memory
+  std::unique_ptr<Pump> pump;  // null if shared memory carries all; destroyed before `segment`
 };
 
 // How the rank waits for the others.
@@ -39,6 +41,7 @@ struct Waiting {
 
 // What calls may use.
 struct Offers {
+  bool direct = false;                   // all ranks share memory
   std::size_t one_shot_bytes = 0;        // calls up to this size may go by one_shot; 0: none
   bool recursive_doubling = false;       // there are edges for it
   bool leaves_memory = false;            // not all edges of the ring are in the segment

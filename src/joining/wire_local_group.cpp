@@ -41,9 +41,11 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
     wiring.links.ring_geometry = geometries.ring;
     wiring.links.off_ring_geometry = geometries.off_ring;
     wiring.links.segment = segment;
+    wiring.links.registry = std::make_shared<Registry>(true);
     wiring.links.ranks_sharing = everyone;
     connect_segment(wiring, carried);
     wiring.waiting.crowded = crowded(all);
+    wiring.offers.direct = true;
     wiring.offers.one_shot_bytes = segment->one_shot_bytes();
     wiring.offers.non_temporal_bytes = non_temporal_bytes(all[0]);
     group.push_back(std::move(wiring));

@@ -115,13 +115,15 @@ class ProcessWirer {
     SegmentPlan plan{bootstrap_.size(),
                      hosts_.all_on_one() ? one_shot_limit_bytes(bootstrap_.size()) : 0,
                      segment_edges_};
-    shared_ = share_memory(bootstrap_, hosts_.lowest_rank_with(rank_), wanted, plan.bytes());
-    if (shared_.mapping.data() == nullptr) {
+    shared_ = share_memory(bootstrap_, hosts_.lowest_rank_with(rank_), wanted, plan.bytes(),
+                           Reserve::by_maker);
+    SharedObject object = std::move(shared_.object);  // its file is not needed any more
+    if (object.mapping.data() == nullptr) {
       segment_edges_.clear();
       plan = {bootstrap_.size(), 0, {}};
-      shared_.mapping = map_private(plan.bytes());
+      object.mapping = map_private(plan.bytes());
     }
-    segment_ = std::make_shared<HostSegment>(std::move(shared_.mapping), plan);
+    segment_ = std::make_shared<HostSegment>(std::move(object.mapping), plan);
   }
 
   void connect(Wiring& wiring, const PumpFactory& make_pump) const {
@@ -135,9 +137,10 @@ class ProcessWirer {
     if (slowest_link_) wiring.waiting.nap = nap_for(*slowest_link_, geometries_.link.ring);
     wiring.offers.recursive_doubling = recursive_doubling_;
     wiring.offers.non_temporal_bytes = non_temporal_bytes(facts_[static_cast<std::size_t>(rank_)]);
-    // Only where every rank can read every outbox.
+    // Only where every rank can read every outbox and every presence.
     if (static_cast<int>(wiring.links.ranks_sharing.size()) == bootstrap_.size()) {
       wiring.offers.one_shot_bytes = segment_->one_shot_bytes();
+      wiring.offers.direct = true;
     }
   }
 
@@ -182,7 +185,7 @@ class ProcessWirer {
   bool recursive_doubling_ = false;  // there are edges for it
   std::optional<LinkFacts> slowest_link_;
   std::vector<SegmentEdge> segment_edges_;
-  SharedMemory shared_;  // its mapping has been moved to the segment
+  SharedMemory shared_;  // its object has been moved to the segment
   std::shared_ptr<HostSegment> segment_;
 };
 

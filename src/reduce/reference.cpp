@@ -1,5 +1,6 @@
 #include "reduce/dispatch.hpp"
 #include "reduce/functors.hpp"
+#include "reduce/scalar_fold.hpp"
 #include "reduce/scalar_loop.hpp"
 
 namespace rondo::detail {
@@ -22,7 +23,32 @@ struct ReferenceKernels {
   }
 };
 
+template <class T, class Op>
+void reference_fold_by(const FoldOperands& operands, std::size_t count) {
+  scalar_fold<T>(operands, 0, count, Op{}, Unchanged{});
+}
+
+template <class T>
+void reference_averages(const FoldOperands& operands, std::size_t count) {
+  using Accumulator = AccumulatorOf<T>;
+  scalar_fold<T>(operands, 0, count, Sum<Accumulator>{},
+                 DivideBy<Accumulator>{static_cast<Accumulator>(operands.in_count)});
+}
+
 }  // namespace
+
+FoldFunction reference_fold(DataType type, ReduceOp op) {
+  return with_type_and_op(type, op, [](auto type_tag, auto op_tag) -> FoldFunction {
+    using T = typename decltype(type_tag)::Type;
+    using Accumulator = AccumulatorOf<T>;
+    constexpr ReduceOp kOp = decltype(op_tag)::kOp;
+    if constexpr (kOp == ReduceOp::prod) return reference_fold_by<T, Prod<Accumulator>>;
+    if constexpr (kOp == ReduceOp::min) return reference_fold_by<T, Min<Accumulator>>;
+    if constexpr (kOp == ReduceOp::max) return reference_fold_by<T, Max<Accumulator>>;
+    if constexpr (kOp == ReduceOp::avg) return reference_averages<T>;
+    return reference_fold_by<T, Sum<Accumulator>>;
+  });
+}
 
 ReduceKernel reference_kernel(DataType type, ReduceOp op) {
   return select_kernel<ReferenceKernels>(type, op);

@@ -13,10 +13,11 @@ namespace rondo::test {
 namespace {
 
 using detail::parse_tuning;
+using detail::Reach;
 using detail::Tuning;
 
 constexpr const char* kText =
-    "# carrier ranks bytes algorithm\n"
+    "# reach ranks bytes algorithm\n"
     "\n"
     "shm 2 0 one_shot\n"
     "shm 2 1000 ring\n"
@@ -26,20 +27,25 @@ constexpr const char* kText =
 TEST(Tuning, TakesTheRuleBelowTheSizeAndTheNumberOfRanks) {
   const Tuning tuning = parse_tuning(kText, "file");
   EXPECT_EQ(tuning.count, 4U);
-  EXPECT_EQ(tuning.algorithm_for(Carrier::shm, 2, 0), Algorithm::one_shot);
-  EXPECT_EQ(tuning.algorithm_for(Carrier::shm, 2, 999), Algorithm::one_shot);
-  EXPECT_EQ(tuning.algorithm_for(Carrier::shm, 2, 1000), Algorithm::ring);
-  EXPECT_EQ(tuning.algorithm_for(Carrier::shm, 7, 1U << 30U), Algorithm::ring);
-  EXPECT_EQ(tuning.algorithm_for(Carrier::shm, 9, 1U << 30U), Algorithm::naive);
-  EXPECT_EQ(tuning.algorithm_for(Carrier::mpi, 2, 5), Algorithm::recursive_doubling);
-  EXPECT_EQ(Tuning{}.algorithm_for(Carrier::shm, 2, 5), Algorithm::ring);
+  EXPECT_EQ(tuning.algorithm_for(Reach::memory, 2, 0), Algorithm::one_shot);
+  EXPECT_EQ(tuning.algorithm_for(Reach::memory, 2, 999), Algorithm::one_shot);
+  EXPECT_EQ(tuning.algorithm_for(Reach::memory, 2, 1000), Algorithm::ring);
+  EXPECT_EQ(tuning.algorithm_for(Reach::memory, 7, 1U << 30U), Algorithm::ring);
+  EXPECT_EQ(tuning.algorithm_for(Reach::memory, 9, 1U << 30U), Algorithm::naive);
+  EXPECT_EQ(tuning.algorithm_for(Reach::network, 2, 5), Algorithm::recursive_doubling);
+  EXPECT_EQ(Tuning{}.algorithm_for(Reach::memory, 2, 5), Algorithm::ring);
+  EXPECT_EQ(tuning.algorithm_for(Reach::buffers, 2, 999), Algorithm::one_shot) << "of shm";
+  const Tuning both = parse_tuning("shm 2 0 ring\nbuffers 4 100 direct\n", "file");
+  EXPECT_EQ(both.algorithm_for(Reach::buffers, 2, 100), Algorithm::direct);
+  EXPECT_EQ(both.algorithm_for(Reach::buffers, 2, 99), Algorithm::ring);
+  EXPECT_EQ(both.algorithm_for(Reach::memory, 2, 100), Algorithm::ring);
 }
 
 TEST(Tuning, BelowAllItsRulesTheSmallestNumberOfRanksCounts) {
   const Tuning above = parse_tuning("shm 8 0 ring\nshm 4 0 naive\nshm 6 0 ring\n", "file");
-  EXPECT_EQ(above.algorithm_for(Carrier::shm, 2, 0), Algorithm::naive);
+  EXPECT_EQ(above.algorithm_for(Reach::memory, 2, 0), Algorithm::naive);
   const Tuning around = parse_tuning("shm 8 0 ring\nshm 2 0 naive\nshm 4 0 ring\n", "file");
-  EXPECT_EQ(around.algorithm_for(Carrier::shm, 3, 0), Algorithm::naive);
+  EXPECT_EQ(around.algorithm_for(Reach::memory, 3, 0), Algorithm::naive);
 }
 
 TEST(Tuning, NamesTheLineThatIsWrong) {

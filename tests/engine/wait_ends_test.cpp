@@ -15,7 +15,7 @@ class WaitEndsTest : public testing::Test {
     mine_.sequence = 7;
     mine_.count = 100;
     ends_.begin_call(mine_);
-    segment().presence(0).enter(mine_);
+    segment().presence(0).enter({mine_, {}});
   }
   HostSegment& segment() { return *group_[0].links.segment; }
   // Of another rank: a call with the number that rank 0's has.
@@ -42,9 +42,9 @@ TEST_F(WaitEndsTest, NothingAsLongAsOthersAreOnlyLate) {
   EXPECT_FALSE(ends_.find_other_call(1, true));
   Signature before = other_call();
   before.sequence = 6;
-  segment().presence(2).enter(before);
+  segment().presence(2).enter({before, {}});
   EXPECT_FALSE(ends_.find_other_call(1, true)) << "rank 2 is still in the call before";
-  segment().presence(2).enter(mine_);
+  segment().presence(2).enter({mine_, {}});
   EXPECT_FALSE(ends_.find_other_call(1, true));
 }
 
@@ -58,7 +58,7 @@ TEST_F(WaitEndsTest, ARankThatHasLeftBeforeTheCall) {
 }
 
 TEST_F(WaitEndsTest, NotARankThatHasLeftAfterTheCall) {
-  segment().presence(2).enter(mine_);
+  segment().presence(2).enter({mine_, {}});
   segment().presence(2).end(7);
   segment().presence(2).leave();
   EXPECT_FALSE(ends_.find_missing(1, true));
@@ -73,7 +73,7 @@ TEST_F(WaitEndsTest, ThePeerThatHasLeft) {
 }
 
 TEST_F(WaitEndsTest, ARankThatShowsAnotherCall) {
-  segment().presence(2).enter(other_call());
+  segment().presence(2).enter({other_call(), {}});
   expect_other_call(2);
 }
 

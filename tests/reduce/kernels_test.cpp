@@ -13,6 +13,7 @@
 #include <hwy/targets.h>
 
 #include "reduce/dispatch.hpp"
+#include "reduce/fold.hpp"
 #include "reduce/kernels.hpp"
 #include "tests/support/collective_checks.hpp"
 
@@ -95,6 +96,38 @@ void compare(ReduceOp op, std::size_t count, std::size_t offset, bool two_output
   }
 }
 
+// A fold of `operands` vectors, in place over the second and to a buffer of its own.
+template <class T>
+void compare_folds(ReduceOp op, std::size_t operands_count, std::size_t count, std::size_t offset) {
+  SCOPED_TRACE(::testing::Message()
+               << name(kDataTypeOf<T>) << " " << name(op) << " of " << operands_count << ", count "
+               << count << " offset " << offset);
+  std::vector<std::vector<T>> results[2];
+  const FoldFunction folds[] = {vector_fold(kDataTypeOf<T>, op),
+                                reference_fold(kDataTypeOf<T>, op)};
+  for (int k = 0; k < 2; ++k) {
+    std::vector<std::vector<T>> buffers;
+    std::vector<const std::byte*> ins;
+    for (unsigned i = 0; i < operands_count; ++i) {
+      buffers.push_back(operands<T>(count + offset, i + 1));
+    }
+    buffers.emplace_back(count + offset);
+    const auto bytes = [&](std::vector<T>& v) {
+      return reinterpret_cast<std::byte*>(v.data() + offset);
+    };
+    for (std::size_t i = 0; i < operands_count; ++i) ins.push_back(bytes(buffers[i]));
+    std::byte* outs[] = {bytes(buffers[operands_count > 1 ? 1 : 0]), bytes(buffers.back())};
+    folds[k]({outs, 2, ins.data(), operands_count}, count);
+    results[k] = buffers;
+  }
+  for (std::size_t buffer = 0; buffer < results[0].size(); ++buffer) {
+    for (std::size_t i = 0; i < count + offset; ++i) {
+      ASSERT_TRUE(same(results[0][buffer][i], results[1][buffer][i], op))
+          << "buffer " << buffer << ", element " << i;
+    }
+  }
+}
+
 class VectorKernels : public ::testing::TestWithParam<std::int64_t> {
  protected:
   void SetUp() override {
@@ -159,6 +192,18 @@ void expect_nan_wins(ReduceOp op, T nan, T number) {
       }
     }
   }
+}
+
+TEST_P(VectorKernels, FoldsAgreeWithTheReference) {
+  test::for_each_type_and_op([&]<class T>(ReduceOp op) {
+    for (const std::size_t operands_count : {1U, 2U, 3U, 5U}) {
+      for (const std::size_t count : {0U, 1U, 15U, 16U, 65U, 700U}) {
+        for (const std::size_t offset : {0U, 1U}) {
+          compare_folds<T>(op, operands_count, count, offset);
+        }
+      }
+    }
+  });
 }
 
 TEST_P(VectorKernels, NanWinsInEveryOperation) {

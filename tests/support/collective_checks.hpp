@@ -1,8 +1,12 @@
 // Every collective against exact answers; the same checks for ranks that are threads and processes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -13,11 +17,57 @@
 
 namespace rondo::test {
 
+// Where the buffers of checked calls are: in ordinary memory, or in a registered block. Buffers begin at places that are
+// aligned to nothing but their elements.
+class CheckMemory {
+ public:
+  CheckMemory() = default;
+  explicit CheckMemory(std::span<std::uint8_t> registered) : registered_(registered) {}
+
+  template <class T>
+  std::span<T> take(std::size_t count, T value) {
+    std::byte* begin = nullptr;
+    const std::size_t bytes = count * sizeof(T);
+    if (registered_.empty()) {
+      ordinary_.emplace_back(bytes + sizeof(T));
+      begin = ordinary_.back().data();
+    } else {
+      used_ = (used_ / sizeof(T) + 2) * sizeof(T);
+      if (used_ + bytes > registered_.size()) throw std::length_error("too little test memory");
+      begin = reinterpret_cast<std::byte*>(registered_.data() + used_);
+      used_ += bytes;
+    }
+    const std::span<T> elements(reinterpret_cast<T*>(begin), count);
+    std::fill(elements.begin(), elements.end(), value);
+    return elements;
+  }
+  template <class T>
+  std::span<T> copy_of(std::span<const T> values) {
+    const std::span<T> copy = take(values.size(), T{});
+    std::copy(values.begin(), values.end(), copy.begin());
+    return copy;
+  }
+  void clear() {
+    ordinary_.clear();
+    used_ = 0;
+  }
+
+ private:
+  std::span<std::uint8_t> registered_;
+  std::size_t used_ = 0;
+  std::vector<std::vector<std::byte>> ordinary_;
+};
+
 template <class T>
 class CollectiveCheck {
  public:
-  CollectiveCheck(Communicator& comm, std::size_t count, ReduceOp op, Algorithm algorithm)
-      : comm_(comm), count_(count), op_(op), own_(chunk_range(count, size(), rank())) {
+  CollectiveCheck(Communicator& comm, std::size_t count, ReduceOp op, Algorithm algorithm,
+                  CheckMemory memory = {})
+      : comm_(comm),
+        count_(count),
+        op_(op),
+        own_(chunk_range(count, size(), rank())),
+        memory_(std::move(memory)) {
     options_.algorithm = algorithm;
     for (std::size_t i = 0; i < count; ++i) {
       in_.push_back(exact::input<T>(op, comm.rank(), comm.size(), i));
@@ -37,57 +87,62 @@ class CollectiveCheck {
   }
 
   void all_reduce() {
-    std::vector<T> out(count_, sentinel());
-    const std::vector<T> in = in_;
+    memory_.clear();
+    const std::span<const T> in = memory_.copy_of<T>(in_);
+    const std::span<T> out = memory_.take(count_, sentinel());
     comm_.all_reduce(in, out, op_, options_);
     expect_equal(out, reduced_, "all_reduce out of place");
-    EXPECT_TRUE(in == in_) << "all_reduce changed its input";
-    std::vector<T> buffer = in_;
+    expect_equal(in, in_, "the input of all_reduce out of place");
+    const std::span<T> buffer = memory_.copy_of<T>(in_);
     comm_.all_reduce(buffer, op_, options_);
     expect_equal(buffer, reduced_, "all_reduce in place");
   }
 
   void reduce_scatter() {
-    std::vector<T> out(own_.count, sentinel());
-    comm_.reduce_scatter(in_, out, op_, options_);
+    memory_.clear();
+    const std::span<T> out = memory_.take(own_.count, sentinel());
+    const std::span<T> buffer = memory_.copy_of<T>(in_);
+    comm_.reduce_scatter(buffer, out, op_, options_);
     expect_equal(out, part(reduced_), "reduce_scatter out of place");
-    std::vector<T> buffer = in_;
+    expect_equal(buffer, in_, "the input of reduce_scatter out of place");
     comm_.reduce_scatter(buffer, op_, options_);
     expect_equal(part(buffer), part(reduced_), "reduce_scatter in place");
   }
 
   void all_gather() {
-    const std::vector<T> mine = part(reduced_);
-    std::vector<T> out(count_, sentinel());
+    memory_.clear();
+    const std::span<T> mine = memory_.copy_of(part(reduced_));
+    const std::span<T> out = memory_.take(count_, sentinel());
     comm_.all_gather(mine, out, options_);
     expect_equal(out, reduced_, "all_gather out of place");
-    std::vector<T> buffer(count_, sentinel());
+    const std::span<T> buffer = memory_.take(count_, sentinel());
     std::copy(mine.begin(), mine.end(), buffer.begin() + static_cast<std::ptrdiff_t>(own_.offset));
     comm_.all_gather(buffer, options_);
     expect_equal(buffer, reduced_, "all_gather in place");
   }
 
   void broadcast(int root) {
-    std::vector<T> buffer(count_, sentinel());
-    if (comm_.rank() == root) buffer = reduced_;
+    memory_.clear();
+    const bool is_root = comm_.rank() == root;
+    const std::span<T> buffer =
+        is_root ? memory_.copy_of<T>(reduced_) : memory_.take(count_, sentinel());
     comm_.broadcast(buffer, root, options_);
     expect_equal(buffer, reduced_, "broadcast from " + std::to_string(root));
-    std::vector<T> in;
-    if (comm_.rank() == root) in = reduced_;
-    std::vector<T> out(count_, sentinel());
+    const std::span<T> in = is_root ? memory_.copy_of<T>(reduced_) : std::span<T>();
+    const std::span<T> out = memory_.take(count_, sentinel());
     comm_.broadcast(in, out, root, options_);
     expect_equal(out, reduced_, "broadcast out of place from " + std::to_string(root));
   }
 
   void reduce(int root) {
-    std::vector<T> out;
-    if (comm_.rank() == root) out.assign(count_, sentinel());
-    comm_.reduce(in_, out, root, op_, options_);
-    if (comm_.rank() == root) expect_equal(out, reduced_, "reduce to " + std::to_string(root));
-    std::vector<T> buffer = in_;
+    memory_.clear();
+    const bool is_root = comm_.rank() == root;
+    const std::span<T> out = is_root ? memory_.take(count_, sentinel()) : std::span<T>();
+    const std::span<T> buffer = memory_.copy_of<T>(in_);
+    comm_.reduce(buffer, out, root, op_, options_);
+    if (is_root) expect_equal(out, reduced_, "reduce to " + std::to_string(root));
     comm_.reduce(buffer, root, op_, options_);
-    expect_equal(buffer, comm_.rank() == root ? reduced_ : in_,
-                 "reduce in place to " + std::to_string(root));
+    expect_equal(buffer, is_root ? reduced_ : in_, "reduce in place to " + std::to_string(root));
   }
 
  private:
@@ -95,12 +150,11 @@ class CollectiveCheck {
   [[nodiscard]] std::uint64_t rank() const { return static_cast<std::uint64_t>(comm_.rank()); }
   static T sentinel() { return exact::from_double<T>(77); }
 
-  [[nodiscard]] std::vector<T> part(const std::vector<T>& whole) const {
-    const auto begin = whole.begin() + static_cast<std::ptrdiff_t>(own_.offset);
-    return {begin, begin + static_cast<std::ptrdiff_t>(own_.count)};
+  [[nodiscard]] std::span<const T> part(std::span<const T> whole) const {
+    return whole.subspan(own_.offset, own_.count);
   }
 
-  void expect_equal(const std::vector<T>& actual, const std::vector<T>& expected,
+  void expect_equal(std::span<const T> actual, std::span<const T> expected,
                     const std::string& what) const {
     ASSERT_EQ(actual.size(), expected.size());
     std::size_t wrong = 0;
@@ -121,6 +175,7 @@ class CollectiveCheck {
   ReduceOp op_;
   Range own_;
   CallOptions options_;
+  CheckMemory memory_;
   std::vector<T> in_;
   std::vector<T> reduced_;
 };

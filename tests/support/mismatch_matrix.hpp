@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,20 +55,22 @@ inline std::vector<Call> different_calls(std::size_t count,
 }
 
 // One rank's part: makes `calls`, then a barrier if they succeed. Returns the text of the first error; empty if none.
+// `memory`: for their buffers; if it is empty, they are in ordinary memory.
 inline std::string error_in_calls_or_next(Communicator& comm, const std::vector<Call>& calls,
-                                          bool asynchronous) {
+                                          bool asynchronous, std::span<double> memory = {}) {
   // Outlives the error that it throws: the C++ library counts the owners of an exception in code that ThreadSanitizer
   // does not see.
   Work work;
   try {
     for (Call call : calls) {
-      std::vector<double> buffer(call.count + 1);
-      call.in = call.out = buffer.data();
+      std::vector<double> ordinary(call.count + 1);
+      double* const buffer = memory.empty() ? ordinary.data() : memory.data();
+      call.in = call.out = buffer;
       // A rank's own chunk is at its place in the whole vector.
       const Range own = chunk_range(call.count, static_cast<std::uint64_t>(comm.size()),
                                     static_cast<std::uint64_t>(comm.rank()));
       const std::size_t own_bytes = own.offset * size_of(call.type);
-      auto* const bytes = reinterpret_cast<std::byte*>(buffer.data());
+      auto* const bytes = reinterpret_cast<std::byte*>(buffer);
       if (call.collective == Collective::all_gather) call.in = bytes + own_bytes;
       if (call.collective == Collective::reduce_scatter) call.out = bytes + own_bytes;
       if (asynchronous) {
@@ -105,9 +108,10 @@ inline std::vector<Mismatch> all_mismatches(std::size_t count,
 }
 
 // Makes the call of rank `comm.rank()` in a mismatch. Returns what is wrong with the rank's error; empty if nothing is.
-inline std::string complaint_about(Communicator& comm, const Mismatch& mismatch, int odd) {
+inline std::string complaint_about(Communicator& comm, const Mismatch& mismatch, int odd,
+                                   std::span<double> memory = {}) {
   const Call& mine = comm.rank() == odd ? mismatch.of_one : mismatch.of_others;
-  const std::string error = error_in_calls_or_next(comm, {mine}, mismatch.asynchronous);
+  const std::string error = error_in_calls_or_next(comm, {mine}, mismatch.asynchronous, memory);
   if (error.find("Make the same calls") != std::string::npos) return {};
   const auto text_of = [](const Call& call) {
     return std::string(name(call.collective)) + " by " +

@@ -1,4 +1,4 @@
-// The ranks' communicator over host memory, as a bootstrap: it exchanges blobs.
+// A communicator over host memory as a bootstrap, for what its ranks set up together later on.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 #include "bootstrap/bootstrap.hpp"
 
-namespace rondo::detail::gpu {
+namespace rondo::detail {
 
-class HostBootstrap final : public Bootstrap {
+class CommunicatorBootstrap final : public Bootstrap {
  public:
-  explicit HostBootstrap(rondo::Communicator& host) : host_(host) {}
+  explicit CommunicatorBootstrap(Communicator& ranks) : ranks_(ranks) {}
 
-  [[nodiscard]] int rank() const override { return host_.rank(); }
-  [[nodiscard]] int size() const override { return host_.size(); }
+  [[nodiscard]] int rank() const override { return ranks_.rank(); }
+  [[nodiscard]] int size() const override { return ranks_.size(); }
   void all_gather(const void* mine, void* all, std::size_t bytes) override {
     Call call;
     call.collective = Collective::all_gather;
@@ -24,11 +24,11 @@ class HostBootstrap final : public Bootstrap {
     call.count = bytes * static_cast<std::size_t>(size());
     call.type = DataType::u8;
     call.options.algorithm = Algorithm::ring;
-    host_.run(call);
+    ranks_.run(call);
   }
 
  private:
-  rondo::Communicator& host_;
+  Communicator& ranks_;
 };
 
-}  // namespace rondo::detail::gpu
+}  // namespace rondo::detail

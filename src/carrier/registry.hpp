@@ -1,0 +1,104 @@
+// Memory of a rank that the other ranks of its host can read and write, and where each rank finds the others'.
+//
+// A rank names a place in its memory by a word, its location, which it shows to the others in a call. Among ranks of one
+// process that word is the address. Among processes every rank has mapped the registered memory of the others, somewhere
+// else than they have; there, locations count through all blocks that were registered, in the same order on all ranks.
+//
+// Example: four processes register a block of at most 8 KiB each, then one of 4 KiB. Byte 100 of a rank's second block has the
+// location 2 + 8192 + 100, whichever rank's it is.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/owner_process.hpp"
+#include "carrier/memory.hpp"
+
+namespace rondo::detail {
+
+// Locations that are no place: of memory that the others cannot reach, and of a buffer of which nothing is needed.
+inline constexpr std::uint64_t kUnreachable = 0;
+inline constexpr std::uint64_t kNothingNeeded = 1;
+inline constexpr std::uint64_t kFirstLocation = 2;
+
+// What the ranks of a host registered together: a piece for each of them, in one mapping. The rank's own piece is given
+// back to the system when the rank frees it; its mapping of the others' pieces stays until all have freed theirs, since
+// they may still pass them to calls.
+class RegisteredBlock {
+ public:
+  // By rank: where its piece lies, null if it is on another host; and the same of `freed`, one word for each.
+  struct Pieces {
+    Mapping mapping;
+    std::vector<std::byte*> data;
+    std::vector<std::uint64_t*> freed;
+    int rank = 0;           // whose own the memory is
+    std::size_t bytes = 0;  // of its own piece, in whole pages
+  };
+
+  explicit RegisteredBlock(Pieces pieces) : pieces_(std::move(pieces)) {}
+  RegisteredBlock(const RegisteredBlock&) = delete;
+  RegisteredBlock& operator=(const RegisteredBlock&) = delete;
+  ~RegisteredBlock() = default;
+
+  [[nodiscard]] std::byte* own() const { return piece(pieces_.rank); }
+  [[nodiscard]] std::byte* piece(int rank) const {
+    return pieces_.data[static_cast<std::size_t>(rank)];
+  }
+  [[nodiscard]] std::size_t bytes() const { return pieces_.bytes; }
+
+  // Enters all pages in this process's page table, so that no call has to wait for that.
+  void map_pages();
+
+  // By the rank that owns the piece, once: it will not use it again.
+  void free_own();
+  [[nodiscard]] bool all_have_freed() const;
+
+  // Replaces the rank's own piece by private memory with the same contents at the same address: what other ranks write
+  // from now on does not reach it. False if there is no memory for that.
+  bool make_private();
+
+ private:
+  Pieces pieces_;
+  OwnerProcess owner_process_;
+  std::atomic<bool> private_ = false;
+};
+
+class Registry {
+ public:
+  // `one_process`: all ranks of the group are in this process, and reach all memory.
+  explicit Registry(bool one_process) : one_process_(one_process) {}
+
+  [[nodiscard]] bool one_process() const { return one_process_; }
+  // Whether ranks can reach some memory of each other: the same on all ranks.
+  [[nodiscard]] bool reaches_any() const {
+    return one_process_ || next_location_ != kFirstLocation;
+  }
+
+  // Collective, in the order of calls: adds a block that all ranks have registered, and forgets those that all have
+  // freed. `most_bytes`: of the largest piece of any rank.
+  void add(std::shared_ptr<RegisteredBlock> block, std::size_t most_bytes);
+
+  // The location of this rank's memory; kUnreachable if not all of it is reachable.
+  [[nodiscard]] std::uint64_t location_of(const void* data, std::size_t bytes) const;
+  // Where this process finds what rank `rank` shows as `location`, which must be a place.
+  [[nodiscard]] std::byte* find(int rank, std::uint64_t location) const;
+
+  // RegisteredBlock::make_private of the block that holds `data`, if one does.
+  bool make_private(const void* data);
+
+ private:
+  struct Entry {
+    std::uint64_t first_location = 0;
+    std::shared_ptr<RegisteredBlock> block;
+  };
+  [[nodiscard]] const Entry* entry_with(const std::byte* data) const;
+
+  bool one_process_;
+  std::uint64_t next_location_ = kFirstLocation;
+  std::vector<Entry> entries_;  // in the order of locations
+};
+
+}  // namespace rondo::detail

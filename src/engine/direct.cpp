@@ -1,0 +1,189 @@
+#include "engine/direct.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/collective_traits.hpp"
+#include "schedule/slicing.hpp"
+
+namespace rondo::detail {
+namespace {
+
+// How long a failed call waits for ranks of other processes that may touch its buffers.
+constexpr auto kPatience = std::chrono::seconds(2);
+// A part is copied in pieces that stay in the L1 cache from one target to the next.
+constexpr std::uint64_t kCopyBytes = 8192;
+
+DirectCall plan_of(const Call& call, int size) {
+  return {call.collective, size, call.root, call.count, kChunkGranuleBytes / size_of(call.type)};
+}
+
+}  // namespace
+
+Direct::Direct(Wiring& wiring, Waiter& waiter)
+    : wiring_(wiring), waiter_(waiter), copy_(vector_copy()) {
+  const auto size = static_cast<std::size_t>(wiring.size);
+  buffers_.resize(size);
+  ins_.resize(size);
+  outs_.resize(size);
+}
+
+BufferLocations Direct::locations_of(const Call& call) const {
+  const Registry& registry = *wiring_.links.registry;
+  if (!registry.reaches_any()) return {};
+  const DirectCall plan = plan_of(call, wiring_.size);
+  const auto locate = [&](const void* data, const Range& range) {
+    if (range.count == 0) return kNothingNeeded;
+    return registry.location_of(data, range.count * size_of(call.type));
+  };
+  return {locate(call.in, plan.input(wiring_.rank)), locate(call.out, plan.output(wiring_.rank))};
+}
+
+Direct::Outcome Direct::run(const Call& call, const ShownCall& shown, bool or_else) {
+  call_ = &call;
+  plan_ = plan_of(call, wiring_.size);
+  shown_ = shown;
+  or_else_ = or_else;
+  met_ = 1;
+  done_ = 1;
+  reachable_ = true;
+  unreachable_rank_.reset();
+  failure_ = {};
+  if (run_direct(plan_, wiring_.rank, *this)) return Outcome::done;
+  return reachable_ ? Outcome::failed : Outcome::unreachable;
+}
+
+std::string Direct::so_far() const {
+  return fmt::format("{} of {} ranks had shown their buffers, {} had done their part", met_,
+                     wiring_.size, done_);
+}
+
+bool Direct::wait_failed(int rank, WaitResult result) {
+  failure_ = waiter_.why(result, rank);
+  reachable_ = true;
+  return false;
+}
+
+Direct::Seen Direct::look_at(int rank) {
+  const std::uint64_t sequence = shown_.signature.sequence;
+  if (rank != wiring_.rank) {
+    const WaitResult result =
+        waiter_.wait(rank, [&] { return presence(rank).has_entered(sequence); });
+    if (result != WaitResult::ready) {
+      wait_failed(rank, result);
+      return Seen::failed;
+    }
+  }
+  const auto call = rank == wiring_.rank ? shown_ : presence(rank).call(sequence);
+  if (!call) return Seen::unreachable;  // it has gone on to a later call
+  if (!(call->signature == shown_.signature)) {
+    failure_ = {WaitResult::other_call, rank, call->signature};
+    return Seen::failed;
+  }
+  met_ += rank != wiring_.rank ? 1 : 0;
+  buffers_[static_cast<std::size_t>(rank)] = call->buffers;
+  if (reachable(call->buffers)) return Seen::reachable;
+  if (!unreachable_rank_) unreachable_rank_ = rank;
+  return Seen::unreachable;
+}
+
+bool Direct::meet() {
+  if (or_else_ && !reachable(shown_.buffers)) {
+    reachable_ = false;
+    return false;
+  }
+  bool all = true;
+  for (int rank = 0; rank < wiring_.size; ++rank) {
+    const Seen seen = look_at(rank);
+    if (seen == Seen::failed) return false;
+    all = all && seen == Seen::reachable;
+    if (!all && or_else_) break;
+  }
+  reachable_ = all;
+  return all && begin_touching();
+}
+
+bool Direct::begin_touching() {
+  const std::uint64_t sequence = shown_.signature.sequence;
+  presence(wiring_.rank).begin_touching(sequence);
+  AbortBoard& board = wiring_.links.segment->board();
+  if (board.is_clear_in_order()) return true;
+  presence(wiring_.rank).end_touching(sequence);
+  // The rank that ends the communicator may still be writing why.
+  const WaitResult result = waiter_.wait(wiring_.rank, [&] { return board.raised(); });
+  return wait_failed(wiring_.rank, result == WaitResult::ready ? WaitResult::aborted : result);
+}
+
+void Direct::handle(const Range& elements, const RankRange& sources, const RankRange& targets) {
+  if (elements.count == 0) return;
+  const Registry& registry = *wiring_.links.registry;
+  const std::size_t element = size_of(call_->type);
+  const auto find = [&](int rank, std::uint64_t location, const Range& buffer) {
+    return registry.find(rank, location) + (elements.offset - buffer.offset) * element;
+  };
+  for (int i = 0; i < sources.count; ++i) {
+    const int rank = sources.first + i;
+    ins_[static_cast<std::size_t>(i)] =
+        find(rank, buffers_[static_cast<std::size_t>(rank)].in, plan_.input(rank));
+  }
+  for (int i = 0; i < targets.count; ++i) {
+    const int rank = targets.first + i;
+    outs_[static_cast<std::size_t>(i)] =
+        find(rank, buffers_[static_cast<std::size_t>(rank)].out, plan_.output(rank));
+  }
+  const FoldOperands operands{outs_.data(), static_cast<std::size_t>(targets.count), ins_.data(),
+                              static_cast<std::size_t>(sources.count)};
+  if (reduces(call_->collective)) {
+    vector_fold(call_->type, call_->op)(operands, elements.count);
+  } else {
+    copy_to_all(operands, elements.count * element);
+  }
+}
+
+void Direct::copy_to_all(const FoldOperands& operands, std::size_t bytes) {
+  const std::byte* from = operands.ins[0];
+  for (std::size_t at = 0; at < bytes; at += kCopyBytes) {
+    const std::size_t piece = std::min(kCopyBytes, bytes - at);
+    for (std::size_t j = 0; j < operands.out_count; ++j) {
+      if (operands.outs[j] != from) copy_.cached(operands.outs[j] + at, from + at, piece);
+    }
+  }
+}
+
+bool Direct::finish() {
+  const std::uint64_t sequence = shown_.signature.sequence;
+  presence(wiring_.rank).end_touching(sequence);
+  ring_all(wiring_.links.bells);
+  for (int rank = 0; rank < wiring_.size; ++rank) {
+    if (rank == wiring_.rank) continue;
+    const WaitResult result =
+        waiter_.wait(rank, [&] { return presence(rank).has_touched(sequence); });
+    if (result != WaitResult::ready) return wait_failed(rank, result);
+    ++done_;
+  }
+  return true;
+}
+
+bool Direct::anyone_touches() const {
+  for (int rank = 0; rank < wiring_.size; ++rank) {
+    if (rank == wiring_.rank || !presence(rank).is_touching(shown_.signature.sequence)) continue;
+    if (!wiring_.waiting.peers.ended(rank)) return true;
+  }
+  return false;
+}
+
+void Direct::withdraw() {
+  wiring_.links.segment->board().raised_in_order();
+  Registry& registry = *wiring_.links.registry;
+  Bell& bell = wiring_.links.segment->bell(wiring_.rank);
+  const Clock::time_point deadline = Clock::now() + kPatience;
+  bool is_private = false;
+  while (anyone_touches() && !is_private) {
+    bell.sleep([this] { return !anyone_touches(); }, std::chrono::milliseconds(1));
+    if (registry.one_process() || Clock::now() < deadline) continue;
+    is_private = registry.make_private(call_->in) && registry.make_private(call_->out);
+  }
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,178 @@
+// In vectors, through Google Highway, like vector.cpp: compiled once for each instruction set.
+
+#include "reduce/fold.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "reduce/fold.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target.h, as Highway asks.
+#include <hwy/highway.h>
+
+#include "reduce/dispatch.hpp"
+#include "reduce/functors.hpp"
+#include "reduce/lanes_inl.hpp"
+#include "reduce/scalar_fold.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rondo::detail::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+struct KeepVector {
+  template <class V>
+  HWY_INLINE V operator()(V value) const {
+    return value;
+  }
+};
+template <class Lane>
+struct DivideVectorBy {
+  Lane divisor;
+  template <class V>
+  HWY_INLINE V operator()(V value) const {
+    return hn::Div(value, hn::Set(hn::DFromV<V>(), divisor));
+  }
+};
+
+template <class T>
+HWY_INLINE auto load(const std::byte* from) {
+  const typename Lanes<T>::Stored tag;
+  return hn::LoadU(tag, reinterpret_cast<const hn::TFromD<typename Lanes<T>::Stored>*>(from));
+}
+
+// The result for the vector of elements at byte `at`, as it is stored.
+template <class T, class Op, class Last>
+HWY_INLINE auto folded(const std::byte* const* ins, std::size_t in_count, std::size_t at, Op op,
+                       Last last) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    auto pairs = load<T>(ins[0] + at);
+    auto even = Lanes<T>::even(pairs);
+    auto odd = Lanes<T>::odd(pairs);
+    for (std::size_t k = 1; k < in_count; ++k) {
+      pairs = load<T>(ins[k] + at);
+      even = op(even, Lanes<T>::even(pairs));
+      odd = op(odd, Lanes<T>::odd(pairs));
+    }
+    return Lanes<T>::joined(last(even), last(odd));
+  } else if constexpr (std::is_same_v<T, Float16>) {
+    const typename Lanes<T>::Computed computed;
+    auto sum = hn::PromoteTo(computed, load<T>(ins[0] + at));
+    for (std::size_t k = 1; k < in_count; ++k) {
+      sum = op(sum, hn::PromoteTo(computed, load<T>(ins[k] + at)));
+    }
+    return hn::DemoteTo(typename Lanes<T>::Stored{}, last(sum));
+  } else {
+    auto sum = load<T>(ins[0] + at);
+    for (std::size_t k = 1; k < in_count; ++k) sum = op(sum, load<T>(ins[k] + at));
+    return last(sum);
+  }
+}
+
+// The lines that a fold reads and writes are in other cores' caches. A line that is both read and written is fetched
+// once, to be written.
+HWY_INLINE void prefetch_ahead(const FoldOperands& operands, std::size_t at, std::size_t bytes,
+                               bool in_place) {
+  if (at + kReadAheadBytes >= bytes) return;
+  for (std::size_t k = 0; k < operands.in_count; ++k) {
+    const std::byte* next = operands.ins[k] + at + kReadAheadBytes;
+    if (in_place) {
+      prefetch_to_write(next);
+    } else {
+      __builtin_prefetch(next);
+    }
+  }
+  if (in_place) return;
+  for (std::size_t j = 0; j < operands.out_count; ++j) {
+    prefetch_to_write(operands.outs[j] + at + kWriteAheadBytes);
+  }
+}
+
+// `kIns`: the number of operands, or 0 if it is not known when this is compiled. Whole vectors, then single elements.
+template <class T, std::size_t kIns, class VectorOp, class Op, class VectorLast, class Last>
+HWY_INLINE void fold_vectors(const FoldOperands& operands, std::size_t count, VectorOp vector_op,
+                             Op op, VectorLast vector_last, Last last) {
+  const typename Lanes<T>::Stored tag;
+  using Lane = hn::TFromD<typename Lanes<T>::Stored>;
+  const std::size_t elements = hn::Lanes(tag) * sizeof(Lane) / sizeof(T);
+  const std::size_t ins = kIns == 0 ? operands.in_count : kIns;
+  const bool in_place = operands.out_count == operands.in_count &&
+                        std::equal(operands.outs, operands.outs + operands.out_count, operands.ins);
+  std::size_t i = 0;
+  for (; i + elements <= count; i += elements) {
+    const std::size_t at = i * sizeof(T);
+    if (at % kLineBytes == 0) prefetch_ahead(operands, at, count * sizeof(T), in_place);
+    const auto value = folded<T>(operands.ins, ins, at, vector_op, vector_last);
+    for (std::size_t j = 0; j < operands.out_count; ++j) {
+      hn::StoreU(value, tag, reinterpret_cast<Lane*>(operands.outs[j] + at));
+    }
+  }
+  scalar_fold<T>(operands, i, count, op, last);
+}
+
+template <class T, class VectorOp, class Op, class VectorLast, class Last>
+HWY_INLINE void fold(const FoldOperands& operands, std::size_t count, VectorOp vector_op, Op op,
+                     VectorLast vector_last, Last last) {
+  if constexpr (std::is_same_v<T, Float16> && !kRoundsToF16) {
+    scalar_fold<T>(operands, 0, count, op, last);
+  } else if (operands.in_count == 2) {
+    fold_vectors<T, 2>(operands, count, vector_op, op, vector_last, last);
+  } else {
+    fold_vectors<T, 0>(operands, count, vector_op, op, vector_last, last);
+  }
+}
+
+template <class T, class VectorOp, class Op>
+void fold_by(const FoldOperands& operands, std::size_t count) {
+  fold<T>(operands, count, VectorOp{}, Op{}, KeepVector{}, Unchanged{});
+}
+
+// Highway cannot multiply these lanes on every target, so the compiler vectorises the loop.
+template <class T>
+void fold_products(const FoldOperands& operands, std::size_t count) {
+  scalar_fold<T>(operands, 0, count, Prod<T>{}, Unchanged{});
+}
+
+template <class T>
+void fold_averages(const FoldOperands& operands, std::size_t count) {
+  using Accumulator = AccumulatorOf<T>;
+  const auto divisor = static_cast<Accumulator>(operands.in_count);
+  fold<T>(operands, count, VectorSum{}, Sum<Accumulator>{}, DivideVectorBy<Accumulator>{divisor},
+          DivideBy<Accumulator>{divisor});
+}
+
+FoldFunction select(DataType type, ReduceOp op) {
+  return with_type_and_op(type, op, [](auto type_tag, auto op_tag) -> FoldFunction {
+    using T = typename decltype(type_tag)::Type;
+    using Accumulator = AccumulatorOf<T>;
+    constexpr ReduceOp kOp = decltype(op_tag)::kOp;
+    if constexpr (kOp == ReduceOp::prod && std::is_integral_v<T> && sizeof(T) != 4) {
+      return fold_products<T>;
+    } else if constexpr (kOp == ReduceOp::prod) {
+      return fold_by<T, VectorProd, Prod<Accumulator>>;
+    } else if constexpr (kOp == ReduceOp::min) {
+      return fold_by<T, VectorMin, Min<Accumulator>>;
+    } else if constexpr (kOp == ReduceOp::max) {
+      return fold_by<T, VectorMax, Max<Accumulator>>;
+    } else if constexpr (kOp == ReduceOp::avg) {
+      return fold_averages<T>;
+    } else {
+      return fold_by<T, VectorSum, Sum<Accumulator>>;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace rondo::detail::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rondo::detail {
+
+HWY_EXPORT(select);
+
+FoldFunction vector_fold(DataType type, ReduceOp op) {
+  return HWY_DYNAMIC_DISPATCH(select)(type, op);
+}
+
+}  // namespace rondo::detail
+#endif
