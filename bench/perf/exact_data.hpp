@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <rondo/chunk.hpp>
+#include <span>
 #include <vector>
 
 #include "bench/exact_values.hpp"
@@ -49,7 +50,7 @@ class ExactData {
   }
 
   // The number of elements that differ from what the call must leave there.
-  [[nodiscard]] std::uint64_t wrong(const std::vector<T>& result) const {
+  [[nodiscard]] std::uint64_t wrong(std::span<const T> result) const {
     if (op_ == Collective::reduce && rank_ != 0) return 0;
     const Range checked = op_ == Collective::reduce_scatter ? own_ : Range{0, expected_.size()};
     std::uint64_t count = 0;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <span>
 
 #include "base/with_type.hpp"
 #include "bench/perf/exact_data.hpp"
@@ -18,29 +19,65 @@ double since_us(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
+// Buffers in ordinary or in registered memory.
 template <class T>
 class HostBuffers {
  public:
-  HostBuffers(const ExactData<T>& data, const Options& options)
-      : data_(data), options_(options), in_(data.input()), out_(in_.size()) {}
+  HostBuffers(Communicator& comm, const ExactData<T>& data, const Options& options)
+      : data_(data), options_(options) {
+    const std::size_t count = data.input().size();
+    if (options.registered) {
+      registered_.push_back(comm.allocate<T>(count));
+      registered_.push_back(comm.allocate<T>(count));
+      in_ = registered_[0].span();
+      out_ = registered_[1].span();
+    } else {
+      ordinary_.assign(2, std::vector<T>(count));
+      in_ = ordinary_[0];
+      out_ = ordinary_[1];
+    }
+    refill();
+  }
 
   Call call(bool in_place) {
     return data_.call(options_, in_.data(), in_place ? in_.data() : out_.data());
   }
+  // As a program writes its input before a call.
+  void write_input() { std::copy(data_.input().begin(), data_.input().end(), in_.begin()); }
   // Before a call whose result is to be checked.
   void refill() {
-    in_ = data_.input();
+    write_input();
     std::fill(out_.begin(), out_.end(), T{});
   }
   [[nodiscard]] std::uint64_t wrong(bool in_place) const {
     return data_.wrong(in_place ? in_ : out_);
   }
+  // Reads the whole result.
+  void use(bool in_place) const {
+    const std::span<const std::byte> bytes = std::as_bytes(std::span<const T>(in_place ? in_ : out_));
+    std::uint64_t sum = 0;
+    for (std::size_t at = 0; at + sizeof(sum) <= bytes.size(); at += sizeof(sum)) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, bytes.data() + at, sizeof(word));
+      sum += word;
+    }
+    asm volatile("" : : "r"(sum));  // the compiler must not leave the loop out
+  }
 
  private:
   const ExactData<T>& data_;
   const Options& options_;
-  std::vector<T> in_;
-  std::vector<T> out_;
+  std::vector<std::vector<T>> ordinary_;
+  std::vector<RegisteredMemory<T>> registered_;
+  std::span<T> in_;
+  std::span<T> out_;
+};
+
+// What is timed, and what comes before and after it.
+struct Timed {
+  std::function<void()> run;
+  std::function<void()> prepare;  // untimed; empty: nothing
+  std::function<void()> use;      // timed too, together with `run`; empty: nothing
 };
 
 bool has_algorithm(Communicator& comm, const std::string& algo, Call call) {
@@ -66,17 +103,27 @@ double warm_up(Communicator& comm, const Options& options, const std::function<v
   }
 }
 
-Timing time_runs(Communicator& comm, const Options& options, const std::function<void()>& run,
+Timing time_runs(Communicator& comm, const Options& options, const Timed& timed,
                  const std::function<std::uint64_t()>& wrong) {
-  const int iterations = iterations_for(comm, options, warm_up(comm, options, run));
+  const int iterations = iterations_for(comm, options, warm_up(comm, options, timed.run));
   std::vector<double> times(static_cast<std::size_t>(iterations));
+  std::vector<double> with_use(timed.use ? times.size() : 0);
   comm.barrier();
-  for (double& time : times) {
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (timed.prepare) {
+      timed.prepare();
+      comm.barrier();
+    }
     const auto start = Clock::now();
-    run();
-    time = since_us(start);
+    timed.run();
+    times[i] = since_us(start);
+    if (!timed.use) continue;
+    timed.use();
+    with_use[i] = since_us(start);
   }
-  return summarise(comm, times, wrong());
+  Timing timing = summarise(comm, times, wrong());
+  if (timed.use) timing.use_us = summarise(comm, with_use, 0).median_us;
+  return timing;
 }
 
 // All ranks copy the vector at the same time: the fastest that memory allows.
@@ -86,13 +133,16 @@ Timing time_copies(Communicator& comm, const Options& options, const Call& call,
     comm.barrier();
     std::memcpy(call.out, call.in, bytes);
   };
-  return time_runs(comm, options, copy, [] { return std::uint64_t{0}; });
+  return time_runs(comm, options, {copy, {}, {}}, [] { return std::uint64_t{0}; });
 }
 
 template <class T>
 Timing time_one(Communicator& comm, const Options& options, HostBuffers<T>& buffers, bool in_place,
                 const std::function<void()>& run) {
-  return time_runs(comm, options, run, [&] {
+  Timed timed{run, {}, {}};
+  if (options.fresh) timed.prepare = [&] { buffers.write_input(); };
+  if (options.use) timed.use = [&, in_place] { buffers.use(in_place); };
+  return time_runs(comm, options, timed, [&] {
     // Checks the last timed call; not in place, where each call has reduced the last one's result again.
     const std::uint64_t before = in_place ? 0 : buffers.wrong(false);
     buffers.refill();
@@ -120,7 +170,7 @@ Timing summarise(Communicator& comm, std::vector<double>& times, std::uint64_t w
     const double last = static_cast<double>(times.size() - 1);
     return times[static_cast<std::size_t>(std::ceil(quantile * last))];
   };
-  return {times.front(), at(0.5), at(0.99), wrong_everywhere[0]};
+  return {times.front(), at(0.5), at(0.99), 0, wrong_everywhere[0]};
 }
 
 std::uint64_t wrong_elements(const std::vector<Row>& rows) {
@@ -136,7 +186,7 @@ std::optional<Row> measure(Communicator& comm, const Options& options, const std
   return detail::with_type(options.type, [&](auto tag) -> std::optional<Row> {
     using T = typename decltype(tag)::Type;
     const ExactData<T> data(comm.rank(), comm.size(), options, count);
-    HostBuffers<T> buffers(data, options);
+    HostBuffers<T> buffers(comm, data, options);
     Row row{algo, {}, count, count * sizeof(T), {}, std::nullopt};
     if (algo == "copy") {
       row.out_of_place = time_copies(comm, options, buffers.call(false), row.bytes);

@@ -24,6 +24,7 @@ struct Timing {
   double min_us = 0;
   double median_us = 0;
   double p99_us = 0;
+  double use_us = 0;        // median of the call and of reading its result; 0: not measured
   std::uint64_t wrong = 0;  // elements, over all ranks
 };
 

@@ -32,12 +32,12 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
   app.add_option("--op", options.op, "collective")->transform(CLI::CheckedTransformer(collectives));
   app.add_option(
          "--algo", options.algos,
-         fmt::format("auto, ring, naive, one_shot, recursive_doubling{}{}; and copy: each rank "
+         fmt::format("auto, ring, naive, one_shot, recursive_doubling, direct{}{}; and copy: each rank "
                      "copies its vector; several with commas",
                      has_mpi ? ", mpi" : "", has_gloo ? ", gloo (on one host)" : ""))
       ->delimiter(',')
       ->check(CLI::IsMember(
-          {"auto", "ring", "naive", "one_shot", "recursive_doubling", "copy", "mpi", "gloo"}));
+          {"auto", "ring", "naive", "one_shot", "recursive_doubling", "direct", "copy", "mpi", "gloo"}));
   app.add_option("-b", options.first_bytes, "first size, such as 4 or 1KiB")
       ->transform(CLI::AsSizeValue(false));
   app.add_option("-e", options.last_bytes, "last size")->transform(CLI::AsSizeValue(false));
@@ -55,6 +55,13 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
   app.add_option("-w", options.warmups, "untimed iterations before them")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  app.add_flag("--registered", options.registered,
+               "put buffers in memory of Communicator::allocate, which all ranks of a host reach; "
+               "ranks of one process (--ranks) reach all memory anyway");
+  app.add_flag("--fresh", options.fresh,
+               "each rank writes its whole input before each timed call, as a trainer does");
+  app.add_flag("--use", options.use,
+               "also print the time of a call and of reading its whole result afterwards");
   launch::add_rank_options(app, options.ranks, options.processes, 16);
   std::string device = "cpu";
   app.add_option("--device", device,
@@ -84,6 +91,9 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
     options.on_devices = device == "cuda";
     options.devices.slot_bytes = options.host.slot_bytes;
     options.devices.slots = options.host.slots;
+    if (options.on_devices && (options.registered || options.fresh || options.use)) {
+      throw CLI::ValidationError("--device", "--registered, --fresh and --use are for host memory");
+    }
     if (options.algos.empty() && options.on_devices) {
       options.algos = {"ring", "one_shot", "naive", "copy"};
     } else if (options.algos.empty()) {

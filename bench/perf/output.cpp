@@ -77,13 +77,13 @@ void print_header(const Options& options, int ranks) {
       "10^9 bytes a second\n",
       name(options.op), name(options.type), name(options.redop), ranks);
   const std::size_t width = algo_width(options);
-  fmt::print("#{:>11} {:>11} {:>5} {:>5} {:>4} {:>{}}   {:^38}   {:^38}\n", "", "", "", "", "", "",
-             width, "out of place", "in place");
-  fmt::print(
-      "#{:>11} {:>11} {:>5} {:>5} {:>4} {:>{}}   {:>11} {:>8} {:>8} {:>8}   {:>11} {:>8} "
-      "{:>8} {:>8}\n",
-      "size", "count", "type", "redop", "root", "algo", width, "time", "algbw", "busbw", "#wrong",
-      "time", "algbw", "busbw", "#wrong");
+  const std::string use = options.use ? fmt::format(" {:>11}", "use") : std::string();
+  const std::string columns =
+      fmt::format("{:>11}{} {:>8} {:>8} {:>8}", "time", use, "algbw", "busbw", "#wrong");
+  fmt::print("#{:>11} {:>11} {:>5} {:>5} {:>4} {:>{}}   {:^{}}   {:^{}}\n", "", "", "", "", "", "",
+             width, "out of place", columns.size(), "in place", columns.size());
+  fmt::print("#{:>11} {:>11} {:>5} {:>5} {:>4} {:>{}}   {}   {}\n", "size", "count", "type",
+             "redop", "root", "algo", width, columns, columns);
   std::fflush(stdout);
 }
 
@@ -93,12 +93,14 @@ void print_row(const Options& options, const Row& row, int ranks) {
              name(options.redop), rooted ? 0 : -1, row.algo, algo_width(options));
   for (const std::optional<Timing>& form : {std::optional(row.out_of_place), row.in_place}) {
     if (!form) {
-      fmt::print("   {:>11} {:>8} {:>8} {:>8}", "-", "-", "-", "-");
+      fmt::print("   {:>11}{} {:>8} {:>8} {:>8}", "-",
+                 options.use ? fmt::format(" {:>11}", "-") : std::string(), "-", "-", "-");
       continue;
     }
     const Timing& timing = *form;
     const double algbw = gbps(row, timing);
-    fmt::print("   {:>11.2f} {:>8.2f} {:>8.2f} {:>8}", timing.median_us, algbw,
+    fmt::print("   {:>11.2f}{} {:>8.2f} {:>8.2f} {:>8}", timing.median_us,
+               options.use ? fmt::format(" {:>11.2f}", timing.use_us) : std::string(), algbw,
                algbw * bus_factor(options.op, ranks), timing.wrong);
   }
   fmt::print("\n");
@@ -136,6 +138,7 @@ void write_json(const Options& options, const Topology& topology, const std::vec
                       {"algbw_gbps", gbps(row, timing)},
                       {"busbw_gbps", gbps(row, timing) * bus_factor(options.op, ranks)},
                       {"wrong", timing.wrong}});
+      if (options.use) list.back()["use_us_median"] = timing.use_us;
     }
   }
   nlohmann::json places = nlohmann::json::array();
@@ -150,6 +153,8 @@ void write_json(const Options& options, const Topology& topology, const std::vec
                                {{"iterations", options.iterations},
                                 {"warmups", options.warmups},
                                 {"one_process", options.ranks > 0},
+                                {"registered", options.registered},
+                                {"fresh", options.fresh},
                                 {"devices", places},
                                 {"mpi", mpi_library()},
                                 {"carriers", carriers(topology)}}},
