@@ -54,7 +54,8 @@ class HostBuffers {
   }
   // Reads the whole result.
   void use(bool in_place) const {
-    const std::span<const std::byte> bytes = std::as_bytes(std::span<const T>(in_place ? in_ : out_));
+    const std::span<const std::byte> bytes =
+        std::as_bytes(std::span<const T>(in_place ? in_ : out_));
     std::uint64_t sum = 0;
     for (std::size_t at = 0; at + sizeof(sum) <= bytes.size(); at += sizeof(sum)) {
       std::uint64_t word = 0;

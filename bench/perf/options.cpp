@@ -32,12 +32,13 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
   app.add_option("--op", options.op, "collective")->transform(CLI::CheckedTransformer(collectives));
   app.add_option(
          "--algo", options.algos,
-         fmt::format("auto, ring, naive, one_shot, recursive_doubling, direct{}{}; and copy: each rank "
-                     "copies its vector; several with commas",
-                     has_mpi ? ", mpi" : "", has_gloo ? ", gloo (on one host)" : ""))
+         fmt::format(
+             "auto, ring, naive, one_shot, recursive_doubling, direct{}{}; and copy: each rank "
+             "copies its vector; several with commas",
+             has_mpi ? ", mpi" : "", has_gloo ? ", gloo (on one host)" : ""))
       ->delimiter(',')
-      ->check(CLI::IsMember(
-          {"auto", "ring", "naive", "one_shot", "recursive_doubling", "direct", "copy", "mpi", "gloo"}));
+      ->check(CLI::IsMember({"auto", "ring", "naive", "one_shot", "recursive_doubling", "direct",
+                             "copy", "mpi", "gloo"}));
   app.add_option("-b", options.first_bytes, "first size, such as 4 or 1KiB")
       ->transform(CLI::AsSizeValue(false));
   app.add_option("-e", options.last_bytes, "last size")->transform(CLI::AsSizeValue(false));

@@ -23,8 +23,8 @@ struct Options {
   bool registered = false;  // buffers are memory of Communicator::allocate
   bool fresh = false;       // each rank writes its input before each timed call
   bool use = false;         // also time the call together with reading the result
-  int ranks = 0;      // 0: the processes of mpirun
-  int processes = 0;  // forked by this process, instead of mpirun
+  int ranks = 0;            // 0: the processes of mpirun
+  int processes = 0;        // forked by this process, instead of mpirun
   bool on_devices = false;
   CommunicatorOptions host;
   cuda::Options devices;

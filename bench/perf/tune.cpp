@@ -59,20 +59,22 @@ std::vector<Rule> rules_of(const std::vector<Sample>& samples) {
   return rules;
 }
 
-std::string carrier_of(const Topology& topology) {
-  const bool any_mpi =
-      std::any_of(topology.edges.begin(), topology.edges.end(),
-                  [](const Edge& edge) { return edge.in_ring && edge.carrier != Carrier::shm; });
-  return any_mpi ? "mpi" : "shm";
+bool all_share_memory(const Topology& topology) {
+  return std::none_of(topology.edges.begin(), topology.edges.end(), [](const Edge& edge) {
+    return edge.in_ring && edge.carrier != Carrier::shm;
+  });
 }
 
-void write(const std::string& file, const std::string& prefix,
+// Replaces the file's rules of the same reach and number of ranks.
+void write(const std::string& file, const std::vector<std::string>& prefixes,
            const std::vector<std::string>& lines) {
   std::string text =
-      "# carrier, ranks, smallest size in bytes, algorithm: written by rondo-perf --tune\n";
+      "# reach, ranks, smallest size in bytes, algorithm: written by rondo-perf --tune\n";
   std::ifstream before(file);
   for (std::string line; std::getline(before, line);) {
-    if (!line.empty() && line[0] != '#' && !line.starts_with(prefix)) text += line + "\n";
+    const bool replaced = std::any_of(prefixes.begin(), prefixes.end(),
+                                      [&](const auto& prefix) { return line.starts_with(prefix); });
+    if (!line.empty() && line[0] != '#' && !replaced) text += line + "\n";
   }
   before.close();
   for (const std::string& line : lines) text += line + "\n";
@@ -82,29 +84,58 @@ void write(const std::string& file, const std::string& prefix,
   if (!out) throw std::runtime_error(fmt::format("cannot write {}", file));
 }
 
-}  // namespace
+// What ranks reach of each other, and the algorithms that are measured for it.
+struct Case {
+  std::string reach;
+  bool registered = false;
+  std::vector<std::string> algos;
+};
 
-void tune(Communicator& comm, const Options& options) {
-  const std::vector<std::string> algos = {"ring", "naive", "one_shot", "recursive_doubling"};
+// Ranks of one process reach all buffers; processes that share memory, registered ones.
+std::vector<Case> cases_for(const Topology& topology, const Options& options) {
+  const std::vector<std::string> through_slots = {"ring", "naive", "one_shot",
+                                                  "recursive_doubling"};
+  const std::vector<std::string> with_direct = {"ring", "naive", "one_shot", "direct"};
+  if (!all_share_memory(topology)) return {{"mpi", false, through_slots}};
+  if (options.ranks > 0) return {{"buffers", false, with_direct}};
+  return {{"shm", false, through_slots}, {"buffers", true, with_direct}};
+}
+
+std::vector<Sample> sample_all(Communicator& comm, const Options& options, const Case& which,
+                               ProgressLine& progress) {
   std::vector<Sample> samples;
-  ProgressLine progress(comm.rank() == 0, kSizes * algos.size());
   for (int size = 0; size < kSizes; ++size) {
     const std::uint64_t bytes = kSmallest << static_cast<unsigned>(size);
     Sample sample{bytes, {}};
-    for (const std::string& algo : algos) {
+    for (const std::string& algo : which.algos) {
       progress.next(algo, bytes);
       const auto row = measure(comm, options, algo, bytes / size_of(options.type), {});
       sample.time_us.push_back(row ? row->out_of_place.median_us + row->in_place->median_us : 0);
     }
     samples.push_back(std::move(sample));
   }
-  if (comm.rank() != 0) return;
-  const std::string prefix = fmt::format("{} {} ", carrier_of(comm.topology()), comm.size());
+  return samples;
+}
+
+}  // namespace
+
+void tune(Communicator& comm, const Options& options) {
+  const std::vector<Case> cases = cases_for(comm.topology(), options);
+  std::vector<std::string> prefixes;
   std::vector<std::string> lines;
-  for (const Rule& rule : rules_of(samples)) {
-    lines.push_back(fmt::format("{}{} {}", prefix, rule.from_bytes, algos[rule.algorithm]));
+  ProgressLine progress(comm.rank() == 0, cases.size() * kSizes * cases[0].algos.size());
+  for (const Case& which : cases) {
+    Options with = options;
+    with.registered = which.registered;
+    const std::vector<Sample> samples = sample_all(comm, with, which, progress);
+    prefixes.push_back(fmt::format("{} {} ", which.reach, comm.size()));
+    for (const Rule& rule : rules_of(samples)) {
+      lines.push_back(
+          fmt::format("{}{} {}", prefixes.back(), rule.from_bytes, which.algos[rule.algorithm]));
+    }
   }
-  write(options.tune, prefix, lines);
+  if (comm.rank() != 0) return;
+  write(options.tune, prefixes, lines);
   progress.clear();
   for (const std::string& line : lines) fmt::print("{}\n", line);
 }

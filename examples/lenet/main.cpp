@@ -36,6 +36,8 @@ rondo::GradientOptions gradient_options(const lenet::Options& options) {
 
 // What a rank trains with. `reducer` is null where Rondo does not sum the gradients, or they are on a device.
 struct Rank {
+  // Where the learner's gradients are on the CPU.
+  std::optional<rondo::RegisteredMemory<float>> gradients;
   std::unique_ptr<lenet::Learner> learner;
   std::shared_ptr<rondo::GradientReducer>
       reducer;  // shared with the learner, whose gradients it sums
@@ -57,6 +59,8 @@ Rank make_rank(const lenet::Options& options, const lenet::Dataset& data, rondo:
   const auto make_exchange = [&](lenet::ParameterBlock& gradients) {
     if (options.algo == "mpi") return lenet::exchange_by(lenet::sum_with_mpi(), gradients);
     if (!algorithm) return lenet::Exchange();
+    rank.gradients = comm.allocate<float>(lenet::ParameterBlock::kCount);
+    gradients.move_to(rank.gradients->span());
     rank.reducer = std::make_shared<rondo::GradientReducer>(comm, lenet::reducible(gradients),
                                                             gradient_options(options));
     return lenet::exchange_by(rank.reducer);
@@ -103,11 +107,14 @@ void measure_on(const lenet::Options& options, rondo::Communicator& comm) {
   const lenet::Dataset data = lenet::read_dataset(options.data);
   lenet::TrainingOptions training = options.training;
   training.rate = 0;  // else steps without communication would make the ranks' parameters differ
+  std::optional<rondo::RegisteredMemory<float>> memory;
   std::unique_ptr<lenet::Learner> learner;
   std::shared_ptr<rondo::overlap::ThreeModes>
       modes;  // shared with the learner, whose gradients they sum
   learner = lenet::make_cpu_learner(
       data, training, {comm.rank(), comm.size()}, [&](lenet::ParameterBlock& gradients) {
+        memory = comm.allocate<float>(lenet::ParameterBlock::kCount);
+        gradients.move_to(memory->span());
         modes = std::make_shared<rondo::overlap::ThreeModes>(comm, lenet::reducible(gradients),
                                                              gradient_options(options));
         return lenet::exchange_in(modes);

@@ -2,6 +2,7 @@
 // layouts.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -36,10 +37,31 @@ inline constexpr std::array<ParameterShape, kParameterCount> kShapes = {{
 // Parameters, or gradients of them: one value for each.
 class ParameterBlock {
  public:
-  ParameterBlock() : values_(offset_of(kParameterCount)) {}
+  static constexpr std::size_t kCount = [] {
+    std::size_t count = 0;
+    for (const ParameterShape& shape : kShapes) count += shape.count();
+    return count;
+  }();
+
+  ParameterBlock() : own_(kCount), values_(own_) {}
+  // Copies have memory of their own.
+  ParameterBlock(const ParameterBlock& other)
+      : own_(other.values_.begin(), other.values_.end()), values_(own_) {}
+  ParameterBlock& operator=(const ParameterBlock& other) {
+    std::copy(other.values_.begin(), other.values_.end(), values_.begin());
+    return *this;
+  }
+  ~ParameterBlock() = default;
+
+  // From now on the values are in `memory`, which has room for kCount of them and outlives the block.
+  void move_to(std::span<float> memory) {
+    std::copy(values_.begin(), values_.end(), memory.begin());
+    values_ = memory.first(kCount);
+    own_ = {};
+  }
 
   [[nodiscard]] std::span<float> operator[](std::size_t parameter) {
-    return std::span(values_).subspan(offset_of(parameter), kShapes[parameter].count());
+    return values_.subspan(offset_of(parameter), kShapes[parameter].count());
   }
   [[nodiscard]] std::span<float> all() { return values_; }
   [[nodiscard]] std::span<const float> all() const { return values_; }
@@ -51,7 +73,8 @@ class ParameterBlock {
     return offset;
   }
 
-  std::vector<float> values_;
+  std::vector<float> own_;
+  std::span<float> values_;
 };
 
 // Weights from N(0, 0.01²) and biases 0, from the seed alone.

@@ -73,7 +73,11 @@ Algorithm Tuning::algorithm_for(Reach reach, int ranks, std::uint64_t bytes) con
 Tuning default_tuning() {
   static constexpr TuningRule kRules[] = {
       {Reach::buffers, Algorithm::one_shot, 2, 0},
-      {Reach::buffers, Algorithm::direct, 2, 8192},
+      {Reach::buffers, Algorithm::direct, 2, 2048},
+      {Reach::buffers, Algorithm::one_shot, 4, 0},
+      {Reach::buffers, Algorithm::direct, 4, 8192},
+      {Reach::buffers, Algorithm::one_shot, 8, 0},
+      {Reach::buffers, Algorithm::direct, 8, 16384},
       {Reach::memory, Algorithm::one_shot, 2, 0},
       {Reach::memory, Algorithm::ring, 2, 12288},
       {Reach::memory, Algorithm::one_shot, 4, 0},

@@ -1,9 +1,7 @@
 #include "gradient/bucket_memory.hpp"
 
-#include <algorithm>
-#include <cstdlib>
+#include <cstdint>
 #include <cstring>
-#include <new>
 
 #include "reduce/scale.hpp"
 
@@ -12,13 +10,12 @@ namespace {
 
 class HostMemory final : public BucketMemory {
  public:
+  explicit HostMemory(Communicator& communicator) : communicator_(communicator) {}
+
   Owner allocate(std::size_t bytes) override {
-    constexpr std::size_t kLine = 64;
-    const std::size_t whole = std::max((bytes + kLine - 1) / kLine * kLine, kLine);
-    Owner memory(static_cast<std::byte*>(std::aligned_alloc(kLine, whole)), std::free);
-    if (!memory) throw std::bad_alloc();
-    std::memset(memory.get(), 0, whole);
-    return memory;
+    const auto memory = std::make_shared<RegisteredMemory<std::uint8_t>>(
+        communicator_.allocate<std::uint8_t>(bytes));
+    return {memory, reinterpret_cast<std::byte*>(memory->data())};
   }
   void copy(void* to, const void* from, std::size_t bytes) override {
     std::memcpy(to, from, bytes);
@@ -29,10 +26,15 @@ class HostMemory final : public BucketMemory {
              double factor) override {
     detail::scale(to, to_type, from, from_type, count, factor);
   }
+
+ private:
+  Communicator& communicator_;
 };
 
 }  // namespace
 
-std::unique_ptr<BucketMemory> host_memory() { return std::make_unique<HostMemory>(); }
+std::unique_ptr<BucketMemory> host_memory(Communicator& communicator) {
+  return std::make_unique<HostMemory>(communicator);
+}
 
 }  // namespace rondo::detail

@@ -1,9 +1,10 @@
-// The memory operations of a gradient store: done at once on a host, in the order of a stream on a device.
+// The memory of a gradient store, and the operations on it: done at once on a host, in the order of a stream on a device.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 
+#include <rondo/communicator.hpp>
 #include <rondo/types.hpp>
 
 namespace rondo::detail {
@@ -17,7 +18,7 @@ class BucketMemory {
   BucketMemory& operator=(const BucketMemory&) = delete;
   virtual ~BucketMemory() = default;
 
-  // Zeroed, and aligned to a cache line.
+  // Zeroed, and aligned to a cache line. Collective: on a host, where all ranks have it, no bucket goes through slots.
   virtual Owner allocate(std::size_t bytes) = 0;
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
   // Waits until the operations asked for are done.
@@ -28,6 +29,7 @@ class BucketMemory {
                      std::size_t count, double factor) = 0;
 };
 
-std::unique_ptr<BucketMemory> host_memory();
+// Registered memory of the communicator, which must outlive it.
+std::unique_ptr<BucketMemory> host_memory(Communicator& communicator);
 
 }  // namespace rondo::detail

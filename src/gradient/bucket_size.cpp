@@ -22,7 +22,8 @@ constexpr double kLongUs = 4000;
 
 double call_us(Communicator& communicator, std::size_t bytes) {
   const int rounds = bytes < 1024 ? 15 : 3;
-  std::vector<float> buffer(bytes / sizeof(float));
+  RegisteredMemory<float> buffer =
+      communicator.allocate<float>(bytes / sizeof(float));  // as buckets
   CallOptions options;
   options.background = true;
   communicator.all_reduce(buffer, ReduceOp::sum, options);

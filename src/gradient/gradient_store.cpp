@@ -70,50 +70,62 @@ std::vector<std::byte*> GradientStore::place_owned(const std::vector<Bucket>& bu
   return places;
 }
 
-std::byte* GradientStore::whole_bucket(const Bucket& bucket,
-                                       const std::vector<std::byte*>& gradients) const {
-  std::byte* first = nullptr;
-  std::byte* next = nullptr;
+std::byte* GradientStore::first_of(const Bucket& bucket,
+                                   const std::vector<std::byte*>& gradients) const {
+  for (const Member& member : bucket.members) {
+    if (parameters_[member.parameter].count > 0) return gradients[member.parameter];
+  }
+  return nullptr;
+}
+
+bool GradientStore::goes_in_place(const Bucket& bucket) const {
+  if (wire_type(bucket.type) != bucket.type || bucket.stride_elems != bucket.count) return false;
+  std::size_t owned = 0;
+  std::size_t members = 0;
+  const std::byte* next = nullptr;
+  bool side_by_side = true;
   for (const Member& member : bucket.members) {
     const Parameter& parameter = parameters_[member.parameter];
     if (parameter.count == 0) continue;
-    std::byte* const gradient = gradients[member.parameter];
-    if (first == nullptr) first = next = gradient;
-    if (gradient != next) return nullptr;
-    next += bytes_of(parameter);
+    ++members;
+    if (is_owned(parameter)) {
+      ++owned;
+      continue;
+    }
+    const auto* gradient = static_cast<const std::byte*>(parameter.gradient);
+    side_by_side = side_by_side && (next == nullptr || gradient == next);
+    next = gradient + bytes_of(parameter);
   }
-  return first;
+  if (members == 0) return false;
+  return owned == members || (owned == 0 && side_by_side);  // place_owned puts its own side by side
 }
 
 // All memory is allocated before anything changes, so that a failure leaves the store as it was. For a moment there is
-// memory for the old buckets and for the new ones.
+// memory for the old buckets and for the new ones. One allocation, since ranks may own different gradients.
 void GradientStore::lay_out(std::vector<Bucket> buckets) {
-  std::vector<std::byte*> gradients = gradients_;
-  BucketMemory::Owner owned;
-  if (owns_any()) {
-    owned = memory_->allocate(owned_bytes_);
-    gradients = place_owned(buckets, owned.get());
+  std::size_t bytes = owned_bytes_;
+  for (const Bucket& bucket : buckets) {
+    if (!goes_in_place(bucket)) bytes += aligned(bucket.count * size_of(wire_type(bucket.type)));
   }
-  std::vector<BucketMemory::Owner> buffers;
+  BucketMemory::Owner block = memory_->allocate(bytes);
+  std::vector<std::byte*> gradients = place_owned(buckets, block.get());
+  std::byte* free = block.get() + owned_bytes_;
   std::vector<Load> loads;
   for (const Bucket& bucket : buckets) {
     const DataType type = wire_type(bucket.type);
-    const bool padded = bucket.stride_elems != bucket.count;
-    std::byte* data = type == bucket.type && !padded ? whole_bucket(bucket, gradients) : nullptr;
-    const bool in_place = data != nullptr;
-    buffers.emplace_back(in_place ? nullptr : memory_->allocate(bucket.count * size_of(type)));
-    if (!in_place) data = buffers.back().get();
+    const bool in_place = goes_in_place(bucket);
+    std::byte* data = in_place ? first_of(bucket, gradients) : free;
+    if (!in_place) free += aligned(bucket.count * size_of(type));
     loads.push_back({data, bucket.count, type, in_place});
   }
-  for (std::size_t i = 0; owned_ && i < gradients.size(); ++i) {
+  for (std::size_t i = 0; block_ && i < gradients.size(); ++i) {
     if (!is_owned(parameters_[i])) continue;
     memory_->copy(gradients[i], gradients_[i], bytes_of(parameters_[i]));
   }
   memory_->settle();
   buckets_ = std::move(buckets);
   gradients_ = std::move(gradients);
-  owned_ = std::move(owned);
-  buffers_ = std::move(buffers);
+  block_ = std::move(block);
   loads_ = std::move(loads);
 }
 

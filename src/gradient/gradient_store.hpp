@@ -27,7 +27,7 @@ class GradientStore {
   GradientStore(const std::vector<Parameter>& parameters, WireType wire,
                 std::unique_ptr<BucketMemory> memory);
 
-  // Allocates the buckets' memory; gradients that the store owns move to new memory with their contents.
+  // Collective: allocates the buckets' memory; gradients that the store owns move to new memory with their contents.
   void lay_out(std::vector<Bucket> buckets);
 
   [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
@@ -46,9 +46,11 @@ class GradientStore {
   [[nodiscard]] DataType wire_type(DataType type) const;
   [[nodiscard]] std::vector<std::byte*> place_owned(const std::vector<Bucket>& buckets,
                                                     std::byte* memory) const;
-  // The address of the bucket if its gradients are side by side in memory; else null.
-  [[nodiscard]] std::byte* whole_bucket(const Bucket& bucket,
-                                        const std::vector<std::byte*>& gradients) const;
+  // The gradient that comes first in the bucket.
+  [[nodiscard]] std::byte* first_of(const Bucket& bucket,
+                                    const std::vector<std::byte*>& gradients) const;
+  // Whether the bucket can be sent from where its gradients are: side by side, in the type that is sent.
+  [[nodiscard]] bool goes_in_place(const Bucket& bucket) const;
   template <class Visit>
   void for_each_piece(const Bucket& bucket, Visit&& visit) const;
 
@@ -58,8 +60,8 @@ class GradientStore {
   std::vector<std::byte*> gradients_;  // by parameter
   std::size_t owned_bytes_ = 0;
   std::unique_ptr<BucketMemory> memory_;
-  BucketMemory::Owner owned_;
-  std::vector<BucketMemory::Owner> buffers_;  // by bucket; null for those in place
+  BucketMemory::Owner
+      block_;  // the gradients that the store owns, then the loads that are not in place
   std::vector<Load> loads_;
 };
 

@@ -16,7 +16,7 @@ namespace rondo::detail {
 HostReducer::HostReducer(Communicator& communicator, std::vector<Parameter> parameters,
                          GradientOptions options)
     : communicator_(communicator),
-      model_(std::move(parameters), std::move(options), host_memory()),
+      model_(std::move(parameters), std::move(options), host_memory(communicator)),
       iteration_(communicator.rank(), model_.parameters(), model_.options()),
       rounds_(communicator, model_,
               [this](std::size_t bucket, const Call& call) { call_or_hook(bucket, call); }),

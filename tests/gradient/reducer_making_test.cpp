@@ -14,6 +14,7 @@
 #include <rondo/rondo.hpp>
 
 #include "tests/gradient/reducer_checks.hpp"
+#include "tests/support/forked.hpp"
 
 namespace rondo::test {
 namespace {
@@ -43,6 +44,49 @@ TEST(GradientsByOneShot, AreRefusedWhereABucketMayOutgrowIt) {
       expect_all(model, comm.size());
     }
   });
+}
+
+// All that a reducer of processes sends lies in memory that the other ranks reach, but for gradients that are side by
+// side in the caller's own memory.
+TEST(MemoryOfAReducer, IsReachedByTheOtherProcesses) {
+  const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
+    Communicator comm = from_socket(me.socket, me.rank, me.size);
+    ToyModel<float> model({3000, 3000, 3000});
+    std::vector<Parameter> parameters = model.parameters();
+    // Each rank owns another one of them.
+    parameters.push_back(Parameter::owned<float>("owned", 5000));
+    parameters[static_cast<std::size_t>(me.rank)].gradient = nullptr;
+    GradientOptions options;
+    options.bucket_bytes = options.first_bucket_bytes = 30'000;
+    std::size_t unreachable = 0;
+    options.hook = [&](Communicator& ranks, const GradientBucket& bucket) {
+      const Call call{.collective = Collective::all_reduce,
+                      .in = bucket.data,
+                      .out = bucket.data,
+                      .count = bucket.count,
+                      .type = bucket.type};
+      if (ranks.algorithm_for(call) != Algorithm::direct) ++unreachable;
+      ranks.run(call);
+    };
+    GradientReducer reducer(comm, parameters, options);
+    for (int iteration = 0; iteration < 3; ++iteration) {
+      for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const std::span<float> gradient = reducer.gradient<float>(i);
+        for (std::size_t e = 0; e < gradient.size(); ++e) {
+          gradient[e] = static_cast<float>(gradient_value(me.rank, i, e));
+        }
+        reducer.mark_ready(i);
+      }
+      reducer.finish();
+      for (std::size_t i = 0; i < parameters.size(); ++i) {
+        expect_sums<float>(reducer.gradient<float>(i), me.size, i, 1.0 / me.size);
+      }
+    }
+    // Of the three buckets of an iteration, one is a single gradient, which may be in the caller's memory.
+    if (::testing::Test::HasFailure()) return 1;
+    return unreachable <= 3 ? 0 : 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
 }
 
 TEST_P(MakingAReducer, OnACoreThatOneRankDoesNotHaveAreAnErrorOfAll) {

@@ -142,7 +142,7 @@ class CudaLearner final : public Learner {
   }
 
  private:
-  static std::size_t parameter_count() { return ParameterBlock().all().size(); }
+  static std::size_t parameter_count() { return ParameterBlock::kCount; }
 
   [[nodiscard]] std::vector<rondo::Parameter> reducible() const {
     const cuda::DeviceParameters gradients{gradients_.get()};
