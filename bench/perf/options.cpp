@@ -30,15 +30,14 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
   auto collectives = names<Collective>(kCollectiveCount);
   collectives.erase("barrier");
   app.add_option("--op", options.op, "collective")->transform(CLI::CheckedTransformer(collectives));
-  app.add_option(
-         "--algo", options.algos,
-         fmt::format(
-             "auto, ring, naive, one_shot, recursive_doubling, direct{}{}; and copy: each rank "
-             "copies its vector; several with commas",
-             has_mpi ? ", mpi" : "", has_gloo ? ", gloo (on one host)" : ""))
+  app.add_option("--algo", options.algos,
+                 fmt::format("auto, ring, naive, one_shot, recursive_doubling, direct, chain{}{}; "
+                             "and copy: each rank "
+                             "copies its vector; several with commas",
+                             has_mpi ? ", mpi" : "", has_gloo ? ", gloo (on one host)" : ""))
       ->delimiter(',')
       ->check(CLI::IsMember({"auto", "ring", "naive", "one_shot", "recursive_doubling", "direct",
-                             "copy", "mpi", "gloo"}));
+                             "chain", "copy", "mpi", "gloo"}));
   app.add_option("-b", options.first_bytes, "first size, such as 4 or 1KiB")
       ->transform(CLI::AsSizeValue(false));
   app.add_option("-e", options.last_bytes, "last size")->transform(CLI::AsSizeValue(false));
@@ -77,6 +76,7 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
                  "size of a FIFO's slot; 0: the library chooses")
       ->transform(CLI::AsSizeValue(false));
   app.add_option("--slots", options.host.slots, "slots of a FIFO; 0: the library chooses");
+  app.add_flag("--rank-order", options.host.rank_order, "promise reductions in rank order");
   app.add_option("--carrier", options.host.carrier, "between ranks of one host: auto, shm or mpi")
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, CarrierChoice>{{"auto", CarrierChoice::automatic},

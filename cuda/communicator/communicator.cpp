@@ -58,7 +58,8 @@ class DeviceChoice {
 
  private:
   static bool on_hosts_only(Algorithm algorithm) {
-    return algorithm == Algorithm::recursive_doubling || algorithm == Algorithm::direct;
+    return algorithm == Algorithm::recursive_doubling || algorithm == Algorithm::direct ||
+           algorithm == Algorithm::chain;
   }
 
   const detail::gpu::DeviceWiring& wiring_;

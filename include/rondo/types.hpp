@@ -48,16 +48,19 @@ inline constexpr int kCollectiveCount = 6;
 ///   all_reduces and barriers of host memory between hosts.
 /// - `direct`: each rank handles its chunk of the buffers of all ranks, which it reads and writes where they are: each
 ///   byte moves once. For ranks of one process, with any buffers; and for processes of one host whose buffers are in
-///   memory of Communicator::allocate. Not yet on devices.
+///   memory of Communicator::allocate. Host memory only.
+/// - `chain`: the sum goes through all ranks in rank order, then the result does: for reductions of host memory whose
+///   bits must not depend on anything but the ranks' values (CommunicatorOptions::rank_order).
 enum class Algorithm : std::uint8_t {
   automatic,
   ring,
   naive,
   one_shot,
   recursive_doubling,
-  direct
+  direct,
+  chain
 };
-inline constexpr int kAlgorithmCount = 6;
+inline constexpr int kAlgorithmCount = 7;
 
 /// Bytes of one element.
 constexpr std::size_t size_of(DataType type) {

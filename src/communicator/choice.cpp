@@ -1,5 +1,6 @@
 #include "communicator/choice.hpp"
 
+#include "base/collective_traits.hpp"
 #include "engine/one_shot.hpp"
 
 namespace rondo::detail {
@@ -18,12 +19,18 @@ class HostChoice {
     if (algorithm == Algorithm::direct) {
       return engine_.offers().direct && engine_.registry().reaches_any();
     }
+    if (algorithm == Algorithm::chain) return engine_.offers().chain && reduces(call_.collective);
     if (algorithm != Algorithm::recursive_doubling) return true;
     return engine_.offers().recursive_doubling && sums_for_all();
   }
 
   [[nodiscard]] std::string objection_to(Algorithm algorithm) const {
     const Offers& offers = engine_.offers();
+    if (algorithm == Algorithm::chain) {
+      return offers.chain ? "chain carries reductions only; choose ring"
+                          : "chain needs ranks in the ring in rank order; set "
+                            "CommunicatorOptions::rank_order, or choose ring";
+    }
     if (algorithm == Algorithm::direct) {
       return offers.direct
                  ? "direct needs buffers that all ranks can reach, and no memory was made by "
@@ -42,7 +49,7 @@ class HostChoice {
                        offers.one_shot_bytes, engine_.size());
   }
 
-  [[nodiscard]] static Algorithm instead() { return Algorithm::ring; }
+  [[nodiscard]] Algorithm instead() const { return in_order(Algorithm::ring); }
 
   [[nodiscard]] Algorithm best() const {
     if (can(Algorithm::direct)) return best_for(Reach::buffers);
@@ -52,11 +59,23 @@ class HostChoice {
     return best_for(engine_.offers().leaves_memory ? Reach::network : Reach::memory);
   }
 
+  // `chain` in place of an algorithm that would break the promise of CommunicatorOptions::rank_order.
+  [[nodiscard]] Algorithm in_order(Algorithm algorithm) const {
+    const bool keeps = algorithm == Algorithm::one_shot || algorithm == Algorithm::direct ||
+                       algorithm == Algorithm::chain;
+    return engine_.offers().rank_order && !keeps && order_matters() ? Algorithm::chain : algorithm;
+  }
+
  private:
   [[nodiscard]] Algorithm best_for(Reach reach) const {
     const Algorithm tuned =
         tuning_.algorithm_for(reach, engine_.size(), call_.count * size_of(call_.type));
-    return can(tuned) && pays(tuned) ? tuned : Algorithm::ring;
+    return in_order(can(tuned) && pays(tuned) ? tuned : Algorithm::ring);
+  }
+  [[nodiscard]] bool order_matters() const {
+    if (!reduces(call_.collective) || !is_floating(call_.type) || call_.count == 0) return false;
+    const bool picks = call_.op == ReduceOp::min || call_.op == ReduceOp::max;  // of -0 and +0
+    return engine_.size() > 2 || picks;
   }
   [[nodiscard]] bool sums_for_all() const {
     return call_.collective == Collective::all_reduce || call_.collective == Collective::barrier;
@@ -79,14 +98,15 @@ class HostChoice {
 Way settle_way(const CommunicatorState& state, const Call& call) {
   const HostChoice choice(state, call);
   const Algorithm wish = state.defaults.algorithm;
-  const Algorithm settled = settle_algorithm(call, state.engine.rank(), wish, choice);
+  Algorithm settled = settle_algorithm(call, state.engine.rank(), wish, choice);
+  if (!call.options.algorithm) settled = choice.in_order(settled);  // a wish may break the promise
   // Whether the buffers of other processes can be reached is found out in the call.
   if (settled != Algorithm::direct || call.options.algorithm ||
       state.engine.registry().one_process()) {
     return {settled, settled};
   }
   return {Algorithm::automatic,
-          wish == Algorithm::direct ? HostChoice::instead() : choice.best_without_direct()};
+          wish == Algorithm::direct ? choice.instead() : choice.best_without_direct()};
 }
 
 }  // namespace rondo::detail

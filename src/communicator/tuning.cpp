@@ -34,7 +34,7 @@ TuningRule parse_rule(const std::string& line, const std::string& where) {
   if (words.fail() || words >> rest || !fits) {
     throw UsageError(
         fmt::format("{}: '{}' must be: buffers, shm or mpi, a number of ranks, a number of bytes, "
-                    "and ring, naive, one_shot, recursive_doubling or direct",
+                    "and ring, naive, one_shot, recursive_doubling, direct or chain",
                     where, line));
   }
   rule.reach = *named;

@@ -10,6 +10,7 @@
 
 #include "base/log.hpp"
 #include "engine/call_text.hpp"
+#include "engine/chain.hpp"
 #include "engine/one_shot.hpp"
 
 namespace rondo::detail {
@@ -111,6 +112,8 @@ void Engine::run_checked(const Call& call, const Way& way, const ShownCall& show
   }
   if (algorithm == Algorithm::one_shot) {
     run_by_one_shot(call, shown.signature);
+  } else if (algorithm == Algorithm::chain) {
+    run_by_chain(call, shown.signature);
   } else {
     run_by_schedule(call, algorithm, shown.signature);
   }
@@ -148,37 +151,51 @@ void Engine::run_by_one_shot(const Call& call, const Signature& signature) {
   confirmation_.forget();
 }
 
-void Engine::run_by_schedule(const Call& call, Algorithm algorithm, const Signature& signature) {
-  HostCall host_call{signature, {}, size_of(call.type), vector_kernel(call.type, call.op)};
-  const Plan plan = make_plan(call, algorithm, place_, kChunkGranuleBytes);
-  // `in` is only ever read.
-  host_call.buffers = {{static_cast<std::byte*>(const_cast<void*>(call.in)), plan.in_origin},
-                       {static_cast<std::byte*>(call.out), plan.out_origin}};
-  host_call.chunks_are_ranks = plan.chunks_are_ranks;
-  host_call.non_temporal = stores_non_temporally(call);
-  std::vector<std::byte> scratch;
-  if (plan.schedule.needs_scratch()) {
-    scratch.resize(call.count * host_call.element_bytes);
-    host_call.buffers.out = {scratch.data(), 0};
-  }
+void Engine::run_by_chain(const Call& call, const Signature& signature) {
+  run_chain(call, wiring_.rank, wiring_.size, [&](const Call& part) {
+    const Plan plan = make_plan(part, Algorithm::ring, place_, kChunkGranuleBytes);
+    walk(part, plan, signature);
+  });
+  confirmation_.forget();
+}
 
-  HostPort port(wiring_, waiter_, host_call);
-  if (wiring_.links.pump != nullptr) wiring_.links.pump->begin_call(algorithm);
-  if (!run_schedule(plan.schedule, plan.slicing, port)) {
-    fail(signature, port.failure(), describe(port.progress()));
+void Engine::run_by_schedule(const Call& call, Algorithm algorithm, const Signature& signature) {
+  const Plan plan = make_plan(call, algorithm, place_, kChunkGranuleBytes);
+  std::vector<std::byte> scratch;
+  Call with_scratch = call;
+  if (plan.schedule.needs_scratch()) {
+    scratch.resize(call.count * size_of(call.type));
+    with_scratch.out = scratch.data();
   }
-  if (wiring_.links.pump != nullptr) drain(signature, port.progress());
+  const Progress progress = walk(with_scratch, plan, signature);
   if (const auto before = confirmation_.confirm_before(plan.schedule, signature, waiter_)) {
     fail(signature, before->failure,
          fmt::format("{}; rank {} is through with its own part, but does not know whether all "
                      "ranks made {}",
-                     describe(port.progress()), wiring_.rank, describe(before->call)));
+                     describe(progress), wiring_.rank, describe(before->call)));
   }
   if (plan.schedule.needs_scratch() && call.collective == Collective::reduce_scatter &&
       plan.own.count > 0) {
     // Only the ring's first position needs scratch memory: rank 0, whose chunk begins at 0.
-    std::memcpy(call.out, scratch.data(), plan.own.count * host_call.element_bytes);
+    std::memcpy(call.out, scratch.data(), plan.own.count * size_of(call.type));
   }
+}
+
+Progress Engine::walk(const Call& call, const Plan& plan, const Signature& signature) {
+  HostCall host_call{signature, {}, size_of(call.type), vector_kernel(call.type, call.op)};
+  // `in` is only ever read. Scratch memory holds the whole vector, from its first element on.
+  host_call.buffers = {
+      {static_cast<std::byte*>(const_cast<void*>(call.in)), plan.in_origin},
+      {static_cast<std::byte*>(call.out), plan.schedule.needs_scratch() ? 0 : plan.out_origin}};
+  host_call.chunks_are_ranks = plan.chunks_are_ranks;
+  host_call.non_temporal = stores_non_temporally(call);
+  HostPort port(wiring_, waiter_, host_call);
+  if (wiring_.links.pump != nullptr) wiring_.links.pump->begin_call(plan.schedule.algorithm);
+  if (!run_schedule(plan.schedule, plan.slicing, port)) {
+    fail(signature, port.failure(), describe(port.progress()));
+  }
+  if (wiring_.links.pump != nullptr) drain(signature, port.progress());
+  return port.progress();
 }
 
 // Whether the output is larger than what a core's cache keeps, and not already in the cache: in a call in place its

@@ -1,4 +1,4 @@
-// Carries out calls on the host by direct, run_schedule or one_shot: turns a checked call into integers and pointers, waits for
+// Carries out calls on the host by direct, run_schedule, chain or one_shot: turns a checked call into integers and pointers, waits for
 // other ranks, and turns a failure into an error.
 #pragma once
 
@@ -72,6 +72,9 @@ class Engine {
   bool run_by_direct(const Call& call, const Way& way, const ShownCall& shown);
   void run_by_schedule(const Call& call, Algorithm algorithm, const Signature& signature);
   void run_by_one_shot(const Call& call, const Signature& signature);
+  void run_by_chain(const Call& call, const Signature& signature);
+  // Walks the steps of a plan. The buffers are the call's, or scratch memory in place of its output.
+  Progress walk(const Call& call, const Plan& plan, const Signature& signature);
   void tell_unconfirmed(const Confirmation::Unconfirmed& last);
   [[nodiscard]] bool stores_non_temporally(const Call& call) const;
   void drain(const Signature& signature, const Progress& progress);

@@ -44,6 +44,8 @@ struct Offers {
   bool direct = false;                   // all ranks share memory
   std::size_t one_shot_bytes = 0;        // calls up to this size may go by one_shot; 0: none
   bool recursive_doubling = false;       // there are edges for it
+  bool chain = false;                    // the ring is in rank order
+  bool rank_order = false;               // is promised: CommunicatorOptions::rank_order
   bool leaves_memory = false;            // not all edges of the ring are in the segment
   std::uint64_t non_temporal_bytes = 0;  // outputs from this size on use non-temporal stores
 };

@@ -78,6 +78,7 @@ RankFacts my_facts(const CommunicatorOptions& options) {
   facts.slots = options.slots;
   facts.slot_bytes = options.slot_bytes;
   facts.carrier = options.carrier;
+  facts.rank_order = options.rank_order;
   return facts;
 }
 
@@ -89,12 +90,15 @@ void require_usable_options(const std::vector<RankFacts>& facts) {
   for (std::size_t rank = 1; rank < facts.size(); ++rank) {
     const RankFacts& a = facts[0];
     const RankFacts& b = facts[rank];
-    if (a.slot_bytes == b.slot_bytes && a.slots == b.slots && a.carrier == b.carrier) continue;
+    if (a.slot_bytes == b.slot_bytes && a.slots == b.slots && a.carrier == b.carrier &&
+        a.rank_order == b.rank_order) {
+      continue;
+    }
     throw UsageError(fmt::format(
         "rank 0 and rank {} were given different CommunicatorOptions: slot_bytes {} and {}, slots "
-        "{} and {}, carrier {} and {}; they must be the same on all ranks",
+        "{} and {}, carrier {} and {}, rank_order {} and {}; they must be the same on all ranks",
         rank, a.slot_bytes, b.slot_bytes, a.slots, b.slots, static_cast<int>(a.carrier),
-        static_cast<int>(b.carrier)));
+        static_cast<int>(b.carrier), a.rank_order, b.rank_order));
   }
 }
 

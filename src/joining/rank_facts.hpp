@@ -27,6 +27,7 @@ struct RankFacts {
   std::uint64_t l2_bytes = 0;             // a core's own cache
   std::array<std::uint64_t, 16> cores{};  // one bit for each core that the rank may run on
   CarrierChoice carrier = CarrierChoice::automatic;
+  bool rank_order = false;
   std::array<char, 512> refusal{};  // why this rank cannot go on; empty if it can
 };
 

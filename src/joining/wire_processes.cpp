@@ -42,7 +42,7 @@ class ProcessWirer {
     put(mine.refusal, refusal);
     facts_ = bootstrap_.exchange(mine);
     require_usable_options(facts_);
-    ring_ = ring_order(order_keys(facts_));
+    ring_ = options_.rank_order ? rank_order(facts_.size()) : ring_order(order_keys(facts_));
     hosts_ = hosts_of(facts_);
     recursive_doubling_ =
         bootstrap_.size() > 1 && (options_.carrier == CarrierChoice::mpi || !hosts_.all_on_one());
@@ -136,6 +136,8 @@ class ProcessWirer {
     wiring.waiting.crowded = crowded(facts_of_host(rank_));
     if (slowest_link_) wiring.waiting.nap = nap_for(*slowest_link_, geometries_.link.ring);
     wiring.offers.recursive_doubling = recursive_doubling_;
+    wiring.offers.chain = std::is_sorted(ring_.begin(), ring_.end());
+    wiring.offers.rank_order = options_.rank_order;
     wiring.offers.non_temporal_bytes = non_temporal_bytes(facts_[static_cast<std::size_t>(rank_)]);
     // Only where every rank can read every outbox and every presence.
     if (static_cast<int>(wiring.links.ranks_sharing.size()) == bootstrap_.size()) {

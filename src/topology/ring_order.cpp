@@ -23,9 +23,14 @@ std::vector<int> ring_order(const std::vector<Place>& places) {
     return std::tuple(host_leader.at(place.host), node_leader.at({place.host, place.numa_node}),
                       rank);
   };
-  std::vector<int> ring(places.size());
-  std::iota(ring.begin(), ring.end(), 0);
+  std::vector<int> ring = rank_order(places.size());
   std::sort(ring.begin(), ring.end(), [&](int a, int b) { return key(a) < key(b); });
+  return ring;
+}
+
+std::vector<int> rank_order(std::size_t size) {
+  std::vector<int> ring(size);
+  std::iota(ring.begin(), ring.end(), 0);
   return ring;
 }
 

@@ -1,6 +1,7 @@
 // In which order the ring visits the ranks, and which edges the algorithms use.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct Place {
 // enters and leaves each once. Hosts and nodes are in the order of their lowest rank, and the ranks of a
 // node in rank order: rank 0 is first. The order depends on nothing but the places.
 std::vector<int> ring_order(const std::vector<Place>& places);
+// Rank 0 first, then 1, wherever they are.
+std::vector<int> rank_order(std::size_t size);
 
 struct ScheduleEdge {
   RankPair ranks;

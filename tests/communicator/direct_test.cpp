@@ -375,45 +375,5 @@ TEST(Direct, NobodyTouchesTheBuffersOfAFailedCall) {
   }
 }
 
-// The sums of these values depend on the order of additions, and in 16 bits on where they are rounded.
-template <class T>
-void expect_rank_order(Communicator& comm, Algorithm algorithm) {
-  const auto value = [](int rank, std::size_t i) {
-    return exact::from_double<T>(1.0 / (3 + rank * 7 + static_cast<int>(i)));
-  };
-  using Sum = std::conditional_t<sizeof(T) == 2, float, T>;
-  const int ranks = comm.size();
-  std::vector<T> data(1000);
-  for (std::size_t i = 0; i < data.size(); ++i) data[i] = value(comm.rank(), i);
-  comm.all_reduce(data, ReduceOp::sum, {.algorithm = algorithm});
-  bool order_matters = false;
-  for (std::size_t i = 0; i < data.size(); ++i) {
-    auto sum = static_cast<Sum>(value(0, i));
-    auto other = static_cast<Sum>(value(ranks - 1, i));
-    for (int rank = 1; rank < ranks; ++rank) {
-      sum += static_cast<Sum>(value(rank, i));
-      other =
-          static_cast<Sum>(static_cast<T>(other)) + static_cast<Sum>(value(ranks - 1 - rank, i));
-    }
-    ASSERT_EQ(data[i], static_cast<T>(sum)) << name(kDataTypeOf<T>) << " " << i;
-    order_matters |= static_cast<T>(sum) != static_cast<T>(other);
-  }
-  EXPECT_TRUE(order_matters) << name(kDataTypeOf<T>) << " of " << ranks << " by "
-                             << name(algorithm);
-}
-
-TEST(RankOrder, OfEveryAlgorithmThatAddsInRankOrder) {
-  for (const int ranks : {3, 4, 5}) {
-    run_ranks(ranks, {}, [](Communicator& comm) {
-      for (const Algorithm algorithm : {Algorithm::one_shot, Algorithm::direct}) {
-        expect_rank_order<float>(comm, algorithm);
-        expect_rank_order<double>(comm, algorithm);
-        expect_rank_order<Float16>(comm, algorithm);
-        expect_rank_order<BFloat16>(comm, algorithm);
-      }
-    });
-  }
-}
-
 }  // namespace
 }  // namespace rondo::test

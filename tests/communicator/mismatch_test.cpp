@@ -23,9 +23,10 @@ class EveryMismatch : public testing::TestWithParam<std::tuple<int, bool>> {
  protected:
   [[nodiscard]] static int ranks() { return std::get<0>(GetParam()); }
   [[nodiscard]] static std::vector<Mismatch> mismatches() {
-    if (std::get<1>(GetParam())) return all_mismatches(20'000, {Algorithm::ring, Algorithm::naive});
-    return all_mismatches(
-        100, {Algorithm::ring, Algorithm::naive, Algorithm::one_shot, Algorithm::direct});
+    if (std::get<1>(GetParam()))
+      return all_mismatches(20'000, {Algorithm::ring, Algorithm::naive, Algorithm::chain});
+    return all_mismatches(100, {Algorithm::ring, Algorithm::naive, Algorithm::one_shot,
+                                Algorithm::direct, Algorithm::chain});
   }
 };
 

@@ -15,6 +15,7 @@
 #include "tests/support/collective_checks.hpp"
 #include "tests/support/large_check.hpp"
 #include "tests/support/mismatch_matrix.hpp"
+#include "tests/support/rank_order_checks.hpp"
 
 namespace rondo::test {
 namespace {
@@ -54,6 +55,18 @@ TEST(Mpi, LargeOddCountsWithDefaultSlots) {
     CollectiveCheck<float>(comm, 1234567, ReduceOp::sum, algorithm).broadcast(comm.size() - 1);
     CollectiveCheck<float>(comm, 1234567, ReduceOp::sum, algorithm).reduce(comm.size() - 1);
   }
+}
+
+// The bits are those of one host, whatever carries the edges.
+TEST(Mpi, RankOrderWhereItIsPromised) {
+  CommunicatorOptions in_order = options();
+  in_order.rank_order = true;
+  Communicator comm = from_mpi(MPI_COMM_WORLD, in_order);
+  for_each_rounded([&]<class T>(ReduceOp op) {
+    for (const std::size_t count : {0U, 1U, 1000U, 50'003U}) {
+      expect_rank_order<T>(comm, count, op, {});
+    }
+  });
 }
 
 bool uses_mpi(const Communicator& comm) {

@@ -21,6 +21,7 @@ namespace {
 
 TEST(RingOrder, IsRankOrderOnOneHost) {
   EXPECT_EQ(ring_order({{"a", -1}, {"a", -1}, {"a", -1}}), (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(rank_order(3), (std::vector<int>{0, 1, 2}));
 }
 
 TEST(RingOrder, VisitsEachHostOnce) {

@@ -1,0 +1,22 @@
+// A reduction whose sums are made in rank order, between any number of hosts: the vector goes from rank 0 through all
+// ranks to the last one, each of which adds its own elements, and from there back to rank 0 and on to the others. Both
+// ways are chains of the ring's schedule, whose ring must be in rank order. The 16-bit floats travel as f32 until all have
+// been added, and so are rounded once. The bits are those of `direct` and `one_shot` (reduce/fold.hpp).
+//
+// Example: four ranks, all_reduce of f16. Rank 0 sends its elements as f32; ranks 1 and 2 add theirs; rank 3 adds its own,
+// rounds to f16, and sends the result to rank 0, which sends it to rank 1, and that to rank 2.
+//
+// Each edge carries the vector twice, in each direction that the ring uses: with n ranks the ring's all_reduce carries it
+// 2(n − 1)/n times. 16-bit floats count half more.
+#pragma once
+
+#include <functional>
+
+#include <rondo/call.hpp>
+
+namespace rondo::detail {
+
+// A call that reduces, made by `rank` of `size`. `run` carries out the parts: a reduce and a broadcast, by ring.
+void run_chain(const Call& call, int rank, int size, const std::function<void(const Call&)>& run);
+
+}  // namespace rondo::detail
