@@ -93,8 +93,8 @@ struct Case {
 
 // Ranks of one process reach all buffers; processes that share memory, registered ones.
 std::vector<Case> cases_for(const Topology& topology, const Options& options) {
-  const std::vector<std::string> through_slots = {"ring", "naive", "one_shot",
-                                                  "recursive_doubling"};
+  const std::vector<std::string> through_slots = {"ring", "naive", "one_shot", "recursive_doubling",
+                                                  "halving_doubling"};
   const std::vector<std::string> with_direct = {"ring", "naive", "one_shot", "direct"};
   if (!all_share_memory(topology)) return {{"mpi", false, through_slots}};
   if (options.ranks > 0) return {{"buffers", false, with_direct}};

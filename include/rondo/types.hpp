@@ -46,6 +46,8 @@ inline constexpr int kCollectiveCount = 6;
 ///   ranks that share memory; on devices for all_reduces and barriers (cuda.hpp).
 /// - `recursive_doubling`: pairs of ranks exchange whole vectors, in ⌊log2(number of ranks)⌋ rounds. For small
 ///   all_reduces and barriers of host memory between hosts.
+/// - `halving_doubling`: pairs of ranks exchange halves of what they have, then double it (Rabenseifner). For all_reduces
+///   of host memory of some KiB between hosts.
 /// - `direct`: each rank handles its chunk of the buffers of all ranks, which it reads and writes where they are: each
 ///   byte moves once. For ranks of one process, with any buffers; and for processes of one host whose buffers are in
 ///   memory of Communicator::allocate. Host memory only.
@@ -58,9 +60,10 @@ enum class Algorithm : std::uint8_t {
   one_shot,
   recursive_doubling,
   direct,
-  chain
+  chain,
+  halving_doubling
 };
-inline constexpr int kAlgorithmCount = 7;
+inline constexpr int kAlgorithmCount = 8;
 
 /// Bytes of one element.
 constexpr std::size_t size_of(DataType type) {

@@ -1,5 +1,7 @@
 #include "communicator/choice.hpp"
 
+#include <bit>
+
 #include "base/collective_traits.hpp"
 #include "engine/one_shot.hpp"
 
@@ -19,6 +21,10 @@ class HostChoice {
     if (algorithm == Algorithm::direct) {
       return engine_.offers().direct && engine_.registry().reaches_any();
     }
+    if (algorithm == Algorithm::halving_doubling) {
+      return call_.collective == Collective::all_reduce &&
+             call_.count <= engine_.offers().halving_doubling_bytes / size_of(call_.type);
+    }
     if (algorithm == Algorithm::chain) return engine_.offers().chain && reduces(call_.collective);
     if (algorithm != Algorithm::recursive_doubling) return true;
     return engine_.offers().recursive_doubling && sums_for_all();
@@ -26,6 +32,11 @@ class HostChoice {
 
   [[nodiscard]] std::string objection_to(Algorithm algorithm) const {
     const Offers& offers = engine_.offers();
+    if (algorithm == Algorithm::halving_doubling) {
+      return fmt::format(
+          "halving_doubling carries all_reduces of up to {} bytes between hosts; choose ring",
+          offers.halving_doubling_bytes);
+    }
     if (algorithm == Algorithm::chain) {
       return offers.chain ? "chain carries reductions only; choose ring"
                           : "chain needs ranks in the ring in rank order; set "
@@ -84,6 +95,12 @@ class HostChoice {
   // rank has a chunk of its own, `naive` sends n² messages, and for a reduction to another rank than its centre it needs
   // memory.
   [[nodiscard]] bool pays(Algorithm algorithm) const {
+    if (algorithm == Algorithm::halving_doubling) {
+      // Where ranks come in pairs, the whole vector travels twice more.
+      constexpr std::size_t kMostInPairs = std::size_t{32} << 10U;
+      return std::has_single_bit(static_cast<unsigned>(engine_.size())) ||
+             call_.count * size_of(call_.type) <= kMostInPairs;
+    }
     return algorithm != Algorithm::naive || sums_for_all() ||
            call_.collective == Collective::broadcast;
   }

@@ -32,10 +32,10 @@ TuningRule parse_rule(const std::string& line, const std::string& where) {
   const bool fits = named != std::end(kReaches) && rule.ranks >= 1 && from_bytes >= 0 &&
                     known.value_or(Algorithm::automatic) != Algorithm::automatic;
   if (words.fail() || words >> rest || !fits) {
-    throw UsageError(
-        fmt::format("{}: '{}' must be: buffers, shm or mpi, a number of ranks, a number of bytes, "
-                    "and ring, naive, one_shot, recursive_doubling, direct or chain",
-                    where, line));
+    throw UsageError(fmt::format(
+        "{}: '{}' must be: buffers, shm or mpi, a number of ranks, a number of bytes, "
+        "and ring, naive, one_shot, recursive_doubling, halving_doubling, direct or chain",
+        where, line));
   }
   rule.reach = *named;
   rule.from_bytes = static_cast<std::uint64_t>(from_bytes);
@@ -90,13 +90,18 @@ Tuning default_tuning() {
       {Reach::network, Algorithm::ring, 3, 8192},
       {Reach::network, Algorithm::naive, 4, 0},
       {Reach::network, Algorithm::recursive_doubling, 4, 2048},
-      {Reach::network, Algorithm::ring, 4, 8192},
+      {Reach::network, Algorithm::halving_doubling, 4, 4096},
+      {Reach::network, Algorithm::ring, 4, 524288},
+      {Reach::network, Algorithm::recursive_doubling, 5, 0},
+      {Reach::network, Algorithm::ring, 5, 8192},
       {Reach::network, Algorithm::naive, 8, 0},
       {Reach::network, Algorithm::recursive_doubling, 8, 2304},
-      {Reach::network, Algorithm::ring, 8, 32768},
+      {Reach::network, Algorithm::halving_doubling, 8, 8192},
+      {Reach::network, Algorithm::ring, 8, 524288},
       // From the cost model: rank 0 handles 2(n - 1) messages, others make log2 n exchanges.
       {Reach::network, Algorithm::recursive_doubling, 17, 0},
-      {Reach::network, Algorithm::ring, 17, 65536},
+      {Reach::network, Algorithm::halving_doubling, 17, 8192},
+      {Reach::network, Algorithm::ring, 17, 524288},
   };
   Tuning tuning;
   for (const TuningRule& rule : kRules) tuning.rules[tuning.count++] = rule;

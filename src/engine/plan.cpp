@@ -20,7 +20,8 @@ Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
   Plan plan;
   plan.schedule = {call.collective, algorithm, position_of(*place.ring, place.rank), place.size,
                    position_of(*place.ring, root)};
-  plan.chunks_are_ranks = plan.schedule.chunks() == place.size;
+  plan.chunks_are_ranks =
+      algorithm != Algorithm::halving_doubling && plan.schedule.chunks() == place.size;
   plan.own = chunk_range(call.count, static_cast<std::uint64_t>(place.size),
                          static_cast<std::uint64_t>(place.rank));
   if (call.collective == Collective::all_gather) plan.in_origin = plan.own.offset;
@@ -39,6 +40,9 @@ Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
   slicing.slice_elems = geometry.slot_bytes / element_bytes;
   // All algorithms use edges of the ring too, whose FIFOs may have fewer slots.
   slicing.window = window_for(std::min(geometry.slots, place.ring_geometry.slots));
+  if (algorithm == Algorithm::halving_doubling) {
+    slicing.window = slicing.slices({0, call.count});  // in one window: see its schedule
+  }
   return plan;
 }
 

@@ -34,7 +34,11 @@ RONDO_HOST_DEVICE bool run_schedule(const Schedule& schedule, const Slicing& sli
     for (int index = 0; index < steps; ++index) {
       const Step step = schedule.step(index);
       // A greeting is one empty slice, and so travels in the first window.
-      const Range part = step.chunk == kNoChunk ? Range{} : slicing.part(port.chunk_at(step.chunk));
+      Range part = step.chunk == kNoChunk ? Range{} : slicing.part(port.chunk_at(step.chunk));
+      if (!kOnDevice && step.chunk_count > 1) {
+        const Range last = slicing.part(port.chunk_at(step.chunk + step.chunk_count - 1));
+        part.count = last.offset + last.count - part.offset;
+      }
       const std::uint64_t begin = window * slicing.window;
       const std::uint64_t available = slicing.slices(part);
       const std::uint64_t end =

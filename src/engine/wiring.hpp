@@ -44,6 +44,7 @@ struct Offers {
   bool direct = false;                   // all ranks share memory
   std::size_t one_shot_bytes = 0;        // calls up to this size may go by one_shot; 0: none
   bool recursive_doubling = false;       // there are edges for it
+  std::uint64_t halving_doubling_bytes = 0;  // calls up to this size may go by it; 0: no edges
   bool chain = false;                    // the ring is in rank order
   bool rank_order = false;               // is promised: CommunicatorOptions::rank_order
   bool leaves_memory = false;            // not all edges of the ring are in the segment

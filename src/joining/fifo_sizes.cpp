@@ -60,6 +60,13 @@ std::size_t one_shot_limit_bytes(int size) {
   return std::min(kMost, kMostReadByARank / static_cast<std::size_t>(size) / 64 * 64);
 }
 
+std::uint64_t most_in_one_window(int size, std::size_t slot_bytes, std::uint32_t slots) {
+  // A range of half the vector, or in pairs the whole of it. One slot less, since the last slice of a range of whole
+  // granules may be in a slot of its own.
+  const bool pairs = !std::has_single_bit(static_cast<unsigned>(size));
+  return std::uint64_t{slot_bytes} * (slots - 1) * (pairs ? 1 : 2);
+}
+
 void validate_fifo_size(const char* options, std::size_t slot_bytes, std::uint32_t slots) {
   constexpr std::size_t kLargestSlot = std::size_t{1} << 30U;
   if (slot_bytes % 64 != 0 || slot_bytes > kLargestSlot) {

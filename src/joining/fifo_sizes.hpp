@@ -19,6 +19,10 @@ namespace rondo::detail {
 // Throws UsageError for FIFO sizes and carriers out of range.
 void validate_geometry(const CommunicatorOptions& options);
 // The same, naming the field of `options` that is out of range.
+// The largest vector that halving_doubling carries along edges with such FIFOs: a rank fills them with the largest range
+// that it sends before it takes anything.
+std::uint64_t most_in_one_window(int size, std::size_t slot_bytes, std::uint32_t slots);
+
 void validate_fifo_size(const char* options, std::size_t slot_bytes, std::uint32_t slots);
 
 // The largest call for which one_shot has outboxes. In larger calls, reading every rank's whole vector costs more than

@@ -48,7 +48,10 @@ class ProcessWirer {
         bootstrap_.size() > 1 && (options_.carrier == CarrierChoice::mpi || !hosts_.all_on_one());
     AlgorithmSet algorithms = {Algorithm::ring, Algorithm::naive};
     // Where all ranks share memory, one_shot is faster.
-    if (recursive_doubling_) algorithms.add(Algorithm::recursive_doubling);
+    if (recursive_doubling_) {
+      algorithms.add(Algorithm::recursive_doubling);
+      algorithms.add(Algorithm::halving_doubling);
+    }
     edges_ = schedule_edges(ring_, algorithms);
   }
 
@@ -136,6 +139,12 @@ class ProcessWirer {
     wiring.waiting.crowded = crowded(facts_of_host(rank_));
     if (slowest_link_) wiring.waiting.nap = nap_for(*slowest_link_, geometries_.link.ring);
     wiring.offers.recursive_doubling = recursive_doubling_;
+    if (recursive_doubling_) {
+      const std::uint32_t slots =
+          std::min(wiring.links.ring_geometry.slots, wiring.links.off_ring_geometry.slots);
+      wiring.offers.halving_doubling_bytes =
+          most_in_one_window(bootstrap_.size(), wiring.links.off_ring_geometry.slot_bytes, slots);
+    }
     wiring.offers.chain = std::is_sorted(ring_.begin(), ring_.end());
     wiring.offers.rank_order = options_.rank_order;
     wiring.offers.non_temporal_bytes = non_temporal_bytes(facts_[static_cast<std::size_t>(rank_)]);

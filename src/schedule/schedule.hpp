@@ -1,6 +1,7 @@
 // The steps of all algorithms: what Schedule's members are.
 #pragma once
 
+#include "schedule/halving_doubling_steps.hpp"
 #include "schedule/naive_steps.hpp"
 #include "schedule/recursive_doubling_steps.hpp"
 #include "schedule/ring_steps.hpp"
@@ -9,6 +10,9 @@
 namespace rondo::detail {
 
 RONDO_HOST_DEVICE constexpr int Schedule::chunks() const {
+  if (!kOnDevice && algorithm == Algorithm::halving_doubling && size > 1) {
+    return halving::chunks(size);
+  }
   const bool whole = collective == Collective::broadcast || collective == Collective::reduce ||
                      (algorithm != Algorithm::ring &&
                       (collective == Collective::all_reduce || collective == Collective::barrier));
@@ -18,12 +22,14 @@ RONDO_HOST_DEVICE constexpr int Schedule::chunks() const {
 RONDO_HOST_DEVICE constexpr int Schedule::steps() const {
   if (size == 1) return 1;
   if (!kOnDevice && algorithm == Algorithm::recursive_doubling) return doubling::steps(*this);
+  if (!kOnDevice && algorithm == Algorithm::halving_doubling) return halving::steps(*this);
   return algorithm == Algorithm::naive ? naive::steps(*this) : ring::steps(*this);
 }
 
 RONDO_HOST_DEVICE constexpr Step Schedule::step(int index) const {
   if (size == 1) return {kCopy, 0, kNobody, kNobody};
   if (!kOnDevice && algorithm == Algorithm::recursive_doubling) return doubling::step(*this, index);
+  if (!kOnDevice && algorithm == Algorithm::halving_doubling) return halving::step(*this, index);
   return algorithm == Algorithm::naive ? naive::step(*this, index) : ring::step(*this, index);
 }
 

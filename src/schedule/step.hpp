@@ -53,6 +53,7 @@ struct Step {
   int chunk = 0;
   int from = kNobody;
   int to = kNobody;
+  int chunk_count = 1;  // chunks from `chunk` on, side by side in the vector: only halving_doubling has more than one
 
   [[nodiscard]] constexpr bool has(VerbPart part) const { return (verb & part) != 0; }
 };
@@ -70,7 +71,7 @@ struct Schedule {
   int size = 1;
   int root = 0;  // a position
 
-  // Into how many chunks the vector is cut: one for each rank, or one for all.
+  // Into how many chunks the vector is cut: one for each rank, or one for all; in halving_doubling, a power of two.
   [[nodiscard]] RONDO_HOST_DEVICE constexpr int chunks() const;
   [[nodiscard]] RONDO_HOST_DEVICE constexpr int steps() const;
   [[nodiscard]] RONDO_HOST_DEVICE constexpr Step step(int index) const;

@@ -57,6 +57,46 @@ TEST(Mpi, LargeOddCountsWithDefaultSlots) {
   }
 }
 
+bool uses_mpi(const Communicator& comm) {
+  const std::vector<Edge>& edges = comm.topology().edges;
+  return std::any_of(edges.begin(), edges.end(),
+                     [](const Edge& edge) { return edge.carrier == Carrier::mpi; });
+}
+
+// Whether the communicator has room for the call.
+bool fits(const Communicator& comm, Call call) {
+  static double any = 0;
+  call.in = call.out = &any;
+  try {
+    return comm.algorithm_for(call) == call.options.algorithm;
+  } catch (const UsageError&) {
+    return false;
+  }
+}
+
+TEST(Mpi, HalvingAndDoubling) {
+  for (const std::size_t slot_bytes : {0U, 512U}) {
+    CommunicatorOptions with = options();
+    with.slot_bytes = slot_bytes;
+    Communicator comm = from_mpi(MPI_COMM_WORLD, with);
+    if (!uses_mpi(comm)) return;  // its edges are made between hosts only
+    for_each_type_and_op([&]<class T>(ReduceOp op) {
+      for (const std::size_t count : {0U, 1U, 15U, 17U, 100U, 1000U, 20001U}) {
+        const Call call{.collective = Collective::all_reduce,
+                        .count = count,
+                        .type = kDataTypeOf<T>,
+                        .op = op,
+                        .options = {.algorithm = Algorithm::halving_doubling}};
+        if (fits(comm, call)) {
+          CollectiveCheck<T>(comm, count, op, Algorithm::halving_doubling).all_reduce();
+        } else {
+          EXPECT_GT(count * sizeof(T), slot_bytes == 0 ? 100'000U : 3000U);
+        }
+      }
+    });
+  }
+}
+
 // The bits are those of one host, whatever carries the edges.
 TEST(Mpi, RankOrderWhereItIsPromised) {
   CommunicatorOptions in_order = options();
@@ -67,12 +107,6 @@ TEST(Mpi, RankOrderWhereItIsPromised) {
       expect_rank_order<T>(comm, count, op, {});
     }
   });
-}
-
-bool uses_mpi(const Communicator& comm) {
-  const std::vector<Edge>& edges = comm.topology().edges;
-  return std::any_of(edges.begin(), edges.end(),
-                     [](const Edge& edge) { return edge.carrier == Carrier::mpi; });
 }
 
 TEST(Mpi, RecursiveDoubling) {
@@ -162,8 +196,9 @@ TEST(Mpi, EveryMismatchIsAnErrorOnEveryRank) {
   if (size > 4 || !uses_mpi(from_mpi(MPI_COMM_WORLD, with))) return;
   int number = 0;
   for (const std::size_t count : {100U, 20'000U}) {
-    for (const Mismatch& mismatch : all_mismatches(
-             count, {Algorithm::ring, Algorithm::naive, Algorithm::recursive_doubling})) {
+    for (const Mismatch& mismatch :
+         all_mismatches(count, {Algorithm::ring, Algorithm::naive, Algorithm::recursive_doubling,
+                                Algorithm::halving_doubling})) {
       Communicator comm = from_mpi(MPI_COMM_WORLD, with);
       EXPECT_EQ(complaint_about(comm, mismatch, number++ % size), "");
     }

@@ -277,6 +277,28 @@ TEST_P(DoublingOfAllRanks, ReducesEachElementOnceAtAnyDepth) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, DoublingOfAllRanks, ::testing::Range(1, kMostRanks + 1));
 
+class HalvingOfAllRanks : public ::testing::TestWithParam<int> {};
+
+// In one window, with FIFOs that hold the largest range.
+TEST_P(HalvingOfAllRanks, ReducesEachElementOnce) {
+  const int size = GetParam();
+  for (const std::uint64_t count : {0U, 1U, 2U, 5U, 31U, 64U, 129U}) {
+    for (const std::uint64_t slice_elems : {1U, 3U}) {
+      const auto chunks = static_cast<std::uint64_t>(halving::chunks(size));
+      std::uint64_t largest = count;
+      if (chunks == static_cast<std::uint64_t>(size) && size > 1) {
+        largest = chunk_range(count, chunks, chunks / 2).offset;
+      }
+      const std::uint64_t depth =
+          std::max<std::uint64_t>((largest + slice_elems - 1) / slice_elems, 2);
+      expect_correct({Collective::all_reduce, Algorithm::halving_doubling, size, 0, count,
+                      slice_elems, count + 1, depth});
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, HalvingOfAllRanks, ::testing::Range(1, kMostRanks + 1));
+
 // Both partners must name the operands in the same order.
 TEST(Doubling, TheLowerPositionIsTheLeftOperand) {
   for (int size = 2; size <= kMostRanks; ++size) {
