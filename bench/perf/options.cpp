@@ -37,7 +37,8 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
                              has_mpi ? ", mpi" : "", has_gloo ? ", gloo (on one host)" : ""))
       ->delimiter(',')
       ->check(CLI::IsMember({"auto", "ring", "naive", "one_shot", "recursive_doubling",
-                             "halving_doubling", "direct", "chain", "copy", "mpi", "gloo"}));
+                             "halving_doubling", "hierarchical", "direct", "chain", "copy", "mpi",
+                             "gloo"}));
   app.add_option("-b", options.first_bytes, "first size, such as 4 or 1KiB")
       ->transform(CLI::AsSizeValue(false));
   app.add_option("-e", options.last_bytes, "last size")->transform(CLI::AsSizeValue(false));

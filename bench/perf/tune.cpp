@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -93,10 +94,14 @@ struct Case {
 
 // Ranks of one process reach all buffers; processes that share memory, registered ones.
 std::vector<Case> cases_for(const Topology& topology, const Options& options) {
-  const std::vector<std::string> through_slots = {"ring", "naive", "one_shot", "recursive_doubling",
-                                                  "halving_doubling"};
+  const std::vector<std::string> through_slots = {
+      "ring", "naive", "one_shot", "recursive_doubling", "halving_doubling", "hierarchical"};
   const std::vector<std::string> with_direct = {"ring", "naive", "one_shot", "direct"};
-  if (!all_share_memory(topology)) return {{"mpi", false, through_slots}};
+  if (!all_share_memory(topology)) {
+    std::set<std::string> hosts;
+    for (const RankPlace& place : topology.places) hosts.insert(place.host);
+    return {{hosts.size() < topology.places.size() ? "hosts" : "mpi", false, through_slots}};
+  }
   if (options.ranks > 0) return {{"buffers", false, with_direct}};
   return {{"shm", false, through_slots}, {"buffers", true, with_direct}};
 }

@@ -59,7 +59,8 @@ class DeviceChoice {
  private:
   static bool on_hosts_only(Algorithm algorithm) {
     return algorithm == Algorithm::recursive_doubling || algorithm == Algorithm::direct ||
-           algorithm == Algorithm::chain || algorithm == Algorithm::halving_doubling;
+           algorithm == Algorithm::chain || algorithm == Algorithm::halving_doubling ||
+           algorithm == Algorithm::hierarchical;
   }
 
   const detail::gpu::DeviceWiring& wiring_;

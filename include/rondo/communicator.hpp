@@ -92,7 +92,7 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   void abort(const std::string& reason);
 
  private:
-  detail::RegisteredBytes allocate_bytes(std::size_t count, std::size_t element_bytes);
+  RegisteredBytes allocate_bytes(std::size_t count, std::size_t element_bytes);
 
   friend detail::CommunicatorState& detail::state_of(Communicator& communicator);
 

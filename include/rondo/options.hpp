@@ -29,7 +29,8 @@ struct CommunicatorOptions {
   CarrierChoice carrier = CarrierChoice::automatic;
   /// Promises that floating-point reductions are made in rank order, ((r0 + r1) + r2) + ..., with 16-bit floats computed
   /// in f32 and rounded once: the same bits for any size, bucket, placement of ranks and number of hosts. Where nothing
-  /// names an algorithm for a call, those that keep that order are used: one_shot, direct, and else `chain`, in which
+  /// names an algorithm for a call, those that keep that order are used: one_shot, direct, on one host hierarchical, and
+  /// else `chain`, in which
   /// each edge carries the vector twice (by ring 2(n - 1)/n times), 16-bit floats as f32 on the first way, and a
   /// reduce or reduce_scatter as much as an all_reduce. Costs nothing for integers, and for sums, products and averages
   /// of two ranks. Ranks are then in the ring in rank order, so place those of a host together. Devices ignore it. The

@@ -14,11 +14,12 @@ namespace rondo {
 
 namespace detail {
 class RegisteredBlock;
+}
 
-/// Owns one rank's part of a registered block.
+/// The memory of a RegisteredMemory, without an element type.
 class RONDO_API RegisteredBytes {
  public:
-  explicit RegisteredBytes(std::shared_ptr<RegisteredBlock> block);
+  explicit RegisteredBytes(std::shared_ptr<detail::RegisteredBlock> block);
   RegisteredBytes(RegisteredBytes&&) noexcept;
   RegisteredBytes& operator=(RegisteredBytes&&) noexcept;
   RegisteredBytes(const RegisteredBytes&) = delete;
@@ -28,9 +29,8 @@ class RONDO_API RegisteredBytes {
   [[nodiscard]] std::byte* data() const;
 
  private:
-  std::shared_ptr<RegisteredBlock> block_;
+  std::shared_ptr<detail::RegisteredBlock> block_;
 };
-}  // namespace detail
 
 /// Owns `size()` elements, aligned to a page. It can be moved, not copied, and passed to calls as it is, or in parts:
 ///
@@ -44,7 +44,7 @@ class RONDO_API RegisteredBytes {
 template <Element T>
 class RegisteredMemory {
  public:
-  RegisteredMemory(detail::RegisteredBytes bytes, std::size_t count)
+  RegisteredMemory(RegisteredBytes bytes, std::size_t count)
       : bytes_(std::move(bytes)), count_(count) {}
   RegisteredMemory(RegisteredMemory&& other) noexcept
       : bytes_(std::move(other.bytes_)), count_(std::exchange(other.count_, 0)) {}
@@ -70,7 +70,7 @@ class RegisteredMemory {
   const T& operator[](std::size_t index) const { return data()[index]; }
 
  private:
-  detail::RegisteredBytes bytes_;
+  RegisteredBytes bytes_;
   std::size_t count_;
 };
 

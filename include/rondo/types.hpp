@@ -48,6 +48,8 @@ inline constexpr int kCollectiveCount = 6;
 ///   all_reduces and barriers of host memory between hosts.
 /// - `halving_doubling`: pairs of ranks exchange halves of what they have, then double it (Rabenseifner). For all_reduces
 ///   of host memory of some KiB between hosts.
+/// - `hierarchical`: reduced inside each host through its memory, then by ring between hosts, each rank its chunk, then
+///   spread inside each host. For all_reduces of host memory where hosts hold several ranks.
 /// - `direct`: each rank handles its chunk of the buffers of all ranks, which it reads and writes where they are: each
 ///   byte moves once. For ranks of one process, with any buffers; and for processes of one host whose buffers are in
 ///   memory of Communicator::allocate. Host memory only.
@@ -61,9 +63,10 @@ enum class Algorithm : std::uint8_t {
   recursive_doubling,
   direct,
   chain,
-  halving_doubling
+  halving_doubling,
+  hierarchical
 };
-inline constexpr int kAlgorithmCount = 8;
+inline constexpr int kAlgorithmCount = 9;
 
 /// Bytes of one element.
 constexpr std::size_t size_of(DataType type) {

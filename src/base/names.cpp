@@ -33,9 +33,15 @@ std::string_view name(Collective collective) {
 }
 
 std::string_view name(Algorithm algorithm) {
-  static constexpr std::array<std::string_view, kAlgorithmCount> kNames = {
-      "auto",   "ring",  "naive",           "one_shot", "recursive_doubling",
-      "direct", "chain", "halving_doubling"};
+  static constexpr std::array<std::string_view, kAlgorithmCount> kNames = {"auto",
+                                                                           "ring",
+                                                                           "naive",
+                                                                           "one_shot",
+                                                                           "recursive_doubling",
+                                                                           "direct",
+                                                                           "chain",
+                                                                           "halving_doubling",
+                                                                           "hierarchical"};
   return pick(kNames, algorithm);
 }
 

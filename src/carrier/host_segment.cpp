@@ -14,10 +14,13 @@ std::size_t bells_offset(const SegmentPlan& plan) {
 std::size_t outboxes_offset(const SegmentPlan& plan) {
   return bells_offset(plan) + static_cast<std::size_t>(plan.size) * sizeof(Bell);
 }
-std::size_t fifos_offset(const SegmentPlan& plan) {
+std::size_t stages_offset(const SegmentPlan& plan) {
   if (plan.one_shot_bytes == 0) return outboxes_offset(plan);
   return outboxes_offset(plan) +
          static_cast<std::size_t>(plan.size) * kHalves * box_stride(plan.one_shot_bytes);
+}
+std::size_t fifos_offset(const SegmentPlan& plan) {
+  return stages_offset(plan) + static_cast<std::size_t>(plan.sharing) * kHalves * plan.stage_bytes;
 }
 
 // Each T is an implicit-lifetime type whose initial state is all zero bytes, as in new pages.
@@ -49,6 +52,11 @@ OutboxHeader* HostSegment::outbox(int rank, std::uint64_t number) const {
   const std::size_t index = static_cast<std::size_t>(rank) * kHalves + number % kHalves;
   return reinterpret_cast<OutboxHeader*>(mapping_.data() + outboxes_offset(plan_) +
                                          index * box_stride(plan_.one_shot_bytes));
+}
+
+std::byte* HostSegment::stage(int index, std::uint64_t window) const {
+  const std::size_t number = static_cast<std::size_t>(index) * kHalves + window % kHalves;
+  return mapping_.data() + stages_offset(plan_) + number * plan_.stage_bytes;
 }
 
 std::optional<FifoMemory> HostSegment::fifo(const RankPair& ranks) const {

@@ -1,5 +1,5 @@
 // The memory that the ranks of one host share: the abort board, a presence and a bell for each rank,
-// outboxes for one_shot, and a FIFO for each edge between them.
+// outboxes for one_shot, stages for data on their way inside the host, and a FIFO for each edge between them.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +25,8 @@ struct SegmentPlan {
   int size = 0;                    // ranks of the communicator, on all hosts
   std::size_t one_shot_bytes = 0;  // that an outbox holds; 0: no outboxes
   std::vector<SegmentEdge> edges;
+  int sharing = 0;              // ranks of this host, which have stages
+  std::size_t stage_bytes = 0;  // of each stage, a multiple of 64; 0: no stages
 
   [[nodiscard]] std::size_t bytes() const;
 };
@@ -40,6 +42,9 @@ class HostSegment {
   // Outboxes alternate: call number k of one_shot uses half k mod 2.
   [[nodiscard]] OutboxHeader* outbox(int rank, std::uint64_t number) const;
   [[nodiscard]] std::size_t one_shot_bytes() const { return plan_.one_shot_bytes; }
+  // Of the rank with number `index` among those of this host. Stages alternate, as outboxes do.
+  [[nodiscard]] std::byte* stage(int index, std::uint64_t window) const;
+  [[nodiscard]] std::size_t stage_bytes() const { return plan_.stage_bytes; }
   // The FIFO of the edge; nothing if this segment does not carry the edge.
   [[nodiscard]] std::optional<FifoMemory> fifo(const RankPair& ranks) const;
 

@@ -45,6 +45,13 @@ class alignas(128) Presence {
   // By its owner alone: it touches them no more. Release: whoever finds this also finds what it wrote.
   void end_touching(std::uint64_t sequence) { store_release(touching_, 2 * sequence + 2); }
 
+  // By its owner alone: it has written its stage of window number `windows` of the communicator, counted from 1.
+  void arrive(std::uint64_t windows) { store_release(arrived_, windows); }
+  // By any rank: whether the owner has.
+  [[nodiscard]] bool has_arrived(std::uint64_t windows) {
+    return load_acquire(arrived_) >= windows;
+  }
+
   // By its owner alone: call number `sequence` is over.
   void end(std::uint64_t sequence) { store_release(ended_, sequence + 1); }
   // By its owner alone: all ranks make call number `sequence` as the owner does.
@@ -79,14 +86,24 @@ class alignas(128) Presence {
   // By any rank: the owner's call number `sequence`, if it is the last one that the owner has entered.
   [[nodiscard]] std::optional<ShownCall> call(std::uint64_t sequence) {
     if (load_acquire(complete_) != sequence + 1) return std::nullopt;
+    return read(sequence);
+  }
+  // By any rank: the last call that the owner has entered; nothing if there is none, or it is just entering one.
+  [[nodiscard]] std::optional<ShownCall> last_call() {
+    const std::uint64_t complete = load_acquire(complete_);
+    return complete == 0 ? std::nullopt : read(complete - 1);
+  }
+
+ private:
+  using Words = std::array<std::uint64_t, sizeof(ShownCall) / sizeof(std::uint64_t)>;
+
+  // After `complete_` was found to be one more than `sequence`.
+  [[nodiscard]] std::optional<ShownCall> read(std::uint64_t sequence) {
     Words words{};
     for (std::size_t i = 0; i < words.size(); ++i) words[i] = load_acquire(words_[i]);
     if (load_acquire(begun_) != sequence) return std::nullopt;
     return std::bit_cast<ShownCall>(words);
   }
-
- private:
-  using Words = std::array<std::uint64_t, sizeof(ShownCall) / sizeof(std::uint64_t)>;
 
   // All written by the owner with release and read by others with acquire: enter() and call() say in which order.
   // These three fill one cache line, the one that ranks wait for in `direct`.
@@ -95,6 +112,7 @@ class alignas(128) Presence {
   Words words_{};
   // 2k + 1 while the owner touches the buffers of the others for call number k, 2k + 2 from then on.
   std::uint64_t touching_ = 0;
+  std::uint64_t arrived_ = 0;    // windows at which the owner has arrived: engine/inside.hpp
   std::uint64_t ended_ = 0;      // calls that the owner has ended
   std::uint64_t confirmed_ = 0;  // one more than the number of the last call that it confirmed
   std::uint64_t left_ = 0;       // 1 when the owner will enter no more calls

@@ -25,6 +25,9 @@ class HostChoice {
       return call_.collective == Collective::all_reduce &&
              call_.count <= engine_.offers().halving_doubling_bytes / size_of(call_.type);
     }
+    if (algorithm == Algorithm::hierarchical) {
+      return engine_.offers().hierarchical && call_.collective == Collective::all_reduce;
+    }
     if (algorithm == Algorithm::chain) return engine_.offers().chain && reduces(call_.collective);
     if (algorithm != Algorithm::recursive_doubling) return true;
     return engine_.offers().recursive_doubling && sums_for_all();
@@ -36,6 +39,11 @@ class HostChoice {
       return fmt::format(
           "halving_doubling carries all_reduces of up to {} bytes between hosts; choose ring",
           offers.halving_doubling_bytes);
+    }
+    if (algorithm == Algorithm::hierarchical) {
+      return offers.hierarchical ? "hierarchical carries all_reduces only; choose ring"
+                                 : "hierarchical is for processes of which several share the "
+                                   "memory of a host; choose ring";
     }
     if (algorithm == Algorithm::chain) {
       return offers.chain ? "chain carries reductions only; choose ring"
@@ -67,14 +75,18 @@ class HostChoice {
     return best_without_direct();
   }
   [[nodiscard]] Algorithm best_without_direct() const {
-    return best_for(engine_.offers().leaves_memory ? Reach::network : Reach::memory);
+    const Offers& offers = engine_.offers();
+    if (!offers.leaves_memory) return best_for(Reach::memory);
+    return best_for(offers.hierarchical ? Reach::hosts : Reach::network);
   }
 
-  // `chain` in place of an algorithm that would break the promise of CommunicatorOptions::rank_order.
+  // Another algorithm in place of one that would break the promise of CommunicatorOptions::rank_order.
   [[nodiscard]] Algorithm in_order(Algorithm algorithm) const {
-    const bool keeps = algorithm == Algorithm::one_shot || algorithm == Algorithm::direct ||
-                       algorithm == Algorithm::chain;
-    return engine_.offers().rank_order && !keeps && order_matters() ? Algorithm::chain : algorithm;
+    if (!engine_.offers().rank_order || keeps_order(algorithm) || !order_matters())
+      return algorithm;
+    return keeps_order(Algorithm::hierarchical) && can(Algorithm::hierarchical)
+               ? Algorithm::hierarchical
+               : Algorithm::chain;
   }
 
  private:
@@ -82,6 +94,12 @@ class HostChoice {
     const Algorithm tuned =
         tuning_.algorithm_for(reach, engine_.size(), call_.count * size_of(call_.type));
     return in_order(can(tuned) && pays(tuned) ? tuned : Algorithm::ring);
+  }
+  // On one host, hierarchical reduces in rank order too.
+  [[nodiscard]] bool keeps_order(Algorithm algorithm) const {
+    if (algorithm == Algorithm::hierarchical) return !engine_.offers().leaves_memory;
+    return algorithm == Algorithm::one_shot || algorithm == Algorithm::direct ||
+           algorithm == Algorithm::chain;
   }
   [[nodiscard]] bool order_matters() const {
     if (!reduces(call_.collective) || !is_floating(call_.type) || call_.count == 0) return false;

@@ -92,8 +92,8 @@ Work Communicator::run_async(const Call& call) {
       [&state = *state_, call, way] { detail::execute(state, call, way); }));
 }
 
-detail::RegisteredBytes Communicator::allocate_bytes(std::size_t count, std::size_t element_bytes) {
-  return detail::RegisteredBytes(detail::register_memory(*this, count, element_bytes));
+RegisteredBytes Communicator::allocate_bytes(std::size_t count, std::size_t element_bytes) {
+  return RegisteredBytes(detail::register_memory(*this, count, element_bytes));
 }
 
 void Communicator::abort(const std::string& reason) { state_->engine.abort(reason); }

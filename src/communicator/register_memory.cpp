@@ -117,7 +117,9 @@ std::shared_ptr<RegisteredBlock> register_memory(Communicator& communicator, std
   return BlockMaker(communicator).make(count, element_bytes);
 }
 
-RegisteredBytes::RegisteredBytes(std::shared_ptr<RegisteredBlock> block)
+}  // namespace detail
+
+RegisteredBytes::RegisteredBytes(std::shared_ptr<detail::RegisteredBlock> block)
     : block_(std::move(block)) {}
 RegisteredBytes::RegisteredBytes(RegisteredBytes&&) noexcept = default;
 RegisteredBytes& RegisteredBytes::operator=(RegisteredBytes&& other) noexcept {
@@ -131,5 +133,4 @@ RegisteredBytes::~RegisteredBytes() {
 }
 std::byte* RegisteredBytes::data() const { return block_ == nullptr ? nullptr : block_->own(); }
 
-}  // namespace detail
 }  // namespace rondo

@@ -16,7 +16,7 @@
 namespace rondo::detail {
 namespace {
 
-constexpr Reach kReaches[] = {Reach::buffers, Reach::memory, Reach::network};
+constexpr Reach kReaches[] = {Reach::buffers, Reach::memory, Reach::network, Reach::hosts};
 
 TuningRule parse_rule(const std::string& line, const std::string& where) {
   std::istringstream words(line);
@@ -33,8 +33,9 @@ TuningRule parse_rule(const std::string& line, const std::string& where) {
                     known.value_or(Algorithm::automatic) != Algorithm::automatic;
   if (words.fail() || words >> rest || !fits) {
     throw UsageError(fmt::format(
-        "{}: '{}' must be: buffers, shm or mpi, a number of ranks, a number of bytes, "
-        "and ring, naive, one_shot, recursive_doubling, halving_doubling, direct or chain",
+        "{}: '{}' must be: buffers, shm, mpi or hosts, a number of ranks, a number of bytes, "
+        "and ring, naive, one_shot, recursive_doubling, halving_doubling, hierarchical, direct or "
+        "chain",
         where, line));
   }
   rule.reach = *named;
@@ -47,6 +48,7 @@ TuningRule parse_rule(const std::string& line, const std::string& where) {
 
 std::string_view name(Reach reach) {
   if (reach == Reach::buffers) return "buffers";
+  if (reach == Reach::hosts) return "hosts";
   return rondo::name(reach == Reach::memory ? Carrier::shm : Carrier::mpi);
 }
 
@@ -61,6 +63,7 @@ Algorithm Tuning::algorithm_for(Reach reach, int ranks, std::uint64_t bytes) con
     if (of_ranks == 0 || better) of_ranks = rule.ranks;
   }
   if (of_ranks == 0 && reach == Reach::buffers) return algorithm_for(Reach::memory, ranks, bytes);
+  if (of_ranks == 0 && reach == Reach::hosts) return algorithm_for(Reach::network, ranks, bytes);
   const TuningRule* best = nullptr;
   for (std::size_t i = 0; i < count; ++i) {
     const TuningRule& rule = rules[i];
@@ -83,7 +86,11 @@ Tuning default_tuning() {
       {Reach::memory, Algorithm::one_shot, 4, 0},
       {Reach::memory, Algorithm::ring, 4, 32768},
       {Reach::memory, Algorithm::one_shot, 8, 0},
-      {Reach::memory, Algorithm::ring, 8, 65536},
+      {Reach::memory, Algorithm::hierarchical, 8, 16384},
+      {Reach::hosts, Algorithm::recursive_doubling, 4, 0},
+      {Reach::hosts, Algorithm::hierarchical, 4, 4096},
+      {Reach::hosts, Algorithm::naive, 8, 0},
+      {Reach::hosts, Algorithm::hierarchical, 8, 8192},
       {Reach::network, Algorithm::recursive_doubling, 2, 0},
       {Reach::network, Algorithm::ring, 2, 65536},
       {Reach::network, Algorithm::recursive_doubling, 3, 0},

@@ -12,10 +12,10 @@
 
 namespace rondo::detail {
 
-// What the ranks of a call have in common: they reach each other's buffers, or only memory that they share, or an edge
-// of the ring leaves the shared memory.
-enum class Reach : std::uint8_t { buffers, memory, network };
-// "buffers", "shm", "mpi": as rules name it.
+// What the ranks of a call have in common: they reach each other's buffers, or only memory that they share; or an edge
+// of the ring leaves the shared memory: `hosts` if hosts of several ranks share memory inside, else `network`.
+enum class Reach : std::uint8_t { buffers, memory, network, hosts };
+// "buffers", "shm", "mpi", "hosts": as rules name it.
 std::string_view name(Reach reach);
 
 struct TuningRule {
@@ -34,7 +34,8 @@ struct Tuning {
 
   // Looks among the rules for `ranks`; if there are none, those for the next smaller number of ranks; if none either,
   // those for the smallest number. Of these, takes the rule with the largest `from_bytes` that is at most `bytes`.
-  // `ring` if no rule applies. If there is no rule for `buffers` at all, those for `shm` apply.
+  // `ring` if no rule applies. If there is no rule for `buffers` at all, those for `shm` apply; if none for `hosts`, those
+  // for `mpi`.
   [[nodiscard]] Algorithm algorithm_for(Reach reach, int ranks, std::uint64_t bytes) const;
 };
 

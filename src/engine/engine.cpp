@@ -21,6 +21,7 @@ Engine::Engine(Wiring wiring)
       waiter_(wiring_),
       confirmation_(wiring_),
       direct_(wiring_, waiter_),
+      inside_(wiring_, waiter_),
       place_{wiring_.rank, wiring_.size, &wiring_.topology.ring, wiring_.links.ring_geometry,
              wiring_.links.off_ring_geometry},
       contributions_(static_cast<std::size_t>(wiring_.size)) {}
@@ -112,6 +113,8 @@ void Engine::run_checked(const Call& call, const Way& way, const ShownCall& show
   }
   if (algorithm == Algorithm::one_shot) {
     run_by_one_shot(call, shown.signature);
+  } else if (algorithm == Algorithm::hierarchical) {
+    run_hierarchical(call, shown.signature);
   } else if (algorithm == Algorithm::chain) {
     run_by_chain(call, shown.signature);
   } else {
@@ -151,6 +154,33 @@ void Engine::run_by_one_shot(const Call& call, const Signature& signature) {
   confirmation_.forget();
 }
 
+void Engine::run_hierarchical(const Call& call, const Signature& signature) {
+  const auto require = [&](bool done) {
+    if (done) return;
+    fail(signature, inside_.failure(),
+         fmt::format("{} windows inside the host done", inside_.windows_done()));
+  };
+  if (wiring_.links.pump != nullptr) wiring_.links.pump->begin_call(Algorithm::hierarchical);
+  require(inside_.meet(signature));
+  const bool crosses = wiring_.links.rail.size() > 1 ||
+                       wiring_.links.ranks_sharing.size() < static_cast<std::size_t>(wiring_.size);
+  // Between hosts, the ring divides averages, by the number of all ranks.
+  require(inside_.reduce(call, crosses && call.op == ReduceOp::avg ? ReduceOp::sum : call.op));
+  if (crosses && inside_.owns()) {
+    const Range chunk = inside_.chunk(call);
+    Call between = call;
+    between.in = between.out =
+        static_cast<std::byte*>(call.out) + chunk.offset * size_of(call.type);
+    between.count = chunk.count;
+    walk(between,
+         rail_plan(between, chunk.count, wiring_.links.rail, wiring_.rank,
+                   wiring_.links.rail_geometry),
+         signature);
+  }
+  require(inside_.spread(call));
+  confirmation_.forget();
+}
+
 void Engine::run_by_chain(const Call& call, const Signature& signature) {
   run_chain(call, wiring_.rank, wiring_.size, [&](const Call& part) {
     const Plan plan = make_plan(part, Algorithm::ring, place_, kChunkGranuleBytes);
@@ -182,7 +212,8 @@ void Engine::run_by_schedule(const Call& call, Algorithm algorithm, const Signat
 }
 
 Progress Engine::walk(const Call& call, const Plan& plan, const Signature& signature) {
-  HostCall host_call{signature, {}, size_of(call.type), vector_kernel(call.type, call.op)};
+  HostCall host_call{
+      signature, {}, size_of(call.type), vector_kernel(call.type, call.op), plan.ring};
   // `in` is only ever read. Scratch memory holds the whole vector, from its first element on.
   host_call.buffers = {
       {static_cast<std::byte*>(const_cast<void*>(call.in)), plan.in_origin},
@@ -190,7 +221,7 @@ Progress Engine::walk(const Call& call, const Plan& plan, const Signature& signa
   host_call.chunks_are_ranks = plan.chunks_are_ranks;
   host_call.non_temporal = stores_non_temporally(call);
   HostPort port(wiring_, waiter_, host_call);
-  if (wiring_.links.pump != nullptr) wiring_.links.pump->begin_call(plan.schedule.algorithm);
+  if (wiring_.links.pump != nullptr) wiring_.links.pump->begin_call(plan.edges);
   if (!run_schedule(plan.schedule, plan.slicing, port)) {
     fail(signature, port.failure(), describe(port.progress()));
   }

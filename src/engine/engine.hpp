@@ -13,6 +13,7 @@
 #include "engine/confirmation.hpp"
 #include "engine/direct.hpp"
 #include "engine/host_port.hpp"
+#include "engine/inside.hpp"
 #include "engine/plan.hpp"
 #include "engine/waiter.hpp"
 #include "engine/wiring.hpp"
@@ -72,6 +73,8 @@ class Engine {
   bool run_by_direct(const Call& call, const Way& way, const ShownCall& shown);
   void run_by_schedule(const Call& call, Algorithm algorithm, const Signature& signature);
   void run_by_one_shot(const Call& call, const Signature& signature);
+  // Each owner's chunk is reduced inside its host, then along its rail, then spread inside the host.
+  void run_hierarchical(const Call& call, const Signature& signature);
   void run_by_chain(const Call& call, const Signature& signature);
   // Walks the steps of a plan. The buffers are the call's, or scratch memory in place of its output.
   Progress walk(const Call& call, const Plan& plan, const Signature& signature);
@@ -93,6 +96,7 @@ class Engine {
   Waiter waiter_;
   Confirmation confirmation_;
   Direct direct_;
+  Inside inside_;
   RingPlace place_;
   std::uint64_t sequence_ = 0;
   std::uint64_t one_shots_ = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "engine/failure.hpp"
 #include "engine/run_schedule.hpp"
@@ -30,6 +31,7 @@ struct HostCall {
   Buffers buffers;
   std::size_t element_bytes = 1;
   ReduceKernel kernel;
+  const std::vector<int>* ring = nullptr;  // the ranks by their position in the schedule
   bool chunks_are_ranks = false;
   bool non_temporal = false;  // the output is written with non-temporal stores
 };
@@ -109,7 +111,11 @@ class HostPort {
   }
 
   [[nodiscard]] int rank_at(int position) const {
-    return wiring_.topology.ring[static_cast<std::size_t>(position)];
+    return (*call_.ring)[static_cast<std::size_t>(position)];
+  }
+  // Where the links to a position of the schedule are.
+  [[nodiscard]] std::size_t link_to(int position) const {
+    return wiring_.links.positions[static_cast<std::size_t>(rank_at(position))];
   }
   void reduce(const Step& step, const Range& slice, const std::byte* received, std::byte* copied,
               std::byte* sent) {
@@ -139,14 +145,10 @@ class HostPort {
     return false;
   }
   void ring_bell(int position) {
-    if (Bell* bell = wiring_.links.bells[static_cast<std::size_t>(position)]) bell->ring();
+    if (Bell* bell = wiring_.links.bells[link_to(position)]) bell->ring();
   }
-  [[nodiscard]] RecvEnd& recv_end(int position) {
-    return wiring_.links.from[static_cast<std::size_t>(position)];
-  }
-  [[nodiscard]] SendEnd& send_end(int position) {
-    return wiring_.links.to[static_cast<std::size_t>(position)];
-  }
+  [[nodiscard]] RecvEnd& recv_end(int position) { return wiring_.links.from[link_to(position)]; }
+  [[nodiscard]] SendEnd& send_end(int position) { return wiring_.links.to[link_to(position)]; }
   [[nodiscard]] std::size_t bytes(const Range& slice) const {
     return slice.count * call_.element_bytes;
   }

@@ -20,6 +20,8 @@ Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
   Plan plan;
   plan.schedule = {call.collective, algorithm, position_of(*place.ring, place.rank), place.size,
                    position_of(*place.ring, root)};
+  plan.edges = algorithm;
+  plan.ring = place.ring;
   plan.chunks_are_ranks =
       algorithm != Algorithm::halving_doubling && plan.schedule.chunks() == place.size;
   plan.own = chunk_range(call.count, static_cast<std::uint64_t>(place.size),
@@ -43,6 +45,22 @@ Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
   if (algorithm == Algorithm::halving_doubling) {
     slicing.window = slicing.slices({0, call.count});  // in one window: see its schedule
   }
+  return plan;
+}
+
+Plan rail_plan(const Call& call, std::uint64_t count, const std::vector<int>& rail, int rank,
+               const FifoGeometry& geometry) {
+  const std::uint64_t element_bytes = size_of(call.type);
+  const int size = static_cast<int>(rail.size());
+  Plan plan;
+  plan.schedule = {Collective::all_reduce, Algorithm::ring, position_of(rail, rank), size, 0};
+  plan.edges = Algorithm::hierarchical;
+  plan.ring = &rail;
+  plan.slicing.count = count;
+  plan.slicing.chunks = static_cast<std::uint64_t>(size);
+  plan.slicing.granule = kChunkGranuleBytes / element_bytes;
+  plan.slicing.slice_elems = geometry.slot_bytes / element_bytes;
+  plan.slicing.window = window_for(geometry.slots);
   return plan;
 }
 

@@ -24,14 +24,21 @@ struct RingPlace {
 struct Plan {
   Schedule schedule;
   Slicing slicing;
-  Range own;                      // the rank's own chunk
-  std::uint64_t in_origin = 0;    // which element of the vector comes first in the call's `in`
-  std::uint64_t out_origin = 0;   // and in its `out`
-  bool chunks_are_ranks = false;  // one chunk for each rank; else one chunk in all
+  Range own;                          // the rank's own chunk
+  std::uint64_t in_origin = 0;        // which element of the vector comes first in the call's `in`
+  std::uint64_t out_origin = 0;       // and in its `out`
+  Algorithm edges = Algorithm::ring;  // that of the edges that it uses
+  const std::vector<int>* ring = nullptr;  // the ranks by their position in the schedule
+  bool chunks_are_ranks = false;           // one chunk for each rank; else one chunk in all
 };
 
 // `granule_bytes`: chunk borders are multiples of this where the caller cannot see them.
 Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
                std::uint64_t granule_bytes);
+
+// A rail's part in a hierarchical all_reduce: the ring's all_reduce of `count` elements, along edges whose FIFOs are
+// `geometry`.
+Plan rail_plan(const Call& call, std::uint64_t count, const std::vector<int>& rail, int rank,
+               const FifoGeometry& geometry);
 
 }  // namespace rondo::detail

@@ -21,12 +21,16 @@ namespace rondo::detail {
 // How the rank reaches the others.
 struct Links {
   FifoGeometry ring_geometry;      // of the smallest FIFO of an edge in the ring, on any rank
+  FifoGeometry rail_geometry;      // of the rails between hosts
   FifoGeometry off_ring_geometry;  // of the off-ring edges, which have no larger slots
   std::vector<SendEnd> to;         // by ring position of the peer; used where there is an edge
   std::vector<RecvEnd> from;       // likewise
   std::vector<Bell*> bells;        // likewise; null where the peer does not share the segment
   std::shared_ptr<HostSegment> segment;
+  std::vector<std::size_t> positions;  // in the ring, by rank
   std::vector<int> ranks_sharing;      // the segment, this rank among them
+  int rails = 1;                       // topology/ring_order.hpp
+  std::vector<int> rail;  // the ranks of this rank's rail, in its order; empty if it has none
   std::shared_ptr<Registry> registry;  // what ranks reach of each other's memory
   std::unique_ptr<Pump> pump;  // null if shared memory carries all; destroyed before `segment`
 };
@@ -41,10 +45,11 @@ struct Waiting {
 
 // What calls may use.
 struct Offers {
-  bool direct = false;                   // all ranks share memory
-  std::size_t one_shot_bytes = 0;        // calls up to this size may go by one_shot; 0: none
-  bool recursive_doubling = false;       // there are edges for it
+  bool direct = false;                       // all ranks share memory
+  std::size_t one_shot_bytes = 0;            // calls up to this size may go by one_shot; 0: none
+  bool recursive_doubling = false;           // there are edges for it
   std::uint64_t halving_doubling_bytes = 0;  // calls up to this size may go by it; 0: no edges
+  bool hierarchical = false;             // the ranks of each host share memory, with stages in it
   bool chain = false;                    // the ring is in rank order
   bool rank_order = false;               // is promised: CommunicatorOptions::rank_order
   bool leaves_memory = false;            // not all edges of the ring are in the segment

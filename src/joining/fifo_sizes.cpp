@@ -19,7 +19,7 @@ constexpr std::uint32_t kMostLinkSlots = 64;
 // Only naive and recursive_doubling use these edges, of which a rank may have many.
 constexpr std::uint64_t kMostOffRingSlotBytes = std::uint64_t{32} << 10U;
 // Limits for all ring edges, and for all off-ring edges, within a host. Together with the outboxes of one_shot (at most
-// 1 MiB) and the state that ranks show each other, they stay within 24 MiB, even for 128 ranks.
+// 1 MiB), the stages (at most 2 MiB) and the state that ranks show each other, they stay within 26 MiB, even for 128 ranks.
 constexpr std::uint64_t kMostRingBytes = std::uint64_t{12} << 20U;
 constexpr std::uint64_t kMostOffRingBytes = std::uint64_t{8} << 20U;
 constexpr std::uint64_t kLeastSlotBytes = 512;
@@ -58,6 +58,14 @@ std::size_t one_shot_limit_bytes(int size) {
   constexpr std::size_t kMost = std::size_t{64} << 10U;
   constexpr std::size_t kMostReadByARank = std::size_t{512} << 10U;
   return std::min(kMost, kMostReadByARank / static_cast<std::size_t>(size) / 64 * 64);
+}
+
+std::size_t stage_bytes_for(std::size_t ranks) {
+  constexpr std::size_t kMost = std::size_t{256} << 10U;
+  constexpr std::size_t kMostOfAHost = std::size_t{2} << 20U;
+  const std::size_t bytes = std::min(kMost, kMostOfAHost / (2 * ranks) / 64 * 64);
+  const std::size_t least = ranks * 64;  // a granule for each owner
+  return bytes < least ? 0 : bytes;
 }
 
 std::uint64_t most_in_one_window(int size, std::size_t slot_bytes, std::uint32_t slots) {
@@ -122,7 +130,7 @@ std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
                                        const EdgeGeometries& memory) {
   std::vector<SegmentEdge> result;
   for (const ScheduleEdge& edge : edges) {
-    result.push_back({edge.ranks, memory.of(edge.in_ring())});
+    result.push_back({edge.ranks, memory.of(edge.carries_bulk())});
   }
   return result;
 }

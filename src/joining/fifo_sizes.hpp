@@ -18,16 +18,19 @@ namespace rondo::detail {
 
 // Throws UsageError for FIFO sizes and carriers out of range.
 void validate_geometry(const CommunicatorOptions& options);
-// The same, naming the field of `options` that is out of range.
 // The largest vector that halving_doubling carries along edges with such FIFOs: a rank fills them with the largest range
 // that it sends before it takes anything.
 std::uint64_t most_in_one_window(int size, std::size_t slot_bytes, std::uint32_t slots);
 
+// Throws UsageError that names the field of `options` that is out of range.
 void validate_fifo_size(const char* options, std::size_t slot_bytes, std::uint32_t slots);
 
 // The largest call for which one_shot has outboxes. In larger calls, reading every rank's whole vector costs more than
 // the hops of the ring.
 std::size_t one_shot_limit_bytes(int size);
+
+// Of each of a rank's two stages, where `ranks` ranks share a host; 0: they are too many for stages.
+std::size_t stage_bytes_for(std::size_t ranks);
 
 // FIFO sizes of edges in the ring and of off-ring edges, whose slots are never larger. All edges of one kind have the
 // same slot size, since a slice may go along any of them.
@@ -49,7 +52,7 @@ struct LocalEdges {
 };
 
 // `cache_bytes`: the smallest cache share of any rank. `link`: the slowest link between hosts, if there is one. Slots
-// are smaller where a host has many ranks, so that up to 128 ranks take at most 24 MiB, unless `options` set sizes.
+// are smaller where a host has many ranks, so that up to 128 ranks take at most 26 MiB, unless `options` set sizes.
 Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t cache_bytes,
                              const std::optional<LinkFacts>& link, const LocalEdges& local);
 

@@ -53,6 +53,20 @@ class ProcessWirer {
       algorithms.add(Algorithm::halving_doubling);
     }
     edges_ = schedule_edges(ring_, algorithms);
+    find_rails();
+  }
+
+  // Between hosts of which one has several ranks, each with memory that its ranks share.
+  void find_rails() {
+    rails_ = {ring_};
+    if (options_.carrier == CarrierChoice::mpi) return;
+    RanksByHost by_host;
+    for (int rank = 0; rank < bootstrap_.size(); ++rank) {
+      if (hosts_.lowest_rank_with(rank) == rank) by_host.push_back(hosts_.ranks_with(rank));
+    }
+    if (by_host.size() == static_cast<std::size_t>(bootstrap_.size())) return;
+    rails_ = rails_of(by_host);
+    if (by_host.size() > 1) add_rail_edges(edges_, rails_);
   }
 
   // FIFO sizes are the same on all ranks: for the slowest link between hosts, if there is one, and the smallest cache.
@@ -117,7 +131,8 @@ class ProcessWirer {
     segment_edges_ = with_geometry(edges_of_host(rank_), geometries_.memory);
     SegmentPlan plan{bootstrap_.size(),
                      hosts_.all_on_one() ? one_shot_limit_bytes(bootstrap_.size()) : 0,
-                     segment_edges_};
+                     segment_edges_, static_cast<int>(hosts_.ranks_with(rank_).size()),
+                     stage_bytes_for(hosts_.ranks_with(rank_).size())};
     shared_ = share_memory(bootstrap_, hosts_.lowest_rank_with(rank_), wanted, plan.bytes(),
                            Reserve::by_maker);
     SharedObject object = std::move(shared_.object);  // its file is not needed any more
@@ -145,6 +160,7 @@ class ProcessWirer {
       wiring.offers.halving_doubling_bytes =
           most_in_one_window(bootstrap_.size(), wiring.links.off_ring_geometry.slot_bytes, slots);
     }
+    offer_hierarchical(wiring);
     wiring.offers.chain = std::is_sorted(ring_.begin(), ring_.end());
     wiring.offers.rank_order = options_.rank_order;
     wiring.offers.non_temporal_bytes = non_temporal_bytes(facts_[static_cast<std::size_t>(rank_)]);
@@ -153,6 +169,22 @@ class ProcessWirer {
       wiring.offers.one_shot_bytes = segment_->one_shot_bytes();
       wiring.offers.direct = true;
     }
+  }
+
+  void offer_hierarchical(Wiring& wiring) const {
+    wiring.links.rails = static_cast<int>(rails_.size());
+    wiring.links.rail_geometry = geometries_.link.ring;
+    for (const std::vector<int>& rail : rails_) {
+      if (std::find(rail.begin(), rail.end(), rank_) != rail.end()) wiring.links.rail = rail;
+    }
+    const bool some_host_has_several = rails_.size() > 1 || rails_[0].size() < ring_.size();
+    const bool all_mapped = std::all_of(shared_.mapped.begin(), shared_.mapped.end(),
+                                        [](bool mapped) { return mapped; });
+    bool all_have_stages = true;
+    for (int rank = 0; rank < bootstrap_.size(); ++rank) {
+      all_have_stages &= stage_bytes_for(hosts_.ranks_with(rank).size()) > 0;
+    }
+    wiring.offers.hierarchical = some_host_has_several && all_mapped && all_have_stages;
   }
 
   // The FIFO sizes that a schedule can count on at every edge.
@@ -175,7 +207,7 @@ class ProcessWirer {
       any_mpi |= edge.carrier == Carrier::mpi;
       if (edge.carrier != Carrier::mpi || (edge.from != rank_ && edge.to != rank_)) continue;
       connect_to_pump(wiring, carried, edge, edges_[index].algorithms,
-                      geometries_.link.of(edge.in_ring));
+                      geometries_.link.of(edges_[index].carries_bulk()));
     }
     // A rank that has no MPI edge itself still needs the pump, to receive and announce aborts.
     if (!any_mpi) return;
@@ -192,6 +224,7 @@ class ProcessWirer {
   Hosts hosts_;
   std::vector<int> ring_;
   std::vector<ScheduleEdge> edges_;
+  std::vector<std::vector<int>> rails_;
   Geometries geometries_;
   bool recursive_doubling_ = false;  // there are edges for it
   std::optional<LinkFacts> slowest_link_;

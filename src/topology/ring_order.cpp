@@ -34,15 +34,37 @@ std::vector<int> rank_order(std::size_t size) {
   return ring;
 }
 
+std::vector<std::vector<int>> rails_of(const RanksByHost& hosts) {
+  std::size_t count = hosts[0].size();
+  for (const std::vector<int>& ranks : hosts) count = std::min(count, ranks.size());
+  std::vector<std::vector<int>> rails(count);
+  for (std::size_t rail = 0; rail < count; ++rail) {
+    for (const std::vector<int>& ranks : hosts) rails[rail].push_back(ranks[rail]);
+  }
+  return rails;
+}
+
+namespace {
+
+void add_edge(std::vector<ScheduleEdge>& edges, const RankPair& ranks, Algorithm algorithm) {
+  const auto known = std::find_if(edges.begin(), edges.end(),
+                                  [&](const auto& edge) { return edge.ranks == ranks; });
+  (known == edges.end() ? edges.emplace_back(ScheduleEdge{ranks, {}}) : *known)
+      .algorithms.add(algorithm);
+}
+
+}  // namespace
+
+void add_rail_edges(std::vector<ScheduleEdge>& edges, const std::vector<std::vector<int>>& rails) {
+  for (const std::vector<int>& rail : rails) {
+    for (std::size_t i = 0; i < rail.size(); ++i) {
+      add_edge(edges, {rail[i], rail[(i + 1) % rail.size()]}, Algorithm::hierarchical);
+    }
+  }
+}
+
 std::vector<ScheduleEdge> schedule_edges(const std::vector<int>& ring, AlgorithmSet algorithms) {
   std::vector<ScheduleEdge> edges;
-  const auto add = [&](int from, int to, Algorithm algorithm) {
-    const RankPair ranks{ring[static_cast<std::size_t>(from)], ring[static_cast<std::size_t>(to)]};
-    const auto known = std::find_if(edges.begin(), edges.end(),
-                                    [&](const auto& edge) { return edge.ranks == ranks; });
-    (known == edges.end() ? edges.emplace_back(ScheduleEdge{ranks, {}}) : *known)
-        .algorithms.add(algorithm);
-  };
   const int size = static_cast<int>(ring.size());
   // The edges of all_reduce are all that any collective by the same algorithm uses.
   for (int which = 0; which < kAlgorithmCount; ++which) {
@@ -52,7 +74,11 @@ std::vector<ScheduleEdge> schedule_edges(const std::vector<int>& ring, Algorithm
       const Schedule schedule{Collective::all_reduce, algorithm, position, size, 0};
       for (int index = 0; index < schedule.steps(); ++index) {
         const Step step = schedule.step(index);
-        if (step.has(kSend)) add(position, step.to, algorithm);
+        if (!step.has(kSend)) continue;
+        add_edge(
+            edges,
+            {ring[static_cast<std::size_t>(position)], ring[static_cast<std::size_t>(step.to)]},
+            algorithm);
       }
     }
   }

@@ -23,11 +23,21 @@ std::vector<int> ring_order(const std::vector<Place>& places);
 // Rank 0 first, then 1, wherever they are.
 std::vector<int> rank_order(std::size_t size);
 
+// The ranks of each host, hosts in the order of their lowest rank, ranks in order.
+using RanksByHost = std::vector<std::vector<int>>;
+// Rails: rings between hosts, rail i with the i-th rank of each host; as many as the smallest host has ranks. Each has
+// its ranks in the order of hosts.
+std::vector<std::vector<int>> rails_of(const RanksByHost& hosts);
+
 struct ScheduleEdge {
   RankPair ranks;
   AlgorithmSet algorithms;  // that use it
 
   [[nodiscard]] bool in_ring() const { return algorithms.has(Algorithm::ring); }
+  // Whether long vectors go along it, in a ring or in a rail.
+  [[nodiscard]] bool carries_bulk() const {
+    return in_ring() || algorithms.has(Algorithm::hierarchical);
+  }
 
   friend bool operator==(const ScheduleEdge&, const ScheduleEdge&) = default;
 };
@@ -35,5 +45,8 @@ struct ScheduleEdge {
 // Every edge that a schedule by one of `algorithms` may use: the ring's edges in ring order, then the off-ring
 // edges.
 std::vector<ScheduleEdge> schedule_edges(const std::vector<int>& ring, AlgorithmSet algorithms);
+
+// Adds the edges of all rails.
+void add_rail_edges(std::vector<ScheduleEdge>& edges, const std::vector<std::vector<int>>& rails);
 
 }  // namespace rondo::detail

@@ -113,16 +113,20 @@ TEST(RankOrderOption, NamesTheAlgorithmThatKeepsIt) {
                 .op = op};
   };
   const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
-    const Communicator comm = from_socket(me.socket, me.rank, me.size, {.rank_order = true});
-    const Communicator other = from_socket(me.socket + "2", me.rank, me.size);
+    Communicator comm = from_socket(me.socket, me.rank, me.size, {.rank_order = true});
+    Communicator other = from_socket(me.socket + "2", me.rank, me.size);
     const auto named = [&](const Communicator& by, const Call& call, Algorithm algorithm) {
       EXPECT_EQ(by.algorithm_for(call), algorithm);
     };
-    named(comm, call_of(1'000'000, DataType::f32, ReduceOp::sum), Algorithm::chain);
-    named(comm, call_of(1'000'000, DataType::f32, ReduceOp::min), Algorithm::chain);
+    named(comm, call_of(1'000'000, DataType::f32, ReduceOp::sum), Algorithm::hierarchical);
+    named(comm, call_of(1'000'000, DataType::f32, ReduceOp::min), Algorithm::hierarchical);
+    Call to_one = call_of(1'000'000, DataType::f32, ReduceOp::sum);
+    to_one.collective = Collective::reduce;
+    named(comm, to_one, Algorithm::chain);
     named(comm, call_of(1'000'000, DataType::i32, ReduceOp::sum), Algorithm::ring);
     named(comm, call_of(10, DataType::f32, ReduceOp::sum), Algorithm::one_shot);
     named(other, call_of(1'000'000, DataType::f32, ReduceOp::sum), Algorithm::ring);
+    other.barrier();  // all have joined before one ends
     return ::testing::Test::HasFailure() ? 1 : 0;
   });
   EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));

@@ -39,6 +39,9 @@ TEST(Tuning, TakesTheRuleBelowTheSizeAndTheNumberOfRanks) {
   EXPECT_EQ(both.algorithm_for(Reach::buffers, 2, 100), Algorithm::direct);
   EXPECT_EQ(both.algorithm_for(Reach::buffers, 2, 99), Algorithm::ring);
   EXPECT_EQ(both.algorithm_for(Reach::memory, 2, 100), Algorithm::ring);
+  EXPECT_EQ(tuning.algorithm_for(Reach::hosts, 4, 5), Algorithm::recursive_doubling) << "of mpi";
+  EXPECT_EQ(parse_tuning("hosts 4 0 hierarchical\n", "file").algorithm_for(Reach::hosts, 4, 5),
+            Algorithm::hierarchical);
 }
 
 TEST(Tuning, BelowAllItsRulesTheSmallestNumberOfRanksCounts) {

@@ -20,7 +20,11 @@ class Receiver {
     end.slot()->bytes = sent_bytes;
     end.publish();
     waiter_.begin_call(own, std::chrono::seconds(60), false);
-    call_ = {own, {}, sizeof(float), vector_kernel(DataType::f32, ReduceOp::sum)};
+    call_ = {own,
+             {},
+             sizeof(float),
+             vector_kernel(DataType::f32, ReduceOp::sum),
+             &group_[1].topology.ring};
   }
   HostPort& port() { return port_; }
   [[nodiscard]] Bell& bell_of(int rank) const { return group_[1].links.segment->bell(rank); }

@@ -40,7 +40,7 @@ TEST(Geometries, FitTheLinkAndSpareTheMemory) {
   }
 }
 
-// Up to 128 ranks take at most 24 MiB, however large the caches and however fast the links.
+// Up to 128 ranks take at most 26 MiB, however large the caches and however fast the links.
 TEST(Geometries, ManyRanksOfAHostTakeLittleMemory) {
   constexpr std::uint64_t kCache = std::uint64_t{2} << 20U;
   for (const int ranks : {2, 8, 16, 43, 64, 128}) {
@@ -55,13 +55,21 @@ TEST(Geometries, ManyRanksOfAHostTakeLittleMemory) {
           std::optional(LinkFacts{5, 12000})}) {
       const Geometries chosen = choose_geometries({}, kCache, link, local);
       const SegmentPlan plan{ranks, one_shot_limit_bytes(ranks),
-                             with_geometry(edges, chosen.memory)};
-      EXPECT_LE(plan.bytes(), std::size_t{24} << 20U) << ranks;
+                             with_geometry(edges, chosen.memory), ranks,
+                             stage_bytes_for(static_cast<std::size_t>(ranks))};
+      EXPECT_GE(plan.stage_bytes, static_cast<std::size_t>(ranks) * 64);
+      EXPECT_LE(plan.bytes(), std::size_t{26} << 20U) << ranks;
       if (ranks <= 8 && !link) {
         EXPECT_EQ(chosen.memory.ring.slot_bytes, 65536U);
       }
     }
   }
+}
+
+TEST(Geometries, TooManyRanksHaveNoStages) {
+  EXPECT_EQ(stage_bytes_for(2), std::size_t{256} << 10U);
+  EXPECT_EQ(stage_bytes_for(128), std::size_t{8} << 10U);
+  EXPECT_EQ(stage_bytes_for(129), 0U);
 }
 
 TEST(Geometries, AOneShotReadsAtMostHalfAMegabyte) {

@@ -97,6 +97,31 @@ TEST(Mpi, HalvingAndDoubling) {
   }
 }
 
+// Through the memory of each host, and between hosts along rails; tests/hosts runs it where hosts hold several ranks.
+TEST(Mpi, Hierarchical) {
+  for (const std::size_t slot_bytes : {0U, 512U}) {
+    CommunicatorOptions with = options();
+    with.slot_bytes = slot_bytes;
+    Communicator comm = from_mpi(MPI_COMM_WORLD, with);
+    const Call any{.collective = Collective::all_reduce,
+                   .options = {.algorithm = Algorithm::hierarchical}};
+    if (!fits(comm, any)) return;  // no host has two ranks that share memory
+    for_each_type_and_op([&]<class T>(ReduceOp op) {
+      for (const std::size_t count : {0U, 1U, 15U, 17U, 100U, 1000U, 20'001U}) {
+        CollectiveCheck<T>(comm, count, op, Algorithm::hierarchical).all_reduce();
+      }
+    });
+    CollectiveCheck<float>(comm, 1'234'567, ReduceOp::avg, Algorithm::hierarchical).all_reduce();
+    for (int call = 0; call < 300; ++call) {
+      const std::vector<int> mine(static_cast<std::size_t>(call * 7), comm.rank() + call);
+      std::vector<int> sum(mine.size());
+      comm.all_reduce(mine, sum, ReduceOp::sum, {.algorithm = Algorithm::hierarchical});
+      const int n = comm.size();
+      ASSERT_EQ(sum, std::vector<int>(mine.size(), n * call + n * (n - 1) / 2));
+    }
+  }
+}
+
 // The bits are those of one host, whatever carries the edges.
 TEST(Mpi, RankOrderWhereItIsPromised) {
   CommunicatorOptions in_order = options();
@@ -194,11 +219,16 @@ TEST(Mpi, EveryMismatchIsAnErrorOnEveryRank) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   // tests/communicator/mismatch_test.cpp tests groups that use shared memory only.
   if (size > 4 || !uses_mpi(from_mpi(MPI_COMM_WORLD, with))) return;
+  std::vector<Algorithm> algorithms = {Algorithm::ring, Algorithm::naive,
+                                       Algorithm::recursive_doubling, Algorithm::halving_doubling};
+  const Call hierarchical{.collective = Collective::all_reduce,
+                          .options = {.algorithm = Algorithm::hierarchical}};
+  if (fits(from_mpi(MPI_COMM_WORLD, with), hierarchical)) {
+    algorithms.push_back(Algorithm::hierarchical);
+  }
   int number = 0;
   for (const std::size_t count : {100U, 20'000U}) {
-    for (const Mismatch& mismatch :
-         all_mismatches(count, {Algorithm::ring, Algorithm::naive, Algorithm::recursive_doubling,
-                                Algorithm::halving_doubling})) {
+    for (const Mismatch& mismatch : all_mismatches(count, algorithms)) {
       Communicator comm = from_mpi(MPI_COMM_WORLD, with);
       EXPECT_EQ(complaint_about(comm, mismatch, number++ % size), "");
     }

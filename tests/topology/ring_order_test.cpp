@@ -19,6 +19,20 @@
 namespace rondo::detail {
 namespace {
 
+TEST(Rails, AreAsManyAsTheSmallestHostHasRanks) {
+  EXPECT_EQ(rails_of({{0, 1}, {2, 3}, {4, 5}}),
+            (std::vector<std::vector<int>>{{0, 2, 4}, {1, 3, 5}}));
+  EXPECT_EQ(rails_of({{0, 3, 4}, {1}, {2, 5}}), (std::vector<std::vector<int>>{{0, 1, 2}}));
+  EXPECT_EQ(rails_of({{0, 1, 2}}), (std::vector<std::vector<int>>{{0}, {1}, {2}}));
+  std::vector<ScheduleEdge> edges = schedule_edges({0, 1, 2, 3}, {Algorithm::ring});
+  add_rail_edges(edges, rails_of({{0, 1}, {2, 3}}));
+  // 1 → 2 and 3 → 0 are the ring's; the rails add an edge each way between 0 and 2, and between 1 and 3.
+  ASSERT_EQ(edges.size(), 8U);
+  EXPECT_EQ(edges[4].ranks, (RankPair{0, 2}));
+  EXPECT_FALSE(edges[4].in_ring());
+  EXPECT_TRUE(edges[4].carries_bulk());
+}
+
 TEST(RingOrder, IsRankOrderOnOneHost) {
   EXPECT_EQ(ring_order({{"a", -1}, {"a", -1}, {"a", -1}}), (std::vector<int>{0, 1, 2}));
   EXPECT_EQ(rank_order(3), (std::vector<int>{0, 1, 2}));
