@@ -2,9 +2,10 @@
 # Measures Rondo beside its peers, on one host and on test hosts, and writes docs/performance.md's tables and
 # pictures from what was measured.
 #
-#   tools/bench.sh [one] [types] [many] [gradients] [parts] [report]     all of them unless some are named
+#   tools/bench.sh [one] [direct] [types] [many] [gradients] [parts] [report]     all of them unless some are named
 #
-# one: on this host, against Open MPI (its default and each of its tuned algorithms), MPICH and Gloo. types: 16-bit
+# one: on this host, against Open MPI (its default and each of its tuned algorithms), MPICH and Gloo. direct: with
+# registered memory, with ordinary memory of many ranks, and on test hosts of several ranks. types: 16-bit
 # floats. many: on test hosts, which needs root. gradients: how much of their communication hides behind
 # backprop, on test hosts and on this one. parts: kernels, FIFOs and small calls. report: only writes tables and
 # pictures, from bench/results/*.json.
@@ -14,7 +15,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 sections=("${@:-all}")
 for section in "${sections[@]}"; do
-  case $section in all | one | types | many | gradients | parts | report) ;; *) sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
+  case $section in all | one | direct | types | many | gradients | parts | report) ;; *) sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
 done
 wants() { [[ " ${sections[*]} " =~ \ (all|$1)\  ]]; }
 results=$PWD/bench/results
@@ -79,6 +80,25 @@ one_host() {
   done
 }
 
+direct() {
+  measure direct_2 mpirun -n 2 "$perf" --registered --fresh --use --algo auto,ring,mpi,copy -b 4KiB -e 64MiB -f 4
+  local crowd=(--oversubscribe --mca mpi_yield_when_idle 1) ranks type layout
+  for ranks in 4 8; do
+    measure direct_$ranks mpirun -n $ranks "${crowd[@]}" "$perf" --registered --fresh --use --algo auto,ring,mpi -b 4KiB -e 16MiB -f 4
+  done
+  for ranks in 3 4 8; do
+    measure ordinary_$ranks mpirun -n $ranks "${crowd[@]}" "$perf" --fresh --algo auto,ring,mpi -b 16KiB -e 1MiB -f 4
+  done
+  for type in f32 bf16 f16; do measure direct_2_$type "$perf" --ranks 2 --fresh --algo direct -d $type -b 64KiB -e 64MiB -f 4; done
+  if [ "$(id -u)" != 0 ]; then
+    echo "bench: test hosts need root; left out" >&2
+    return
+  fi
+  for layout in 2x2 2x4 4x2; do
+    measure several_$layout tools/test_hosts.sh --hosts ${layout%x*} --ranks-per-host ${layout#*x} -- "$perf" --algo auto,ring,mpi -b 8MiB -e 64MiB -f 8 -n 5 -w 1
+  done
+}
+
 types() {
   local type
   for type in f32 bf16 f16; do measure "one_2_$type" "$perf" --ranks 2 --algo auto -d $type -b 4 -e 64MiB -f 4; done
@@ -135,8 +155,9 @@ with open(sys.argv[1], "w") as out:
 CLEAN
 }
 
-if wants one || wants types || wants many || wants gradients || wants parts; then build_all; fi
+if wants one || wants direct || wants types || wants many || wants gradients || wants parts; then build_all; fi
 if wants one; then one_host; fi
+if wants direct; then direct; fi
 if wants types; then types; fi
 if wants many; then many_hosts; fi
 if wants gradients; then gradients; fi

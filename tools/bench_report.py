@@ -27,11 +27,11 @@ def load(name):
     return json.loads(file.read_text()) if file.exists() else None
 
 
-def rows(run, algo, in_place=False):
+def rows(run, algo, in_place=False, what="time_us_median"):
     """Median time in us by size."""
     if run is None:
         return {}
-    return {row["bytes"]: row["time_us_median"] for row in run["rows"] if row["algo"] == algo and row["in_place"] == in_place}
+    return {row["bytes"]: row[what] for row in run["rows"] if row["algo"] == algo and row["in_place"] == in_place}
 
 
 def size(count):
@@ -119,6 +119,66 @@ def table_crowded():
                 cells += [us(mine), us(theirs), f"{mine / theirs:.2f}"]
             body.append(cells)
     return table(["ranks", "size", "Rondo", "Open MPI", "ratio", "in place", "Open MPI", "ratio"], body) + "\n\n" + source("one_4", "one_8")
+
+
+def table_direct():
+    body = []
+    for ranks in (2, 4, 8):
+        run = load(f"direct_{ranks}")
+        copies = rows(run, "copy")
+        for in_place in (True, False):
+            mine, ring, theirs = (rows(run, algo, in_place) for algo in ("auto", "ring", "mpi"))
+            use, ring_use, their_use = (rows(run, algo, in_place, "use_us_median") for algo in ("auto", "ring", "mpi"))
+            for count in sorted(mine):
+                body.append([str(ranks), "in place" if in_place else "out of place", size(count), us(mine[count]), us(ring[count]), us(theirs[count]),
+                             f"{mine[count] / theirs[count]:.2f}", f"{mine[count] / copies[count]:.2f}" if copies else "",
+                             us(use[count]), f"{use[count] / ring_use[count]:.2f}", f"{use[count] / their_use[count]:.2f}"])
+    head = ["ranks", "", "size", "Rondo, us", "ring", "Open MPI", "/ Open MPI", "/ memcpy", "use, us", "/ ring's", "/ Open MPI's"]
+    return table(head, body) + "\n\n" + source("direct_2", "direct_4", "direct_8")
+
+
+def table_direct_types():
+    full = {form: rows(load("direct_2_f32"), "direct", form) for form in (False, True)}
+    body = []
+    for count in sorted(full[False]):
+        cells = [size(count)]
+        for kind in ("bf16", "f16"):
+            for form in (False, True):
+                cells.append(f"{rows(load(f'direct_2_{kind}'), 'direct', form)[count] / full[form][count]:.2f}")
+        body.append(cells)
+    return table(["size", "bf16 / f32", "in place", "f16 / f32", "in place"], body) + "\n\n" + source("direct_2_f32", "direct_2_bf16", "direct_2_f16")
+
+
+def table_ordinary():
+    body = []
+    for ranks in (3, 4, 8):
+        run = load(f"ordinary_{ranks}")
+        used = {row["bytes"]: row["used"] for row in run["rows"] if row["algo"] == "auto"}
+        for count in sorted(rows(run, "auto")):
+            cells = [str(ranks), size(count), used[count]]
+            for form in (False, True):
+                mine, ring, theirs = (rows(run, algo, form)[count] for algo in ("auto", "ring", "mpi"))
+                cells += [us(mine), us(ring), us(theirs), f"{mine / theirs:.2f}"]
+            body.append(cells)
+    head = ["ranks", "size", "auto", "Rondo, us", "ring", "Open MPI", "ratio", "in place", "ring", "Open MPI", "ratio"]
+    return table(head, body) + "\n\n" + source("ordinary_3", "ordinary_4", "ordinary_8")
+
+
+def table_several():
+    body = []
+    for layout in ("2x2", "2x4", "4x2"):
+        run = load(f"several_{layout}")
+        hosts, ranks = layout.split("x")
+        for count in sorted(rows(run, "auto")):
+            bound = bound_us(int(hosts), count)
+            cells = [f"{hosts} × {ranks}", size(count), f"{bound / 1e3:.1f}"]
+            for form in (False, True):
+                mine = rows(run, "auto", form)[count]
+                cells += [f"{mine / 1e3:.1f}", f"{bound / mine:.3f}"]
+            cells += [f"{rows(run, algo)[count] / 1e3:.1f}" for algo in ("ring", "mpi")]
+            body.append(cells)
+    head = ["hosts × ranks", "size", "bound, ms", "Rondo, ms", "bound / Rondo", "in place", "bound / Rondo", "flat ring, ms", "Open MPI, ms"]
+    return table(head, body) + "\n\n" + source("several_2x2", "several_2x4", "several_4x2")
 
 
 def table_types():
@@ -378,6 +438,7 @@ def fill(document, tables):
 
 def main():
     fill("docs/performance.md", {"one_2": table_one_2, "peers": table_peers, "crowded": table_crowded, "types": table_types,
+                                 "direct": table_direct, "direct_types": table_direct_types, "ordinary": table_ordinary, "several": table_several,
                                  "many": table_many, "many_slots": table_many_slots, "many_small": table_many_small, "parts": table_parts,
                                  "model_hosts": table_model_hosts, "model_memory": table_model_memory})
     fill("README.md", {"one": table_readme_one, "many": table_readme_many})

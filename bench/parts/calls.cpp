@@ -53,6 +53,20 @@ BENCHMARK(all_reduce)
     ->ArgNames({"ranks", "floats"})
     ->UseManualTime();
 
+// The two waits of direct, without data and with some.
+void direct(benchmark::State& state) {
+  const auto elements = static_cast<std::size_t>(state.range(1));
+  batches(state, [elements](Communicator& comm) {
+    thread_local std::vector<float> data;
+    data.resize(elements);
+    comm.all_reduce(data, ReduceOp::sum, {.algorithm = Algorithm::direct});
+  });
+}
+BENCHMARK(direct)
+    ->ArgsProduct({{2, 4}, {0, 1024, 16384}})
+    ->ArgNames({"ranks", "floats"})
+    ->UseManualTime();
+
 void all_reduce_async(benchmark::State& state) {
   batches(state, [](Communicator& comm) {
     thread_local float value = 0;

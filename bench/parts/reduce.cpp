@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "reduce/fold.hpp"
 #include "reduce/kernels.hpp"
 
 namespace rondo::bench {
@@ -37,6 +38,24 @@ void reduce(benchmark::State& state, DataType type, ReduceOp op) {
     benchmark::ClobberMemory();
   }
   count_bytes(state, bytes);
+}
+
+// In place, as in a direct all_reduce: every operand is an output too. Bytes read: of all operands.
+void fold(benchmark::State& state, DataType type, std::size_t operands) {
+  const auto bytes = static_cast<std::size_t>(state.range(0));
+  std::vector<std::vector<std::byte>> buffers(operands, std::vector<std::byte>(bytes));
+  std::vector<const std::byte*> ins;
+  std::vector<std::byte*> outs;
+  for (std::vector<std::byte>& buffer : buffers) {
+    ins.push_back(buffer.data());
+    outs.push_back(buffer.data());
+  }
+  const detail::FoldFunction function = detail::vector_fold(type, ReduceOp::sum);
+  for ([[maybe_unused]] auto iteration : state) {
+    function({outs.data(), operands, ins.data(), operands}, bytes / size_of(type));
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(operands * bytes));
 }
 
 // Compiled for several vector widths, of which the widest that the processor has is used.
@@ -95,6 +114,12 @@ void at_all_sizes(const std::string& title, Function function) {
       if (!supports(data_type, redop)) continue;
       at_all_sizes("reduce " + std::string(name(data_type)) + " " + std::string(name(redop)),
                    [=](benchmark::State& state) { reduce(state, data_type, redop); });
+    }
+  }
+  for (const DataType type : {DataType::f32, DataType::bf16, DataType::f16}) {
+    for (const std::size_t operands : {2U, 4U, 8U}) {
+      at_all_sizes("fold " + std::string(name(type)) + " of " + std::to_string(operands),
+                   [=](benchmark::State& state) { fold(state, type, operands); });
     }
   }
   at_all_sizes("copy cached", [](benchmark::State& state) { copy(state, false); });

@@ -31,9 +31,9 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
   collectives.erase("barrier");
   app.add_option("--op", options.op, "collective")->transform(CLI::CheckedTransformer(collectives));
   app.add_option("--algo", options.algos,
-                 fmt::format("auto, ring, naive, one_shot, recursive_doubling, direct, chain{}{}; "
-                             "and copy: each rank "
-                             "copies its vector; several with commas",
+                 fmt::format("auto, ring, naive, one_shot, recursive_doubling, halving_doubling, "
+                             "hierarchical, direct, chain{}{}; and copy: each rank copies its "
+                             "vector; several with commas",
                              has_mpi ? ", mpi" : "", has_gloo ? ", gloo (on one host)" : ""))
       ->delimiter(',')
       ->check(CLI::IsMember({"auto", "ring", "naive", "one_shot", "recursive_doubling",

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "bootstrap/communicator_bootstrap.hpp"
 #include "bootstrap/share_memory.hpp"
 #include "bootstrap/together.hpp"
-#include "communicator/communicator_bootstrap.hpp"
 #include "joining/connect.hpp"
 #include "joining/device_edges.hpp"
 #include "joining/device_facts.hpp"

@@ -39,10 +39,13 @@ CommunicatorState& state_of(Communicator& communicator);
 /// or, on a rank whose part of that call was over before the difference was found (a rank between two others in the
 /// chain of a broadcast or reduce), the rank's next call. If such a rank makes no further call, the error is logged
 /// when its communicator is destroyed: the destructor waits until all ranks have made that broadcast or reduce.
-/// All ranks get bit-identical results, and the same bits on every run with the same placement of ranks.
+/// All ranks get bit-identical results, and the same bits on every run with the same placement of ranks and the same
+/// kind of memory (ordinary, or of allocate()), since the kind of memory decides which algorithm is used.
+/// CommunicatorOptions::rank_order promises more.
 ///
-/// Buffers: any host memory; calls are fastest with memory of allocate(). `in` and `out` are either the same buffer (in place) or do not overlap. In place, a rank's
-/// own chunk lies at its position in the whole vector: `chunk_range(count, size, rank)`.
+/// Buffers: any host memory; calls between processes of one host are fastest with memory of allocate(). `in` and `out`
+/// are either the same buffer (in place) or do not overlap. In place, a rank's own chunk lies at its position in the
+/// whole vector: `chunk_range(count, size, rank)`.
 ///
 /// A blocking call runs on the caller's thread if no call is queued, else after the queued calls. Asynchronous calls
 /// run on a progress thread in the order of issue. Any thread may call, if the order of calls is the same on all
@@ -50,7 +53,9 @@ CommunicatorState& state_of(Communicator& communicator);
 ///
 /// Errors: UsageError is thrown before any data moves. MismatchError, TimeoutError, PeerError and TransportError end
 /// the communicator: queued calls and every later call fail as PeerError with the first error's text. Asynchronous
-/// calls throw UsageError at once, the other errors in Work::wait().
+/// calls throw UsageError at once, the other errors in Work::wait(). One UsageError comes later, in the call or in
+/// Work::wait(), on all ranks: the call names Algorithm::direct, and the buffers of a rank cannot be reached. Nothing
+/// has been written then, and the communicator goes on.
 class RONDO_API Communicator : public Collectives<Communicator>,
                                public AsyncCollectives<Communicator> {
  public:
@@ -77,10 +82,12 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   [[nodiscard]] Work run_async(const Call& call);
 
   /// Memory for `count` elements, zeroed, whose bytes the other ranks of this host can reach: if all ranks pass such
-  /// memory to a call, in any of its places, no byte goes through the shared memory in between (Algorithm::direct).
-  /// Ranks of one process reach all memory anyway. Collective: every rank calls it, with a count of its own; it may be
-  /// freed on any rank at any time, also after the communicator has failed or was destroyed, but not while a call uses
-  /// it. Throws UsageError (more bytes than there are addresses) and TransportError (too little memory), on all ranks.
+  /// memory to a call, whole or in parts, Algorithm::direct can carry the call, and no byte is copied on its way from one
+  /// rank's buffer to another's. For other communicators it is ordinary memory. Ranks of one process reach all memory
+  /// anyway. Collective, and ordered among the other calls: every rank calls it, with a count of its own. The caller
+  /// owns the memory, and each rank may free its own at any time and on any thread, also after the communicator has
+  /// failed or was destroyed, but not while a call uses it. Throws, on all ranks, UsageError (more bytes than there are
+  /// addresses), TransportError (too little memory), and the errors that any call throws.
   template <Element T>
   [[nodiscard]] RegisteredMemory<T> allocate(std::size_t count) {
     return RegisteredMemory<T>(allocate_bytes(count, sizeof(T)), count);

@@ -78,7 +78,8 @@ enum class Average : std::uint8_t { sum, ranks, samples };
 enum class LocalGradient : std::uint8_t { mean_of_samples, sum_of_samples };
 
 /// The type that f32 gradients have between ranks. `exact`: f32. `bf16`, `f16`: half the bytes; every sum of two is
-/// computed in f32 and rounded to the narrow type, once for each rank that a partial sum passes. An average divides
+/// computed in f32 and rounded to the narrow type as ReduceOp says: once in all by `direct` and `one_shot`, by `ring`
+/// once for each rank that a partial sum passes. An average divides
 /// before the sum, so that the sum does not leave f16's range where the average would not.
 enum class WireType : std::uint8_t { exact, bf16, f16 };
 

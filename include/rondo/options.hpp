@@ -28,13 +28,15 @@ struct CommunicatorOptions {
   std::optional<Algorithm> algorithm = std::nullopt;
   CarrierChoice carrier = CarrierChoice::automatic;
   /// Promises that floating-point reductions are made in rank order, ((r0 + r1) + r2) + ..., with 16-bit floats computed
-  /// in f32 and rounded once: the same bits for any size, bucket, placement of ranks and number of hosts. Where nothing
-  /// names an algorithm for a call, those that keep that order are used: one_shot, direct, on one host hierarchical, and
-  /// else `chain`, in which
-  /// each edge carries the vector twice (by ring 2(n - 1)/n times), 16-bit floats as f32 on the first way, and a
-  /// reduce or reduce_scatter as much as an all_reduce. Costs nothing for integers, and for sums, products and averages
-  /// of two ranks. Ranks are then in the ring in rank order, so place those of a host together. Devices ignore it. The
-  /// same on every rank.
+  /// in f32 and rounded once: the same bits for any size, bucket, placement of ranks and number of hosts. Only the
+  /// algorithms that keep that order are used: `one_shot`, `direct`, on one host `hierarchical`, and else `chain`. If
+  /// `algorithm` above or RONDO_ALGO names another, it is not used for such reductions. A call that itself names another
+  /// (CallOptions::algorithm; a reducer with GradientOptions::algorithm or layout_independent) is carried out by that
+  /// one, without the promise.
+  /// The cost: in `chain` an edge carries the vector up to twice (by ring 2(n - 1)/n times), 16-bit floats as f32 the
+  /// first time, and a reduce or reduce_scatter moves as much as an all_reduce. Integers cost nothing, nor do sums,
+  /// products and averages of two ranks. The ring is then in rank order, so give the ranks of a host consecutive
+  /// numbers. Devices ignore this option. The same on every rank.
   bool rank_order = false;
   /// Payload of one FIFO slot, a multiple of 64; 0: chosen by carrier. The same on every rank.
   std::size_t slot_bytes = 0;

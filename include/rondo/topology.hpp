@@ -37,7 +37,7 @@ struct Edge {
   int to = 0;
   Carrier carrier = Carrier::shm;
   std::string reason;
-  /// Part of the ring; otherwise an edge that only `naive` or `recursive_doubling` uses.
+  /// Part of the ring. Otherwise only `naive`, `recursive_doubling`, `halving_doubling` or `hierarchical` uses it.
   bool in_ring = false;
 };
 

@@ -24,7 +24,9 @@ inline constexpr int kDataTypeCount = 10;
 ///   operand (of one of them, if both are NaN); in f16 and bf16 it is made quiet (on devices: any quiet NaN). `sum`,
 ///   `prod` and `avg` return a quiet NaN. All ranks get the same bits. Of -0 and +0, `min` and `max` return either.
 /// - `avg` is the sum divided by the number of ranks, applied once; floating-point types only.
-/// - f16 and bf16 are widened to f32 for each operation and rounded to nearest-even once a step.
+/// - f16 and bf16 are widened to f32 for each operation and rounded to nearest-even. In host memory, `one_shot`,
+///   `direct` and `chain` round once, at the end; `hierarchical` rounds once inside each host and then at each step
+///   between hosts; the other algorithms, and all on devices, round at each step.
 enum class ReduceOp : std::uint8_t { sum, prod, min, max, avg };
 inline constexpr int kReduceOpCount = 5;
 

@@ -25,7 +25,7 @@ bool AbortBoard::is_clear_in_order() const noexcept {
   return std::atomic_ref(state_).load(std::memory_order_seq_cst) == kClear;
 }
 
-void AbortBoard::raised_in_order() noexcept {
+void AbortBoard::order_after_raise() noexcept {
   std::atomic_ref(state_).fetch_or(0, std::memory_order_seq_cst);
 }
 

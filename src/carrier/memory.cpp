@@ -114,11 +114,15 @@ SharedObject create_shared(std::size_t bytes, Reserve who) {
   return {std::move(file), std::move(mapping)};
 }
 
+bool populate(std::byte* data, std::size_t bytes) {
+  constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, which older headers do not have
+  return ::madvise(data, bytes, kPopulateWrite) == 0;
+}
+
 void touch(const SharedObject& object, std::size_t offset, std::size_t bytes) {
   std::byte* data = object.mapping.data() + offset;
   ::madvise(data, bytes, MADV_HUGEPAGE);  // a wish
-  constexpr int kPopulateWrite = 23;      // MADV_POPULATE_WRITE, which older headers do not have
-  if (::madvise(data, bytes, kPopulateWrite) == 0) return;
+  if (populate(data, bytes)) return;
   if (errno != EINVAL) throw_no_room(bytes, std::strerror(errno));
   // Linux before 5.14.
   if (object.file.valid()) {

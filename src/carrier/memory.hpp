@@ -56,6 +56,10 @@ SharedObject create_shared(std::size_t bytes, Reserve reserve);
 // Throws TransportError.
 void touch(const SharedObject& object, std::size_t offset, std::size_t bytes);
 
+// Enters the pages of shared memory in this process's page table, so that no later access has to wait for that: a wish.
+// False, with errno, if the system does not do it.
+bool populate(std::byte* data, std::size_t bytes);
+
 std::size_t page_bytes();
 
 // Maps what another process created. Throws TransportError unless it is sealed and has that size.

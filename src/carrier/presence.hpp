@@ -105,7 +105,9 @@ class alignas(128) Presence {
     return std::bit_cast<ShownCall>(words);
   }
 
-  // All written by the owner with release and read by others with acquire: enter() and call() say in which order.
+  // Only the owner writes them. Each is written with release and read by other ranks with acquire, except that
+  // begin_touching() and is_touching() are sequentially consistent. enter() and read() say in which order the first three
+  // are written and read.
   // These three fill one cache line, the one that ranks wait for in `direct`.
   std::uint64_t complete_ = 0;  // one more than the number of the call that `words_` describes
   std::uint64_t begun_ = 0;     // the number of the call that is, or is being, written to `words_`

@@ -9,10 +9,7 @@
 
 namespace rondo::detail {
 
-void RegisteredBlock::map_pages() {
-  constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, which older headers do not have
-  ::madvise(pieces_.mapping.data(), pieces_.mapping.bytes(), kPopulateWrite);
-}
+void RegisteredBlock::map_pages() { populate(pieces_.mapping.data(), pieces_.mapping.bytes()); }
 
 void RegisteredBlock::free_own() {
   // A forked child has a copy of the owner, but it is the parent's memory.

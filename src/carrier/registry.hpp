@@ -63,6 +63,8 @@ class RegisteredBlock {
  private:
   Pieces pieces_;
   OwnerProcess owner_process_;
+  // Whether make_private() has replaced the piece. Written by the thread of a call that fails, read there and by the thread
+  // that frees the memory. Nothing else is published by it: the caller does not free memory before the call has ended.
   std::atomic<bool> private_ = false;
 };
 

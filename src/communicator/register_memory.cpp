@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "bootstrap/communicator_bootstrap.hpp"
 #include "bootstrap/share_memory.hpp"
 #include "bootstrap/together.hpp"
-#include "communicator/communicator_bootstrap.hpp"
 #include "communicator/state.hpp"
 
 namespace rondo {

@@ -6,8 +6,8 @@
 // Example: four ranks, all_reduce of f16. Rank 0 sends its elements as f32; ranks 1 and 2 add theirs; rank 3 adds its own,
 // rounds to f16, and sends the result to rank 0, which sends it to rank 1, and that to rank 2.
 //
-// Each edge carries the vector twice, in each direction that the ring uses: with n ranks the ring's all_reduce carries it
-// 2(n − 1)/n times. 16-bit floats count half more.
+// An edge carries the vector up to twice, where the ring's all_reduce of n ranks carries it 2(n − 1)/n times. 16-bit floats
+// take half as many bytes again, since they are f32 on the first way.
 #pragma once
 
 #include <functional>

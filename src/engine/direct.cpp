@@ -174,7 +174,7 @@ bool Direct::anyone_touches() const {
 }
 
 void Direct::withdraw() {
-  wiring_.links.segment->board().raised_in_order();
+  wiring_.links.segment->board().order_after_raise();
   Registry& registry = *wiring_.links.registry;
   Bell& bell = wiring_.links.segment->bell(wiring_.rank);
   const Clock::time_point deadline = Clock::now() + kPatience;

@@ -1,5 +1,5 @@
-// Carries out calls on the host by direct, run_schedule, chain or one_shot: turns a checked call into integers and pointers, waits for
-// other ranks, and turns a failure into an error.
+// Carries out calls on the host: takes a checked call to what its algorithm needs (direct, one_shot, inside and rails,
+// chain, or a schedule), and turns a failure into an error.
 #pragma once
 
 #include <chrono>

@@ -3,8 +3,9 @@
 //
 // Some of the ranks are owners: the first of the host, as many as there are rails (topology/ring_order.hpp). In `reduce`
 // each owner gets its chunk of the sum over the host's ranks; in `spread` all ranks get the chunks of all owners. Both go
-// window by window: each rank writes its stage, all wait for all, then they read. A rank has two stages, for windows in
-// turn: when it writes one again, all ranks have arrived at the window after the one that they read from it.
+// window by window: each rank writes its stage, all wait for all, then they read. A rank has two stages and takes them in
+// turn, so that one wait in each window is enough: it writes the stage of window w again for window w + 2. By then all
+// ranks have arrived at window w + 1, and a rank arrives there only after it has read the stages of window w.
 //
 // Example: four ranks, all of them owners, reduce 4000 elements in windows of 100 for each chunk. In the first window rank
 // 2 copies elements 0-99, 1000-1099 and 3000-3099 into its stage. When all have done so, it reads 2000-2099 of the stages

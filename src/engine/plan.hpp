@@ -24,12 +24,13 @@ struct RingPlace {
 struct Plan {
   Schedule schedule;
   Slicing slicing;
-  Range own;                          // the rank's own chunk
-  std::uint64_t in_origin = 0;        // which element of the vector comes first in the call's `in`
-  std::uint64_t out_origin = 0;       // and in its `out`
-  Algorithm edges = Algorithm::ring;  // that of the edges that it uses
+  Range own;                     // the rank's own chunk
+  std::uint64_t in_origin = 0;   // which element of the vector comes first in the call's `in`
+  std::uint64_t out_origin = 0;  // and in its `out`
+  Algorithm edges =
+      Algorithm::ring;  // the pump drives the edges of this algorithm (Pump::begin_call)
   const std::vector<int>* ring = nullptr;  // the ranks by their position in the schedule
-  bool chunks_are_ranks = false;           // one chunk for each rank; else one chunk in all
+  bool chunks_are_ranks = false;  // chunk c is that of rank c; else chunks are numbered by position
 };
 
 // `granule_bytes`: chunk borders are multiples of this where the caller cannot see them.

@@ -1,5 +1,5 @@
-// The order of a `direct` call, on hosts and in kernels: ranks show each other their buffers and wait for all, handle
-// their parts, then say so and wait for all. Host and device compile this header alike.
+// The order of a `direct` call: ranks show each other their buffers and wait for all, handle their parts, then say so and
+// wait for all.
 //
 // Example: four ranks, all_reduce. Each shows where its buffers are. When rank 2 has seen all four, with the signature of
 // its own call, it adds up chunk 2 of the four inputs and writes the sum to the four outputs. Then it shows that it is

@@ -60,8 +60,8 @@ class GradientStore {
   std::vector<std::byte*> gradients_;  // by parameter
   std::size_t owned_bytes_ = 0;
   std::unique_ptr<BucketMemory> memory_;
-  BucketMemory::Owner
-      block_;  // the gradients that the store owns, then the loads that are not in place
+  // The gradients that the store owns, then the loads that are not in place.
+  BucketMemory::Owner block_;
   std::vector<Load> loads_;
 };
 

@@ -16,7 +16,8 @@ constexpr std::uint32_t kShmSlots = 8;
 constexpr std::uint32_t kOffRingSlots = 8;
 constexpr std::uint32_t kLeastLinkSlots = 16;
 constexpr std::uint32_t kMostLinkSlots = 64;
-// Only naive and recursive_doubling use these edges, of which a rank may have many.
+// Only naive, recursive_doubling and halving_doubling use these edges, of which a rank may have many. Rails have the sizes
+// of the ring, since long vectors go along them.
 constexpr std::uint64_t kMostOffRingSlotBytes = std::uint64_t{32} << 10U;
 // Limits for all ring edges, and for all off-ring edges, within a host. Together with the outboxes of one_shot (at most
 // 1 MiB), the stages (at most 2 MiB) and the state that ranks show each other, they stay within 26 MiB, even for 128 ranks.

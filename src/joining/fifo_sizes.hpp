@@ -32,12 +32,14 @@ std::size_t one_shot_limit_bytes(int size);
 // Of each of a rank's two stages, where `ranks` ranks share a host; 0: they are too many for stages.
 std::size_t stage_bytes_for(std::size_t ranks);
 
-// FIFO sizes of edges in the ring and of off-ring edges, whose slots are never larger. All edges of one kind have the
-// same slot size, since a slice may go along any of them.
+// FIFO sizes of the edges that long vectors go along (ScheduleEdge::carries_bulk: the ring and rails), and of the others,
+// whose slots are never larger. All edges of one kind have the same slot size, since a slice may go along any of them.
 struct EdgeGeometries {
   FifoGeometry ring;
   FifoGeometry off_ring;
-  [[nodiscard]] const FifoGeometry& of(bool in_ring) const { return in_ring ? ring : off_ring; }
+  [[nodiscard]] const FifoGeometry& of(bool carries_bulk) const {
+    return carries_bulk ? ring : off_ring;
+  }
 };
 struct Geometries {
   EdgeGeometries memory;  // never more slots than `link`

@@ -36,8 +36,7 @@ RONDO_HOST_DEVICE constexpr int steps(const Schedule& s) {
   return 4 * doubling::rounds(s.size) + (s.position < doubling::paired(s.size) ? 2 : 0);
 }
 
-// The chunks that the position with number `index` among those that take part has in common with the `count` - 1 others
-// that are nearest to it.
+// `step` with the `count` chunks (a power of two) among which chunk `index` is, from a multiple of `count` on.
 RONDO_HOST_DEVICE constexpr Step with_chunks_of(Step step, int index, int count) {
   step.chunk = index & ~(count - 1);
   step.chunk_count = count;

@@ -1,6 +1,8 @@
 // The stages of a host, where it has more ranks than there are rails.
 
+#include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -13,24 +15,30 @@
 namespace rondo::detail {
 namespace {
 
-// The wirings of three ranks whose segment has stages of 256 bytes each.
-std::vector<Wiring> group_with_rails(int rails) {
+// Three ranks whose segment has stages of 256 bytes each.
+struct GroupWithRails {
+  std::vector<Wiring> wirings;
+  std::shared_ptr<HostSegment> of_fifos;  // the segment in which their FIFOs are
+};
+
+GroupWithRails group_with_rails(int rails) {
   std::vector<Wiring> group = wire_local_group(3, {});
+  auto of_fifos = group[0].links.segment;
   const SegmentPlan plan{3, 0, {}, 3, 256};
   const auto segment = std::make_shared<HostSegment>(map_private(plan.bytes()), plan);
   for (Wiring& wiring : group) {
     wiring.links.segment = segment;
     wiring.links.rails = rails;
   }
-  return group;
+  return {std::move(group), std::move(of_fifos)};
 }
 
 class InsideOfRails : public testing::TestWithParam<int> {};
 
 TEST_P(InsideOfRails, EachOwnerGetsItsChunkAndAllGetAll) {
-  std::vector<Wiring> group = group_with_rails(GetParam());
+  GroupWithRails group = group_with_rails(GetParam());
   std::vector<std::thread> threads;
-  for (Wiring& wiring : group) {
+  for (Wiring& wiring : group.wirings) {
     threads.emplace_back([&wiring] {
       Waiter waiter(wiring);
       Inside inside(wiring, waiter);
