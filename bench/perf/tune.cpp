@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -92,15 +91,24 @@ struct Case {
   std::vector<std::string> algos;
 };
 
+bool offers_hierarchical(const Communicator& comm) {
+  const Call any{.collective = Collective::all_reduce,
+                 .options = {.algorithm = Algorithm::hierarchical}};
+  try {
+    return comm.algorithm_for(any) == Algorithm::hierarchical;
+  } catch (const UsageError&) {
+    return false;
+  }
+}
+
 // Ranks of one process reach all buffers; processes that share memory, registered ones.
-std::vector<Case> cases_for(const Topology& topology, const Options& options) {
+std::vector<Case> cases_for(Communicator& comm, const Options& options) {
+  const Topology& topology = comm.topology();
   const std::vector<std::string> through_slots = {
       "ring", "naive", "one_shot", "recursive_doubling", "halving_doubling", "hierarchical"};
   const std::vector<std::string> with_direct = {"ring", "naive", "one_shot", "direct"};
   if (!all_share_memory(topology)) {
-    std::set<std::string> hosts;
-    for (const RankPlace& place : topology.places) hosts.insert(place.host);
-    return {{hosts.size() < topology.places.size() ? "hosts" : "mpi", false, through_slots}};
+    return {{offers_hierarchical(comm) ? "hosts" : "mpi", false, through_slots}};
   }
   if (options.ranks > 0) return {{"buffers", false, with_direct}};
   return {{"shm", false, through_slots}, {"buffers", true, with_direct}};
@@ -125,7 +133,7 @@ std::vector<Sample> sample_all(Communicator& comm, const Options& options, const
 }  // namespace
 
 void tune(Communicator& comm, const Options& options) {
-  const std::vector<Case> cases = cases_for(comm.topology(), options);
+  const std::vector<Case> cases = cases_for(comm, options);
   std::vector<std::string> prefixes;
   std::vector<std::string> lines;
   ProgressLine progress(comm.rank() == 0, cases.size() * kSizes * cases[0].algos.size());

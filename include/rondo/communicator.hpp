@@ -74,7 +74,9 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   [[nodiscard]] int size() const;
   /// Where the ranks are, the ring's order and the carrier of each edge.
   [[nodiscard]] const Topology& topology() const;
-  /// The algorithm that `call` would use. Throws UsageError as the call would.
+  /// The algorithm that `call` would use: `direct` if this rank's buffers can be reached, although the call itself takes
+  /// another if those of another rank cannot. Throws UsageError as the call would. Not while another thread is in
+  /// allocate().
   [[nodiscard]] Algorithm algorithm_for(const Call& call) const;
 
   /// Runs one collective; see Call.

@@ -102,8 +102,10 @@ SharedObject create_shared(std::size_t bytes, Reserve who) {
         "cannot make shared memory (memfd_create): {}; {}", std::strerror(errno),
         errno == EMFILE ? "allow more open files (ulimit -n)" : "does a sandbox forbid it?"));
   }
-  require_room(bytes);
-  if (who == Reserve::by_maker) reserve(file, 0, bytes);
+  if (who == Reserve::by_maker) {
+    require_room(bytes);
+    reserve(file, 0, bytes);
+  }
   if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) {
     throw_no_room(bytes, std::strerror(errno));
   }
@@ -120,6 +122,7 @@ bool populate(std::byte* data, std::size_t bytes) {
 }
 
 void touch(const SharedObject& object, std::size_t offset, std::size_t bytes) {
+  require_room(bytes);
   std::byte* data = object.mapping.data() + offset;
   ::madvise(data, bytes, MADV_HUGEPAGE);  // a wish
   if (populate(data, bytes)) return;

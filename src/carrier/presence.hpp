@@ -42,6 +42,9 @@ class alignas(128) Presence {
   void begin_touching(std::uint64_t sequence) {
     std::atomic_ref(touching_).exchange(2 * sequence + 1, std::memory_order_seq_cst);
   }
+  // By its owner alone, after begin_touching: it has touched nothing in this call and will not, so nobody finds its part
+  // done.
+  void renounce_touching(std::uint64_t sequence) { store_release(touching_, 2 * sequence); }
   // By its owner alone: it touches them no more. Release: whoever finds this also finds what it wrote.
   void end_touching(std::uint64_t sequence) { store_release(touching_, 2 * sequence + 2); }
 
@@ -112,7 +115,7 @@ class alignas(128) Presence {
   std::uint64_t complete_ = 0;  // one more than the number of the call that `words_` describes
   std::uint64_t begun_ = 0;     // the number of the call that is, or is being, written to `words_`
   Words words_{};
-  // 2k + 1 while the owner touches the buffers of the others for call number k, 2k + 2 from then on.
+  // 2k + 1 while the owner touches the buffers of the others for call number k, 2k + 2 from then on; 2k if it does not.
   std::uint64_t touching_ = 0;
   std::uint64_t arrived_ = 0;    // windows at which the owner has arrived: engine/inside.hpp
   std::uint64_t ended_ = 0;      // calls that the owner has ended

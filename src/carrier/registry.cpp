@@ -14,7 +14,9 @@ void RegisteredBlock::map_pages() { populate(pieces_.mapping.data(), pieces_.map
 void RegisteredBlock::free_own() {
   // A forked child has a copy of the owner, but it is the parent's memory.
   if (!owner_process_.is_this()) return;
-  if (!private_) ::madvise(own(), pieces_.bytes, MADV_REMOVE);
+  // The first gives shared pages back, the second private ones; each refuses the other kind.
+  ::madvise(own(), pieces_.bytes, MADV_REMOVE);
+  ::madvise(own(), pieces_.bytes, MADV_DONTNEED);
   // Release pairs with the acquire in all_have_freed(): whoever finds the word set may unmap.
   store_release(*pieces_.freed[static_cast<std::size_t>(pieces_.rank)], 1);
 }
@@ -25,22 +27,19 @@ bool RegisteredBlock::all_have_freed() const {
   });
 }
 
-bool RegisteredBlock::make_private() {
-  if (private_) return true;
-  const auto copy_at = [bytes = pieces_.bytes](void* address, int fixed) {
-    return ::mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1,
-                  0);
-  };
-  void* copy = copy_at(nullptr, 0);
+bool RegisteredBlock::make_private(const std::byte* data, std::size_t bytes) {
+  const std::size_t page = page_bytes();
+  const auto offset = static_cast<std::size_t>(data - own());
+  const std::size_t first = offset / page * page;
+  const std::size_t length = (offset + bytes + page - 1) / page * page - first;
+  void* copy = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (copy == MAP_FAILED) return false;
-  std::memcpy(copy, own(), pieces_.bytes);
-  void* moved = ::mremap(copy, pieces_.bytes, pieces_.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, own());
-  if (moved == MAP_FAILED) {
-    ::munmap(copy, pieces_.bytes);
-    return false;
+  std::memcpy(copy, own() + first, length);
+  if (::mremap(copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, own() + first) != MAP_FAILED) {
+    return true;
   }
-  private_ = true;
-  return true;
+  ::munmap(copy, length);
+  return false;
 }
 
 void Registry::add(std::shared_ptr<RegisteredBlock> block, std::size_t most_bytes) {
@@ -67,7 +66,9 @@ std::uint64_t Registry::location_of(const void* data, std::size_t bytes) const {
 }
 
 std::byte* Registry::find(int rank, std::uint64_t location) const {
-  if (one_process_) return reinterpret_cast<std::byte*>(location);
+  // The location is the address: a word, since it may come from another process.
+  if (one_process_)
+    return reinterpret_cast<std::byte*>(location);  // NOLINT(performance-no-int-to-ptr)
   const auto after = std::upper_bound(
       entries_.begin(), entries_.end(), location,
       [](std::uint64_t wanted, const Entry& e) { return wanted < e.first_location; });
@@ -75,9 +76,10 @@ std::byte* Registry::find(int rank, std::uint64_t location) const {
   return entry.block->piece(rank) + (location - entry.first_location);
 }
 
-bool Registry::make_private(const void* data) {
-  const Entry* entry = entry_with(static_cast<const std::byte*>(data));
-  return entry == nullptr || entry->block->make_private();
+bool Registry::make_private(const void* data, std::size_t bytes) {
+  const auto* begin = static_cast<const std::byte*>(data);
+  const Entry* entry = bytes > 0 ? entry_with(begin) : nullptr;
+  return entry == nullptr || entry->block->make_private(begin, bytes);
 }
 
 }  // namespace rondo::detail

@@ -8,7 +8,6 @@
 // location 2 + 8192 + 100, whichever rank's it is.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -56,16 +55,13 @@ class RegisteredBlock {
   void free_own();
   [[nodiscard]] bool all_have_freed() const;
 
-  // Replaces the rank's own piece by private memory with the same contents at the same address: what other ranks write
-  // from now on does not reach it. False if there is no memory for that.
-  bool make_private();
+  // Replaces the pages of these bytes of the rank's own piece by private memory with the same contents at the same
+  // addresses: what other ranks write from now on does not reach them. False if there is no memory for that.
+  bool make_private(const std::byte* data, std::size_t bytes);
 
  private:
   Pieces pieces_;
   OwnerProcess owner_process_;
-  // Whether make_private() has replaced the piece. Written by the thread of a call that fails, read there and by the thread
-  // that frees the memory. Nothing else is published by it: the caller does not free memory before the call has ended.
-  std::atomic<bool> private_ = false;
 };
 
 class Registry {
@@ -88,8 +84,8 @@ class Registry {
   // Where this process finds what rank `rank` shows as `location`, which must be a place.
   [[nodiscard]] std::byte* find(int rank, std::uint64_t location) const;
 
-  // RegisteredBlock::make_private of the block that holds `data`, if one does.
-  bool make_private(const void* data);
+  // RegisteredBlock::make_private of the block that holds these bytes, if one does.
+  bool make_private(const void* data, std::size_t bytes);
 
  private:
   struct Entry {

@@ -93,7 +93,8 @@ class HostChoice {
   [[nodiscard]] Algorithm best_for(Reach reach) const {
     const Algorithm tuned =
         tuning_.algorithm_for(reach, engine_.size(), call_.count * size_of(call_.type));
-    return in_order(can(tuned) && pays(tuned) ? tuned : Algorithm::ring);
+    const bool reached = tuned != Algorithm::direct || reach == Reach::buffers;
+    return in_order(reached && can(tuned) && pays(tuned) ? tuned : Algorithm::ring);
   }
   // On one host, hierarchical reduces in rank order too.
   [[nodiscard]] bool keeps_order(Algorithm algorithm) const {
@@ -134,10 +135,10 @@ Way settle_way(const CommunicatorState& state, const Call& call) {
   const HostChoice choice(state, call);
   const Algorithm wish = state.defaults.algorithm;
   Algorithm settled = settle_algorithm(call, state.engine.rank(), wish, choice);
-  if (!call.options.algorithm) settled = choice.in_order(settled);  // a wish may break the promise
+  const bool named = call.options.algorithm.value_or(Algorithm::automatic) != Algorithm::automatic;
+  if (!named) settled = choice.in_order(settled);  // a wish may break the promise
   // Whether the buffers of other processes can be reached is found out in the call.
-  if (settled != Algorithm::direct || call.options.algorithm ||
-      state.engine.registry().one_process()) {
+  if (settled != Algorithm::direct || named || state.engine.registry().one_process()) {
     return {settled, settled};
   }
   return {Algorithm::automatic,

@@ -46,8 +46,9 @@ class BlockMaker {
     std::shared_ptr<RegisteredBlock> block;
     SharedObject object = share(of_ranks);
     together(bootstrap_, [&] { block = block_in(std::move(object), of_ranks); });
-    // Every rank has touched its own piece by now, so the others' pages are where they belong.
-    block->map_pages();
+    // Every rank has touched its own piece by now, so the others' pages are where they belong. No rank frees its piece
+    // before all have done this, which would bring its pages back.
+    together(bootstrap_, [&] { block->map_pages(); });
     if (!registry.one_process()) {
       const std::size_t most = *std::max_element(of_ranks.begin(), of_ranks.end());
       state_.queue.run([&] { registry.add(block, most); });

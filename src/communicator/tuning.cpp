@@ -91,6 +91,8 @@ Tuning default_tuning() {
       {Reach::hosts, Algorithm::hierarchical, 4, 4096},
       {Reach::hosts, Algorithm::naive, 8, 0},
       {Reach::hosts, Algorithm::hierarchical, 8, 8192},
+      {Reach::hosts, Algorithm::recursive_doubling, 17, 0},
+      {Reach::hosts, Algorithm::hierarchical, 17, 8192},
       {Reach::network, Algorithm::recursive_doubling, 2, 0},
       {Reach::network, Algorithm::ring, 2, 65536},
       {Reach::network, Algorithm::recursive_doubling, 3, 0},

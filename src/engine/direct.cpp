@@ -109,7 +109,7 @@ bool Direct::begin_touching() {
   presence(wiring_.rank).begin_touching(sequence);
   AbortBoard& board = wiring_.links.segment->board();
   if (board.is_clear_in_order()) return true;
-  presence(wiring_.rank).end_touching(sequence);
+  presence(wiring_.rank).renounce_touching(sequence);
   // The rank that ends the communicator may still be writing why.
   const WaitResult result = waiter_.wait(wiring_.rank, [&] { return board.raised(); });
   return wait_failed(wiring_.rank, result == WaitResult::ready ? WaitResult::aborted : result);
@@ -177,12 +177,15 @@ void Direct::withdraw() {
   wiring_.links.segment->board().order_after_raise();
   Registry& registry = *wiring_.links.registry;
   Bell& bell = wiring_.links.segment->bell(wiring_.rank);
-  const Clock::time_point deadline = Clock::now() + kPatience;
+  Clock::time_point deadline = Clock::now() + kPatience;
+  const std::size_t element = size_of(call_->type);
   bool is_private = false;
   while (anyone_touches() && !is_private) {
     bell.sleep([this] { return !anyone_touches(); }, std::chrono::milliseconds(1));
     if (registry.one_process() || Clock::now() < deadline) continue;
-    is_private = registry.make_private(call_->in) && registry.make_private(call_->out);
+    is_private = registry.make_private(call_->in, plan_.input(wiring_.rank).count * element) &&
+                 registry.make_private(call_->out, plan_.output(wiring_.rank).count * element);
+    deadline = Clock::now() + kPatience;  // there was no memory for it
   }
 }
 

@@ -125,14 +125,17 @@ void Engine::run_checked(const Call& call, const Way& way, const ShownCall& show
 bool Engine::run_by_direct(const Call& call, const Way& way, const ShownCall& shown) {
   ring_all(wiring_.links.bells);  // for those who wait for what this rank shows
   const bool or_else = way.algorithm == Algorithm::automatic;
-  const Direct::Outcome outcome = direct_.run(call, shown, or_else);
-  if (outcome == Direct::Outcome::failed) {
-    try {
+  Direct::Outcome outcome = Direct::Outcome::failed;
+  try {
+    outcome = direct_.run(call, shown, or_else);
+    if (outcome == Direct::Outcome::failed) {
       fail(shown.signature, direct_.failure(), direct_.so_far());
-    } catch (...) {
-      direct_.withdraw();
-      throw;
     }
+  } catch (...) {
+    // Raised already, unless there was no memory for the error's text. The caller may free its buffers now.
+    board_.raise(wiring_.rank, "an error in a direct call, for whose text there was no memory");
+    direct_.withdraw();
+    throw;
   }
   if (outcome == Direct::Outcome::unreachable && !or_else) throw_unreachable(shown.signature);
   if (outcome == Direct::Outcome::done) confirmation_.forget();

@@ -38,8 +38,26 @@ void HostReducer::set_up() {
                          [this](std::size_t bytes) { return call_us(communicator_, bytes); }));
   iteration_.follow(model_.buckets());
   model_.require_algorithm([this](const Call& call) { return communicator_.algorithm_for(call); });
+  if (model_.options().algorithm == Algorithm::direct) {
+    require_equal_lines(communicator_, objection_to_direct(), {});
+  }
   progress_place_ = "the caller's thread";
   if (model_.options().overlap) start_thread();
+}
+
+// Why direct, which the options name, cannot carry the buckets of this rank; empty if it can.
+std::string HostReducer::objection_to_direct() const {
+  const Engine& engine = state_of(communicator_).engine;
+  for (std::size_t bucket = 0; bucket < model_.buckets().size(); ++bucket) {
+    if (engine.shows_buffers(model_.call_of(bucket, ReduceOp::sum))) continue;
+    return fmt::format(
+        "rank {}: GradientOptions::algorithm is direct, but other ranks cannot reach the gradients "
+        "of "
+        "bucket {}; let the reducer own them (Parameter::owned), or keep them in memory of "
+        "Communicator::allocate",
+        communicator_.rank(), bucket);
+  }
+  return {};
 }
 
 // If the new thread cannot be bound or may not make calls, all ranks throw, before it has made any call.

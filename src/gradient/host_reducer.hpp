@@ -51,6 +51,7 @@ class HostReducer {
   using Lock = std::unique_lock<std::mutex>;
 
   void set_up();
+  [[nodiscard]] std::string objection_to_direct() const;
   void start_thread();
   [[nodiscard]] std::string place_thread();
   void stop_thread();

@@ -138,7 +138,7 @@ class ProcessWirer {
     SharedObject object = std::move(shared_.object);  // its file is not needed any more
     if (object.mapping.data() == nullptr) {
       segment_edges_.clear();
-      plan = {bootstrap_.size(), 0, {}};
+      plan = {bootstrap_.size(), 0, {}, 1, stage_bytes_for(1)};
       object.mapping = map_private(plan.bytes());
     }
     segment_ = std::make_shared<HostSegment>(std::move(object.mapping), plan);
@@ -178,13 +178,14 @@ class ProcessWirer {
       if (std::find(rail.begin(), rail.end(), rank_) != rail.end()) wiring.links.rail = rail;
     }
     const bool some_host_has_several = rails_.size() > 1 || rails_[0].size() < ring_.size();
-    const bool all_mapped = std::all_of(shared_.mapped.begin(), shared_.mapped.end(),
-                                        [](bool mapped) { return mapped; });
     bool all_have_stages = true;
     for (int rank = 0; rank < bootstrap_.size(); ++rank) {
-      all_have_stages &= stage_bytes_for(hosts_.ranks_with(rank).size()) > 0;
+      const std::size_t on_host = hosts_.ranks_with(rank).size();
+      const bool reached = on_host == 1 || shared_.mapped[static_cast<std::size_t>(rank)];
+      all_have_stages &= reached && stage_bytes_for(on_host) > 0;
     }
-    wiring.offers.hierarchical = some_host_has_several && all_mapped && all_have_stages;
+    wiring.offers.hierarchical =
+        options_.carrier != CarrierChoice::mpi && some_host_has_several && all_have_stages;
   }
 
   // The FIFO sizes that a schedule can count on at every edge.

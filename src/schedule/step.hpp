@@ -53,7 +53,8 @@ struct Step {
   int chunk = 0;
   int from = kNobody;
   int to = kNobody;
-  int chunk_count = 1;  // chunks from `chunk` on, side by side in the vector: only halving_doubling has more than one
+  int chunk_count =
+      1;  // chunks from `chunk` on, side by side in the vector: only halving_doubling has more than one
 
   [[nodiscard]] constexpr bool has(VerbPart part) const { return (verb & part) != 0; }
 };

@@ -54,6 +54,10 @@ TEST(Presence, TellsWhenItsOwnerTouchesTheBuffersOfOthers) {
     presence.begin_touching(call);
     EXPECT_TRUE(presence.is_touching(call));
     EXPECT_FALSE(presence.has_touched(call));
+    presence.renounce_touching(call);
+    EXPECT_FALSE(presence.is_touching(call));
+    EXPECT_FALSE(presence.has_touched(call));
+    presence.begin_touching(call);
     presence.end_touching(call);
     EXPECT_FALSE(presence.is_touching(call));
     EXPECT_TRUE(presence.has_touched(call));

@@ -48,7 +48,7 @@ TEST(Registry, FindsAnotherRanksMemoryByItsLocation) {
   Registry registries[] = {Registry(false), Registry(false)};
   EXPECT_FALSE(registries[0].reaches_any());
   std::vector<std::shared_ptr<RegisteredBlock>> blocks[2];
-  for (const std::size_t bytes : {8192, 16384, 4096}) {
+  for (const std::size_t bytes : {8192U, 16384U, 4096U}) {
     TwoRanks ranks(bytes);
     for (int rank = 0; rank < 2; ++rank) {
       blocks[rank].push_back(ranks.block_of(rank));
@@ -124,7 +124,7 @@ TEST(RegisteredBlock, CanBeTakenFromTheOthers) {
   const auto theirs = ranks.block_of(1);
   std::memset(mine->own(), 1, mine->bytes());
   std::byte* const before = mine->own();
-  ASSERT_TRUE(mine->make_private());
+  ASSERT_TRUE(mine->make_private(mine->own() + 5, mine->bytes() - 5));
   EXPECT_EQ(mine->own(), before);
   std::memset(theirs->piece(0), 9,
               mine->bytes());  // what a process that was stopped writes when it goes on

@@ -169,6 +169,22 @@ TEST(Registered, ABufferThatCannotBeReachedIsAnErrorOfAllAndNothingIsLost) {
   EXPECT_EQ(codes, zeros(3));
 }
 
+// To name `automatic` is not to name an algorithm.
+TEST(Registered, AutomaticNamedByACallChoosesAsAlways) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    Communicator comm = join(me);
+    RegisteredMemory<float> memory = comm.allocate<float>(10'000);
+    std::vector<float> ordinary(10'000, 1.0F);
+    const std::span<float> data = me.rank == 0 ? memory.span() : std::span(ordinary);
+    std::fill(data.begin(), data.end(), 1.0F);
+    CallOptions options;
+    if (me.rank == 0) options.algorithm = Algorithm::automatic;
+    comm.all_reduce(data, ReduceOp::sum, options);
+    return data[9'999] == 2.0F ? 0 : 1;
+  });
+  EXPECT_EQ(codes, zeros(2));
+}
+
 TEST(Registered, AWishForDirectIsGrantedWhereItCanBe) {
   const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
     Communicator comm = join(me, {.algorithm = Algorithm::direct});
@@ -209,7 +225,7 @@ TEST(RegisteredMemoryOwner, IsFreedInAnyOrderAndGivenBack) {
     if (me.rank == 2) second.reset();
     comm.barrier();
     // The two pieces of 4 MiB that were freed are gone from this process too.
-    if (shared_kib() + 7 * 1024 > before) return 1;
+    if (shared_kib() + std::size_t{7} * 1024 > before) return 1;
     // Each rank passes memory that another rank has freed its part of.
     RegisteredMemory<float>& mine = me.rank == 1 ? *second : *first;
     comm.all_reduce(mine, ReduceOp::sum, {.algorithm = Algorithm::direct});
@@ -233,7 +249,7 @@ TEST(RegisteredMemoryOwner, ManyAreMadeAndFreed) {
       comm.all_reduce(kept, ReduceOp::sum, {.algorithm = Algorithm::direct});
       if (memory[1000] != 2.0F * static_cast<float>(i) || kept[0] != 2.0F) return 1;
     }
-    return shared_kib() < 32 * 1024 ? 0 : 2;
+    return shared_kib() < std::size_t{32} * 1024 ? 0 : 2;
   });
   EXPECT_EQ(codes, zeros(2));
 }
@@ -266,7 +282,7 @@ TEST(RegisteredMemoryOwner, TooMuchIsAnErrorOfAllAndNothingIsLost) {
   const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
     Communicator comm = join(me);
     try {
-      static_cast<void>(comm.allocate<float>(me.rank == 1 ? std::size_t{1} << 45U : 10));
+      static_cast<void>(comm.allocate<float>(me.rank == 1 ? std::size_t{1} << 40U : 10));
       return 1;
     } catch (const TransportError& error) {
       if (std::string(error.what()).find("allocate") == std::string::npos) return 2;
@@ -355,8 +371,9 @@ TEST(Direct, AMismatchTouchesNothing) {
 TEST(Direct, NobodyTouchesTheBuffersOfAFailedCall) {
   for (int round = 0; round < 300; ++round) {
     const int ranks = 2 + round % 3;
+    const std::size_t count = std::size_t{500} + static_cast<std::size_t>(round) * 37;
     std::vector<std::vector<std::uint64_t>> buffers(static_cast<std::size_t>(ranks));
-    for (auto& buffer : buffers) buffer.assign(static_cast<std::size_t>(500 + round * 37), 1);
+    for (auto& buffer : buffers) buffer.assign(count, 1);
     run_ranks(ranks, {}, [&](Communicator& comm) {
       auto& mine = buffers[static_cast<std::size_t>(comm.rank())];
       try {

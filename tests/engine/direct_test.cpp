@@ -64,6 +64,7 @@ TEST_F(DirectTest, TouchesNothingOnceTheCommunicatorHasEnded) {
   EXPECT_EQ(buffers_[0], std::vector<float>(1000, 1.0F));
   EXPECT_EQ(buffers_[1], std::vector<float>(1000, 2.0F));
   EXPECT_FALSE(presence(0).is_touching(0)) << "rank 1 would wait for ever";
+  EXPECT_FALSE(presence(0).has_touched(0)) << "rank 1 would take rank 0's part as done";
 }
 
 TEST_F(DirectTest, AFailedRankWaitsForThoseThatTouchItsBuffers) {

@@ -89,6 +89,32 @@ TEST(MemoryOfAReducer, IsReachedByTheOtherProcesses) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
 }
 
+TEST(MemoryOfAReducer, ThatOthersCannotReachIsAnErrorOfAllWhereDirectIsNamed) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    Communicator comm = from_socket(me.socket, me.rank, me.size);
+    std::vector<float> gradient(1000);
+    const auto parameter = [&](bool owned) {
+      return owned ? Parameter::owned<float>("p", gradient.size()) : Parameter("p", gradient);
+    };
+    GradientOptions options;
+    options.bucket_bytes = 100'000;
+    options.algorithm = Algorithm::direct;
+    const std::string text = usage_error(
+        [&] { const GradientReducer reducer(comm, {parameter(me.rank == 0)}, options); });
+    expect_in("rank 1", text);
+    expect_in("Parameter::owned", text);
+    const GradientReducer reducer(comm, {parameter(true)}, options);
+    options.algorithm = Algorithm::automatic;
+    GradientReducer other(comm, {parameter(false)}, options);
+    gradient[7] = 3.0F;
+    other.mark_ready(0);
+    other.finish();
+    EXPECT_EQ(gradient[7], 3.0F);
+    return ::testing::Test::HasFailure() ? 1 : 0;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
 TEST_P(MakingAReducer, OnACoreThatOneRankDoesNotHaveAreAnErrorOfAll) {
   on_ranks([](Communicator& comm) {
     ToyModel<float> model;

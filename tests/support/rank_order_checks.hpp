@@ -51,6 +51,7 @@ void expect_bits(std::span<const T> actual, std::span<const T> expected, const c
                  ReduceOp op) {
   ASSERT_EQ(actual.size(), expected.size());
   for (std::size_t i = 0; i < actual.size(); ++i) {
+    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): the bits are what is compared
     ASSERT_EQ(std::memcmp(&actual[i], &expected[i], sizeof(T)), 0)
         << what << " of " << name(kDataTypeOf<T>) << ", " << name(op) << ", element " << i << " of "
         << actual.size();
