@@ -78,6 +78,7 @@ bool Inside::reduce(const Call& call, ReduceOp op) {
     for (int owner = 0; owner < owners_; ++owner) {
       if (owner == index_) continue;
       const Range slice = slice_of(chunk_of(call, owner), window, most);
+      if (slice.count == 0) continue;  // the buffers of an empty vector may be null
       copy_.cached(stage(index_) + static_cast<std::size_t>(owner) * most * element,
                    in + slice.offset * element, slice.count * element);
     }
@@ -111,13 +112,15 @@ bool Inside::spread(const Call& call) {
   for (std::uint64_t window = 0; window < windows; ++window) {
     if (owns()) {
       const Range slice = slice_of(chunk(call), window, most);
-      copy_.cached(stage(index_), out + slice.offset * element, slice.count * element);
+      if (slice.count > 0)
+        copy_.cached(stage(index_), out + slice.offset * element, slice.count * element);
     }
     const std::uint64_t written = windows_;
     if (!arrive()) return false;
     for (int owner = 0; owner < owners_; ++owner) {
       if (owner == index_) continue;
       const Range slice = slice_of(chunk_of(call, owner), window, most);
+      if (slice.count == 0) continue;
       copy_.cached(out + slice.offset * element, wiring_.links.segment->stage(owner, written),
                    slice.count * element);
     }
