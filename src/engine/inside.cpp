@@ -34,6 +34,7 @@ bool Inside::wait_failed(int rank, WaitResult result) {
 }
 
 bool Inside::meet(const Signature& signature) {
+  windows_before_ = windows_;
   for (const int rank : wiring_.links.ranks_sharing) {
     if (rank == wiring_.rank) continue;
     const WaitResult result =

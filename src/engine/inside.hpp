@@ -43,7 +43,8 @@ class Inside {
   // Writes the others' chunks of the call's output.
   bool spread(const Call& call);
   [[nodiscard]] const Failure& failure() const { return failure_; }
-  [[nodiscard]] std::uint64_t windows_done() const { return windows_; }
+  // In the call that met last.
+  [[nodiscard]] std::uint64_t windows_done() const { return windows_ - windows_before_; }
 
  private:
   [[nodiscard]] Range chunk_of(const Call& call, int owner) const;
@@ -59,9 +60,10 @@ class Inside {
   Wiring& wiring_;
   Waiter& waiter_;
   CopyKernel copy_;
-  int index_ = 0;              // this rank's among those of its host
-  int owners_ = 1;             // of each host
-  std::uint64_t windows_ = 0;  // at which this rank has arrived, on its communicator
+  int index_ = 0;                     // this rank's among those of its host
+  int owners_ = 1;                    // of each host
+  std::uint64_t windows_ = 0;         // at which this rank has arrived, on its communicator
+  std::uint64_t windows_before_ = 0;  // before the call that met last
   std::vector<const std::byte*> ins_;
   Failure failure_;
 };

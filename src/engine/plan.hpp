@@ -27,8 +27,8 @@ struct Plan {
   Range own;                     // the rank's own chunk
   std::uint64_t in_origin = 0;   // which element of the vector comes first in the call's `in`
   std::uint64_t out_origin = 0;  // and in its `out`
-  Algorithm edges =
-      Algorithm::ring;  // the pump drives the edges of this algorithm (Pump::begin_call)
+  // Of whose edges the pump drives (Pump::begin_call).
+  Algorithm edges = Algorithm::ring;
   const std::vector<int>* ring = nullptr;  // the ranks by their position in the schedule
   bool chunks_are_ranks = false;  // chunk c is that of rank c; else chunks are numbered by position
 };

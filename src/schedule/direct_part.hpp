@@ -5,8 +5,6 @@
 //
 // Example: four ranks, all_reduce in place. Rank 2 reads chunk 2 of the buffers of ranks 0, 1, 2 and 3, and writes the
 // sum to chunk 2 of all four.
-//
-// Host and device compile this header alike.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +12,13 @@
 #include <rondo/chunk.hpp>
 #include <rondo/types.hpp>
 
-#include "base/portable.hpp"
-
 namespace rondo::detail {
 
 struct RankRange {
   int first = 0;
   int count = 0;
 
-  [[nodiscard]] RONDO_HOST_DEVICE constexpr bool has(int rank) const {
-    return rank >= first && rank < first + count;
-  }
+  [[nodiscard]] constexpr bool has(int rank) const { return rank >= first && rank < first + count; }
 };
 
 struct DirectCall {
@@ -36,35 +30,35 @@ struct DirectCall {
   std::uint64_t granule = 1;
 
   // The elements that `rank` handles.
-  [[nodiscard]] RONDO_HOST_DEVICE constexpr Range elements(int rank) const {
+  [[nodiscard]] constexpr Range elements(int rank) const {
     return chunk_range(count, static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(rank),
                        shows_chunks() ? 1 : granule);
   }
   // The ranks whose inputs `rank` reads.
-  [[nodiscard]] RONDO_HOST_DEVICE constexpr RankRange sources(int rank) const {
+  [[nodiscard]] constexpr RankRange sources(int rank) const {
     if (collective == Collective::all_gather) return {rank, 1};
     if (collective == Collective::broadcast) return {root, 1};
     return {0, size};
   }
   // The ranks whose outputs `rank` writes.
-  [[nodiscard]] RONDO_HOST_DEVICE constexpr RankRange targets(int rank) const {
+  [[nodiscard]] constexpr RankRange targets(int rank) const {
     if (collective == Collective::reduce_scatter) return {rank, 1};
     if (collective == Collective::reduce) return {root, 1};
     return {0, size};
   }
   // Which elements of the vector are in the input and in the output of `rank`; none if nobody reads or writes it.
-  [[nodiscard]] RONDO_HOST_DEVICE constexpr Range input(int rank) const {
+  [[nodiscard]] constexpr Range input(int rank) const {
     if (collective == Collective::all_gather) return elements(rank);
     return collective == Collective::broadcast && rank != root ? Range{} : Range{0, count};
   }
-  [[nodiscard]] RONDO_HOST_DEVICE constexpr Range output(int rank) const {
+  [[nodiscard]] constexpr Range output(int rank) const {
     if (collective == Collective::reduce_scatter) return elements(rank);
     return collective == Collective::reduce && rank != root ? Range{} : Range{0, count};
   }
 
  private:
   // Only in reduce_scatter and all_gather can the caller see which rank owns which elements.
-  [[nodiscard]] RONDO_HOST_DEVICE constexpr bool shows_chunks() const {
+  [[nodiscard]] constexpr bool shows_chunks() const {
     return collective == Collective::reduce_scatter || collective == Collective::all_gather;
   }
 };
