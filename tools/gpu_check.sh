@@ -150,6 +150,7 @@ build() {
 run_tests() {
   step topology 60 build-gpu/tools/rondo-topo --device cuda --ranks 4
   step groups 300 $tests/test_gpu_device_group
+  step direct 150 $tests/test_gpu_device_direct
 }
 run_processes() {
   step processes 300 $tests/test_gpu_device_processes
@@ -165,12 +166,12 @@ sanitize() {
 }
 measure() {
   for ranks in 2 4; do
-    step "perf $ranks ranks" 60 $perf --device cuda --ranks $ranks -b 1KiB -e 256MiB -f 8 --algo ring,one_shot,naive,copy --json "$out/perf_$ranks.json"
-    step "perf $ranks ranks 256 MiB" 40 $perf --device cuda --ranks $ranks -b 256MiB -e 256MiB -n 20 --algo ring,copy --json "$out/large_$ranks.json"
+    step "perf $ranks ranks" 60 $perf --device cuda --ranks $ranks -b 1KiB -e 256MiB -f 8 --algo ring,one_shot,direct,naive,copy --json "$out/perf_$ranks.json"
+    step "perf $ranks ranks 256 MiB" 40 $perf --device cuda --ranks $ranks -b 256MiB -e 256MiB -n 20 --algo ring,direct,copy --json "$out/large_$ranks.json"
   done
   # Without MPS, processes take turns on a device: this shows that they finish, not how fast.
-  step "perf 2 processes" 40 $perf --device cuda --processes 2 -b 1KiB -e 256KiB -f 16 -n 3 -w 1 --algo ring,one_shot --json "$out/perf_processes.json"
-  step "perf bf16" 30 $perf --device cuda --ranks 2 -d bf16 -b 64MiB -e 64MiB -n 20 --algo ring,copy --json "$out/perf_bf16.json"
+  step "perf 2 processes" 40 $perf --device cuda --processes 2 --registered -b 1KiB -e 256KiB -f 16 -n 3 -w 1 --algo ring,one_shot,direct --json "$out/perf_processes.json"
+  step "perf bf16" 30 $perf --device cuda --ranks 2 -d bf16 -b 64MiB -e 64MiB -n 20 --algo ring,direct,copy --json "$out/perf_bf16.json"
   for slots in 2 4; do
     for kib in 32 64 128; do
       for threads in 256 512; do

@@ -49,6 +49,16 @@ def ring_share(ranks):
     return buffers / rate / ring["time_us_median"], (buffers + slots) / rate / ring["time_us_median"]
 
 
+def direct_share(ranks):
+    """The time that direct's bytes take at the rate of the device's own copy, over direct's time: each rank reads S bytes
+    and writes S, and nothing else moves."""
+    results = load(f"large_{ranks}.json")
+    direct, copy = row(results, "direct"), row(results, "copy")
+    if not direct or not copy or not direct["time_us_median"]:
+        return None
+    return ranks * copy["time_us_median"] / direct["time_us_median"]
+
+
 def epoch_seconds(history):
     return statistics.median(e["seconds"] for e in history["epochs"][1:]) if history else None
 
@@ -57,6 +67,7 @@ for n in (2, 4):
     cached, uncached = ring_share(n)
     target(f"256 MiB, {n} ranks on a device: share of its copy bandwidth, slots counted", uncached, 0.8, "", False)
     target(f"256 MiB, {n} ranks on a device: the same, as if all slots stayed in L2", cached, 0.8, "", False)
+    target(f"256 MiB, {n} ranks on a device: direct's share of its copy bandwidth", direct_share(n), 0.8, "", False)
 small = row(load("perf_2.json"), "one_shot", 1024)
 target("1 KiB, 2 ranks, one call of a replayed graph", small and small["time_us_median"], 15, "us", True)
 one, alone = epoch_seconds(load("lenet_1.json")), epoch_seconds(load("lenet_alone.json"))

@@ -1,6 +1,8 @@
 #include "bench/perf/device_measure.hpp"
 
+#include <array>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "api/api.hpp"
@@ -16,17 +18,22 @@ namespace api = detail::gpu::api;
 template <class T>
 class DeviceBuffers {
  public:
-  DeviceBuffers(int device, const ExactData<T>& data, const Options& options)
-      : data_(data),
-        options_(options),
-        count_(data.input().size()),
-        in_(device, count_ * sizeof(T) + 1),
-        out_(device, count_ * sizeof(T) + 1) {
+  DeviceBuffers(cuda::Communicator& comm, const ExactData<T>& data, const Options& options)
+      : data_(data), options_(options), count_(data.input().size()) {
+    for (T*& buffer : buffers_) {
+      if (options.registered) {
+        buffer = registered_.emplace_back(comm.allocate<T>(count_)).data();
+      } else {
+        memory_.push_back(
+            std::make_unique<detail::gpu::DeviceMemory>(comm.device(), count_ * sizeof(T) + 1));
+        buffer = reinterpret_cast<T*>(memory_.back()->data());
+      }
+    }
     refill();
   }
 
-  [[nodiscard]] T* in() const { return reinterpret_cast<T*>(in_.data()); }
-  [[nodiscard]] T* out() const { return reinterpret_cast<T*>(out_.data()); }
+  [[nodiscard]] T* in() const { return buffers_[0]; }
+  [[nodiscard]] T* out() const { return buffers_[1]; }
   [[nodiscard]] std::size_t bytes() const { return count_ * sizeof(T); }
   Call call(bool in_place) { return data_.call(options_, in(), in_place ? in() : out()); }
   void refill() {
@@ -45,8 +52,9 @@ class DeviceBuffers {
   const ExactData<T>& data_;
   const Options& options_;
   std::size_t count_;
-  detail::gpu::DeviceMemory in_;
-  detail::gpu::DeviceMemory out_;
+  std::vector<std::unique_ptr<detail::gpu::DeviceMemory>> memory_;
+  std::vector<cuda::RegisteredMemory<T>> registered_;
+  std::array<T*, 2> buffers_{};
 };
 
 // A stream, and events before and after the work that is timed.
@@ -136,6 +144,15 @@ Timing time_copies(cuda::Communicator& comm, const Options& options, std::size_t
 
 bool has_algorithm(const cuda::Communicator& comm, const std::string& algo, const Call& call) {
   if (algo == "mpi" || comm.size() == 1) return algo != "mpi" && algo != "one_shot";
+  if (algo == "direct") {
+    Call direct = call;
+    direct.options.algorithm = Algorithm::direct;
+    try {
+      return comm.algorithm_for(direct) == Algorithm::direct;
+    } catch (const UsageError&) {  // the buffers of all ranks are alike, so no rank goes on alone
+      return false;
+    }
+  }
   return algo != "one_shot" || comm.algorithm_for(call) == Algorithm::one_shot;
 }
 
@@ -147,7 +164,7 @@ std::optional<Row> measure_on_device(cuda::Communicator& comm, const Options& op
   return detail::with_type(options.type, [&](auto tag) -> std::optional<Row> {
     using T = typename decltype(tag)::Type;
     const ExactData<T> data(comm.rank(), comm.size(), options, count);
-    DeviceBuffers<T> buffers(comm.device(), data, options);
+    DeviceBuffers<T> buffers(comm, data, options);
     Row row{algo, {}, count, count * sizeof(T), {}, std::nullopt};
     if (algo == "copy") {
       row.out_of_place = time_copies(comm, options, buffers.bytes(), buffers.out(), buffers.in());

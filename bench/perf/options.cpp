@@ -58,7 +58,7 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
       ->capture_default_str();
   app.add_flag("--registered", options.registered,
                "put buffers in memory of Communicator::allocate, which all ranks of a host reach; "
-               "ranks of one process (--ranks) reach all memory anyway");
+               "ranks of one process (--ranks), on one device, reach all memory anyway");
   app.add_flag("--fresh", options.fresh,
                "each rank writes its whole input before each timed call, as a trainer does");
   app.add_flag("--use", options.use,
@@ -93,11 +93,11 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
     options.on_devices = device == "cuda";
     options.devices.slot_bytes = options.host.slot_bytes;
     options.devices.slots = options.host.slots;
-    if (options.on_devices && (options.registered || options.fresh || options.use)) {
-      throw CLI::ValidationError("--device", "--registered, --fresh and --use are for host memory");
+    if (options.on_devices && (options.fresh || options.use)) {
+      throw CLI::ValidationError("--device", "--fresh and --use are for host memory");
     }
     if (options.algos.empty() && options.on_devices) {
-      options.algos = {"ring", "one_shot", "naive", "copy"};
+      options.algos = {"ring", "one_shot", "direct", "naive", "copy"};
     } else if (options.algos.empty()) {
       options.algos = {"auto", "naive"};
       if (has_mpi && options.ranks + options.processes == 0) options.algos.emplace_back("mpi");

@@ -8,6 +8,7 @@
 
 #include "base/owner_process.hpp"
 #include "communicator/choice.hpp"
+#include "communicator/register_device_memory.hpp"
 #include "communicator/state.hpp"
 #include "communicator/validate.hpp"
 #include "engine/device_engine.hpp"
@@ -20,11 +21,13 @@ struct State {
   State(rondo::Communicator ranks, detail::gpu::DeviceWiring wiring)
       : host(std::move(ranks)),
         host_defaults(detail::state_of(host).defaults),
+        rank_order(detail::state_of(host).engine.offers().rank_order),
         engine(detail::state_of(host).engine, host_defaults.timeout, std::move(wiring)) {}
 
   detail::OwnerProcess owner_process;
   rondo::Communicator host;
   const detail::Defaults& host_defaults;
+  bool rank_order;  // is promised: CommunicatorOptions::rank_order
   detail::gpu::DeviceEngine engine;
 };
 
@@ -32,11 +35,15 @@ namespace {
 
 class DeviceChoice {
  public:
-  DeviceChoice(const detail::gpu::DeviceWiring& wiring, const Call& call)
-      : wiring_(wiring), call_(call) {}
+  DeviceChoice(const State& state, const Call& call)
+      : engine_(state.engine),
+        wiring_(state.engine.wiring()),
+        rank_order_(state.rank_order),
+        call_(call) {}
 
   [[nodiscard]] bool can(Algorithm algorithm) const {
     if (on_hosts_only(algorithm)) return false;
+    if (algorithm == Algorithm::direct) return may_go_direct() && engine_.shown_buffers(call_);
     if (algorithm != Algorithm::one_shot) return true;
     const bool sums =
         call_.collective == Collective::all_reduce || call_.collective == Collective::barrier;
@@ -46,6 +53,13 @@ class DeviceChoice {
     if (on_hosts_only(algorithm)) {
       return fmt::format("{} carries calls on host memory only", name(algorithm));
     }
+    if (algorithm == Algorithm::direct) {
+      return wiring_.all_reached
+                 ? "direct needs buffers that all ranks reach: made by "
+                   "cuda::Communicator::allocate, unless all ranks are on one device in one process"
+                 : "direct cannot be used, since not every rank reaches the memory of every other; "
+                   "choose ring";
+    }
     return fmt::format(
         "one_shot carries all_reduces of up to {} bytes, and barriers, here; 0: not every rank "
         "reaches the memory of every other, or cuda::Options::one_shot_bytes is 0",
@@ -53,17 +67,41 @@ class DeviceChoice {
   }
   [[nodiscard]] Algorithm instead() const { return best(); }
   [[nodiscard]] Algorithm best() const {
-    return can(Algorithm::one_shot) ? Algorithm::one_shot : Algorithm::ring;
+    return can(Algorithm::one_shot) ? Algorithm::one_shot : direct_or_ring();
+  }
+
+  // The same on all ranks.
+  [[nodiscard]] bool may_go_direct() const {
+    return wiring_.all_reached && engine_.registry().reaches_any();
+  }
+  // `automatic` if the kernels find out whether the buffers of all ranks can be reached.
+  [[nodiscard]] Algorithm direct_or_ring() const {
+    if (!may_go_direct()) return Algorithm::ring;
+    return engine_.registry().one_device() ? Algorithm::direct : Algorithm::automatic;
+  }
+  // Another algorithm in place of one that would break the promise of CommunicatorOptions::rank_order.
+  [[nodiscard]] Algorithm in_order(Algorithm algorithm) const {
+    if (!rank_order_ || algorithm == Algorithm::one_shot || algorithm == Algorithm::direct ||
+        !detail::order_matters(call_, wiring_.geometry.size)) {
+      return algorithm;
+    }
+    if (can(Algorithm::direct)) return Algorithm::direct;
+    throw UsageError(
+        fmt::format("rank {}: {}: CommunicatorOptions::rank_order is set, and on devices large "
+                    "calls keep it by "
+                    "direct alone; {}",
+                    wiring_.rank, name(call_.collective), objection_to(Algorithm::direct)));
   }
 
  private:
   static bool on_hosts_only(Algorithm algorithm) {
-    return algorithm == Algorithm::recursive_doubling || algorithm == Algorithm::direct ||
-           algorithm == Algorithm::chain || algorithm == Algorithm::halving_doubling ||
-           algorithm == Algorithm::hierarchical;
+    return algorithm == Algorithm::recursive_doubling || algorithm == Algorithm::chain ||
+           algorithm == Algorithm::halving_doubling || algorithm == Algorithm::hierarchical;
   }
 
+  const detail::gpu::DeviceEngine& engine_;
   const detail::gpu::DeviceWiring& wiring_;
+  bool rank_order_;
   const Call& call_;
 };
 
@@ -81,9 +119,16 @@ void check_buffers(const State& state, const Call& call) {
 
 Algorithm check_and_settle(const State& state, const Call& call) {
   check_buffers(state, call);
-  const detail::gpu::DeviceWiring& wiring = state.engine.wiring();
-  return detail::settle_algorithm(call, wiring.rank, state.host_defaults.algorithm,
-                                  DeviceChoice(wiring, call));
+  const DeviceChoice choice(state, call);
+  const Algorithm wish = state.host_defaults.algorithm;
+  const bool named = call.options.algorithm.value_or(Algorithm::automatic) != Algorithm::automatic;
+  // All ranks must settle on the same, wherever their buffers are.
+  if (!call.options.algorithm && wish == Algorithm::direct && choice.may_go_direct()) {
+    return choice.in_order(choice.direct_or_ring());
+  }
+  const Algorithm settled =
+      detail::settle_algorithm(call, state.engine.wiring().rank, wish, choice);
+  return named ? settled : choice.in_order(settled);
 }
 
 }  // namespace
@@ -103,7 +148,9 @@ int Communicator::device() const { return state_->engine.wiring().device; }
 int Communicator::channels() const { return state_->engine.wiring().geometry.channels; }
 const Topology& Communicator::topology() const { return state_->engine.wiring().topology; }
 Algorithm Communicator::algorithm_for(const Call& call) const {
-  return check_and_settle(*state_, call);
+  const Algorithm settled = check_and_settle(*state_, call);
+  if (settled != Algorithm::automatic) return settled;
+  return state_->engine.shown_buffers(call) ? Algorithm::direct : Algorithm::ring;
 }
 rondo::Communicator& Communicator::host() { return state_->host; }
 
@@ -111,6 +158,11 @@ void Communicator::enqueue(const Call& call, Stream stream) {
   const Algorithm algorithm = check_and_settle(*state_, call);
   const auto timeout = call.options.timeout.value_or(state_->host_defaults.timeout);
   state_->engine.enqueue(call, algorithm, timeout, stream);
+}
+
+RegisteredBytes Communicator::allocate_bytes(std::size_t count, std::size_t element_bytes) {
+  return RegisteredBytes(
+      detail::gpu::register_device_memory(state_->host, state_->engine, count, element_bytes));
 }
 
 void Communicator::check() { state_->engine.check(); }

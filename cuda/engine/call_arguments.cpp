@@ -34,9 +34,10 @@ std::uint64_t inbox_units_for(std::uint64_t bytes, int channels) {
 }
 
 KernelArguments call_arguments(const Call& call, Algorithm algorithm, const RingPlace& place,
-                               const RankView& rank, int channels,
-                               std::chrono::nanoseconds timeout) {
-  const Plan plan = make_plan(call, algorithm, place, kGranuleBytes);
+                               const RankView& rank, int channels, std::chrono::nanoseconds timeout,
+                               const std::optional<ShownBuffers>& shown) {
+  const bool direct = algorithm == Algorithm::automatic || algorithm == Algorithm::direct;
+  const Plan plan = make_plan(call, direct ? Algorithm::ring : algorithm, place, kGranuleBytes);
   KernelArguments arguments;
   arguments.rank = rank;
   arguments.schedule = plan.schedule;
@@ -52,7 +53,24 @@ KernelArguments call_arguments(const Call& call, Algorithm algorithm, const Ring
   const std::uint64_t granule = plan.slicing.channel_granule;
   const std::uint64_t part = divide_up(call.count, static_cast<std::uint64_t>(channels));
   arguments.one_shot_part = divide_up(part, granule) * granule;
+  arguments.direct = {call.collective, rank.size, call.root, call.count, granule};
+  arguments.reachable = shown.has_value();
+  if (shown) {
+    arguments.shown_in = shown->in;
+    arguments.shown_out = shown->out;
+    arguments.shown_in.offset -= plan.in_origin * size_of(call.type);
+    arguments.shown_out.offset -= plan.out_origin * size_of(call.type);
+  }
   return arguments;
+}
+
+Kernel kernel_for_call(const Call& call, Algorithm algorithm) {
+  Kernel kernel{call.type, call.op, KernelKind::ring};
+  if (algorithm == Algorithm::one_shot) kernel.kind = KernelKind::one_shot;
+  if (algorithm == Algorithm::automatic || algorithm == Algorithm::direct) {
+    kernel.kind = KernelKind::direct;
+  }
+  return kernel;
 }
 
 }  // namespace rondo::detail::gpu

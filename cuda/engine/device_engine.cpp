@@ -29,6 +29,7 @@ DeviceEngine::DeviceEngine(Engine& host, std::chrono::milliseconds timeout, Devi
       timeout_(timeout),
       board_(host.board()),
       wiring_(std::move(wiring)),
+      registry_(wiring_.one_device),
       place_{wiring_.rank, wiring_.geometry.size, &wiring_.topology.ring, wiring_.geometry.ring,
              wiring_.geometry.off_ring} {
   watcher_ = std::thread([this] { watch(); });
@@ -76,7 +77,8 @@ void DeviceEngine::leave() {
   const bool shared_by_ipc =
       std::any_of(wiring_.topology.edges.begin(), wiring_.topology.edges.end(),
                   [](const Edge& edge) { return edge.carrier == Carrier::ipc; });
-  wiring_.of_others.clear();
+  wiring_.mapped.of_others.clear();
+  registry_.release_others();
   store_release(wiring_.control.left(wiring_.rank).value, 1);
   if (!shared_by_ipc) return;
   const auto all_left = [this] {
@@ -92,6 +94,7 @@ void DeviceEngine::leave() {
       log(LogLevel::info, "rank {}: its device memory stays until the process ends: others hold it",
           wiring_.rank);
       wiring_.exposed->leave();
+      registry_.leave_own();
       return;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -149,10 +152,10 @@ std::uint64_t DeviceEngine::start(const Call& call, Algorithm algorithm,
   const DeviceGeometry& geometry = wiring_.geometry;
   const int most = algorithm == Algorithm::naive ? geometry.off_ring_channels : geometry.channels;
   const int channels = channels_for(call, algorithm, geometry.size, most);
-  KernelArguments arguments =
-      call_arguments(call, algorithm, place_, wiring_.view, channels,
-                     std::min<std::chrono::milliseconds>(timeout, kLongestTimeout));
-  const kernels::Kernel kernel{call.type, call.op, algorithm == Algorithm::one_shot};
+  KernelArguments arguments = call_arguments(
+      call, algorithm, place_, wiring_.view, channels,
+      std::min<std::chrono::milliseconds>(timeout, kLongestTimeout), shown_buffers(call));
+  const Kernel kernel = kernel_for_call(call, algorithm);
   if (!arguments.schedule.needs_scratch()) {
     kernels::start(kernel, channels, wiring_.threads, arguments, stream);
     return 1;
@@ -208,6 +211,26 @@ void DeviceEngine::wait(api::Stream stream) {
     api::wait_for(stream);
   });
   check();
+}
+
+void DeviceEngine::wait_for_calls() {
+  const std::lock_guard lock(calls_);
+  or_end([&] {
+    const DeviceScope scope(wiring_.device);
+    if (any_call_) api::wait_for(wiring_.handles->last_call.get());
+  });
+}
+
+std::optional<ShownBuffers> DeviceEngine::shown_buffers(const Call& call) const {
+  const DirectCall direct{call.collective, wiring_.geometry.size, call.root, call.count, 1};
+  const auto find = [&](const void* data, const Range& needed) {
+    if (needed.count == 0) return std::optional(ShownBuffer{});
+    return registry_.find(data, needed.count * size_of(call.type));
+  };
+  const std::optional<ShownBuffer> in = find(call.in, direct.input(wiring_.rank));
+  const std::optional<ShownBuffer> out = find(call.out, direct.output(wiring_.rank));
+  if (!in || !out) return std::nullopt;
+  return ShownBuffers{*in, *out};
 }
 
 void DeviceEngine::abort(const std::string& reason) noexcept {

@@ -12,6 +12,8 @@
 
 #include <rondo/cuda.hpp>
 
+#include "engine/call_arguments.hpp"
+#include "engine/device_registry.hpp"
 #include "engine/device_wiring.hpp"
 #include "engine/engine.hpp"
 #include "engine/failure_text.hpp"
@@ -33,9 +35,15 @@ class DeviceEngine {
   // Throws what has ended the communicator, if anything has.
   void check() const;
   void wait(api::Stream stream);
+  // Waits until the calls that were enqueued so far have ended; captured ones are not waited for.
+  void wait_for_calls();
   void abort(const std::string& reason) noexcept;
 
   [[nodiscard]] const DeviceWiring& wiring() const { return wiring_; }
+  [[nodiscard]] DeviceRegistry& registry() { return registry_; }
+  [[nodiscard]] const DeviceRegistry& registry() const { return registry_; }
+  // Where the other ranks find the buffers of `call` on this rank; nothing if they cannot reach all that they need.
+  [[nodiscard]] std::optional<ShownBuffers> shown_buffers(const Call& call) const;
 
  private:
   // Returns how many operations it has enqueued on the device.
@@ -65,6 +73,7 @@ class DeviceEngine {
   std::chrono::milliseconds timeout_;
   AbortBoard& board_;
   DeviceWiring wiring_;
+  DeviceRegistry registry_;
   RingPlace place_;
   std::mutex calls_;
   bool any_call_ = false;

@@ -11,6 +11,7 @@
 #include "api/operations_ahead.hpp"
 #include "carrier/pump.hpp"
 #include "engine/control_segment.hpp"
+#include "engine/device_registry.hpp"
 #include "engine/exposed_layout.hpp"
 #include "engine/pinned_mapping.hpp"
 #include "protocol/arguments.hpp"
@@ -34,13 +35,16 @@ struct DeviceWiring {
   DeviceGeometry geometry;
   Topology topology;
   std::uint64_t one_shot_bytes = 0;  // 0: there is no one_shot
+  bool all_reached =
+      false;  // every rank reaches the memory of every other, and all share the control segment
+  bool one_device = false;            // all ranks are in this process, on one device
+  std::vector<bool> in_this_process;  // by rank
   RankView view;
   ControlSegment control;
   std::vector<int> ranks_sharing;  // the control segment, this rank among them
   // This rank's device memory, and the memory of others that it reaches, which must be released first.
   std::shared_ptr<DeviceMemory> exposed;
-  std::vector<std::shared_ptr<DeviceMemory>> of_this_process;
-  std::vector<OpenedMemory> of_others;
+  MappedMemory mapped;
   std::optional<CallHandles> handles;
   std::vector<PinnedMapping> pumped;  // FIFOs whose other side is the pump
   std::unique_ptr<Pump> pump;         // null when no edge leaves this host

@@ -30,6 +30,7 @@ ExposedLayout layout_of(int rank, const std::vector<ScheduleEdge>& edges,
       geometry.inbox_units == 0
           ? 0
           : sizeof(Words) * inbox_words(geometry.inbox_units, geometry.channels, geometry.size));
+  layout.posts = take(geometry.has_posts ? ends * sizeof(Post) : 0);
   for (const ScheduleEdge& edge : edges) {
     const auto channels = static_cast<std::size_t>(geometry.channels_of(edge));
     std::size_t bytes = 0;
@@ -42,6 +43,7 @@ ExposedLayout layout_of(int rank, const std::vector<ScheduleEdge>& edges,
   layout.to = take(ends * sizeof(SendEnd));
   layout.from = take(ends * sizeof(RecvEnd));
   layout.inboxes = take(size * sizeof(std::byte*));
+  layout.posts_of_all = take(size * sizeof(Post*));
   return layout;
 }
 

@@ -18,6 +18,7 @@ struct DeviceGeometry {
   FifoGeometry ring;
   FifoGeometry off_ring;
   std::size_t inbox_units = 0;  // 0: no one_shot
+  bool has_posts = false;       // for direct
 
   [[nodiscard]] const FifoGeometry& fifo_of(const ScheduleEdge& edge) const {
     return edge.in_ring() ? ring : off_ring;
@@ -32,6 +33,7 @@ inline constexpr std::size_t kProbeWords = 512;
 struct ExposedLayout {
   std::size_t probes = 0;  // kProbeWords from each rank
   std::size_t inbox = 0;
+  std::size_t posts = 0;  // for each channel, from each rank
   // Of each edge that begins or ends at the rank, by its number: heads where it begins; tail and slots
   // where it ends; for one channel after the other.
   std::vector<std::size_t> edges;
@@ -41,6 +43,7 @@ struct ExposedLayout {
   std::size_t to = 0;
   std::size_t from = 0;
   std::size_t inboxes = 0;
+  std::size_t posts_of_all = 0;
   std::size_t bytes = 0;
 };
 

@@ -87,7 +87,7 @@ DeviceReducer::DeviceReducer(cuda::Communicator& communicator, std::vector<Param
     : communicator_(communicator),
       stream_(make_stream(communicator, parameters.size())),
       model_(std::move(parameters), std::move(options),
-             memory_on(communicator.device(), stream_.get(), stream_.ahead())),
+             device_memory(communicator, stream_.get(), stream_.ahead())),
       iteration_(communicator.rank(), model_.parameters(), model_.options()),
       rounds_(communicator.host(), model_,
               [this](std::size_t /*bucket*/, const Call& call) {
@@ -134,11 +134,8 @@ double DeviceReducer::call_us(std::size_t bytes) {
   const DeviceScope scope(communicator_.device());
   std::array<double, 1> mean = {};
   {
-    const DeviceMemory memory(communicator_.device(), bytes);
-    const Call call =
-        model_.all_reduce(memory.data(), bytes / sizeof(float), DataType::f32, ReduceOp::sum);
-    // Allocating waits for what runs on the device: no rank's call may be under way there yet.
-    communicator_.host().barrier();
+    const auto memory = communicator_.allocate<float>(bytes / sizeof(float));  // as buckets
+    const Call call = model_.all_reduce(memory.data(), memory.size(), DataType::f32, ReduceOp::sum);
     communicator_.enqueue(call, stream_.get());
     communicator_.wait(stream_.get());
     const auto start = std::chrono::steady_clock::now();
@@ -274,14 +271,10 @@ void DeviceReducer::end_iteration(bool captured) {
 bool DeviceReducer::follow_arrival() {
   auto buckets = rounds_.follow_arrival(iteration_.ledger().arrival());
   if (!buckets) return false;
-  communicator_.wait(stream_.get());  // before the old buckets' memory is freed
   model_.form_anew(std::move(*buckets));
   iteration_.follow(model_.buckets());
   communicator_.wait(stream_.get());
-  CallOptions options;
-  options.timeout = model_.options().timeout;
-  // Freeing memory waits for the calls of all ranks on the device.
-  communicator_.host().barrier(options);
+  static_cast<void>(communicator_.allocate<std::uint8_t>(0));  // gives the old buckets' memory back
   return true;
 }
 

@@ -1,8 +1,7 @@
 #include "gradient/stream_memory.hpp"
 
-#include <algorithm>
+#include <cstdint>
 
-#include "api/handles.hpp"
 #include "kernels/launch.hpp"
 
 namespace rondo::detail::gpu {
@@ -11,12 +10,13 @@ namespace {
 // The caller must have the device in use.
 class MemoryOnDevice final : public BucketMemory {
  public:
-  MemoryOnDevice(int device, api::Stream stream, OperationsAhead& ahead)
-      : device_(device), stream_(stream), ahead_(ahead) {}
+  MemoryOnDevice(cuda::Communicator& communicator, api::Stream stream, OperationsAhead& ahead)
+      : communicator_(communicator), stream_(stream), ahead_(ahead) {}
 
   Owner allocate(std::size_t bytes) override {
-    const auto memory = std::make_shared<DeviceMemory>(device_, std::max<std::size_t>(bytes, 1));
-    return {memory, memory->data()};
+    const auto memory = std::make_shared<cuda::RegisteredMemory<std::uint8_t>>(
+        communicator_.allocate<std::uint8_t>(bytes));
+    return {memory, reinterpret_cast<std::byte*>(memory->data())};
   }
   void copy(void* to, const void* from, std::size_t bytes) override {
     api::copy_async(to, from, bytes, stream_);
@@ -34,15 +34,16 @@ class MemoryOnDevice final : public BucketMemory {
   }
 
  private:
-  int device_;
+  cuda::Communicator& communicator_;
   api::Stream stream_;
   OperationsAhead& ahead_;
 };
 
 }  // namespace
 
-std::unique_ptr<BucketMemory> memory_on(int device, api::Stream stream, OperationsAhead& ahead) {
-  return std::make_unique<MemoryOnDevice>(device, stream, ahead);
+std::unique_ptr<BucketMemory> device_memory(cuda::Communicator& communicator, api::Stream stream,
+                                            OperationsAhead& ahead) {
+  return std::make_unique<MemoryOnDevice>(communicator, stream, ahead);
 }
 
 }  // namespace rondo::detail::gpu

@@ -3,13 +3,17 @@
 
 #include <memory>
 
+#include <rondo/cuda.hpp>
+
 #include "api/api.hpp"
 #include "api/operations_ahead.hpp"
 #include "gradient/bucket_memory.hpp"
 
 namespace rondo::detail::gpu {
 
-// Borrows the stream, and what counts the stream's operations.
-std::unique_ptr<BucketMemory> memory_on(int device, api::Stream stream, OperationsAhead& ahead);
+// Registered memory of the communicator, which must outlive it. Borrows the stream, and what counts the stream's
+// operations.
+std::unique_ptr<BucketMemory> device_memory(cuda::Communicator& communicator, api::Stream stream,
+                                            OperationsAhead& ahead);
 
 }  // namespace rondo::detail::gpu

@@ -38,7 +38,7 @@ std::vector<Edge> device_edges(const Group& group, const std::vector<ScheduleEdg
   return settled;
 }
 
-std::string objection_to_one_shot(const Reach& reach) {
+std::string objection_to_reach(const Reach& reach) {
   const auto size = static_cast<int>(reach.ways.size());
   for (int from = 0; from < size; ++from) {
     for (int to = 0; to < size; ++to) {
@@ -86,7 +86,7 @@ void refuse_fallbacks(const std::vector<Edge>& edges, const std::string& one_sho
     throw TransportError(fmt::format("PeerAccess::required, but {}", one_shot_lost));
   }
   if (rank == 0) {
-    log(LogLevel::warning, "small calls go without one_shot: {}", one_shot_lost);
+    log(LogLevel::warning, "calls go without one_shot and direct: {}", one_shot_lost);
   }
 }
 

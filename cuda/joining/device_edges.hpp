@@ -19,8 +19,8 @@ std::vector<Edge> device_edges(const Group& group, const std::vector<ScheduleEdg
                                const std::vector<std::vector<DeviceLink>>& links,
                                const Reach& reach);
 
-// Why not every rank reaches the memory of every other, which one_shot needs; empty if every rank does.
-std::string objection_to_one_shot(const Reach& reach);
+// Why not every rank reaches the memory of every other, which one_shot and direct need; empty if every rank does.
+std::string objection_to_reach(const Reach& reach);
 
 // Kernels of two ranks on one host must see the same abort word, and pinned FIFOs lie in the same memory as that
 // word. So edges between ranks that do not share that memory use MPI. Returns whether there are any.

@@ -200,6 +200,7 @@ DeviceGeometry Group::choose_geometry() const {
   geometry.off_ring = geometry.ring;
   const bool one_shot =
       of(0).one_shot_bytes > 0 && !leaves_host && size() > 1 && size() <= kMostOneShotRanks;
+  geometry.has_posts = !leaves_host && size() > 1;
   if (one_shot) geometry.inbox_units = inbox_units_for(of(0).one_shot_bytes, geometry.channels);
   return geometry;
 }

@@ -4,17 +4,11 @@
 
 #include "base/put.hpp"
 #include "bootstrap/together.hpp"
+#include "joining/shown_memory.hpp"
 #include "kernels/launch.hpp"
 
 namespace rondo::detail::gpu {
 namespace {
-
-// How a rank shows its memory to the others.
-struct ShownMemory {
-  const std::shared_ptr<DeviceMemory>* in_process = nullptr;
-  api::IpcHandle handle;  // for other processes
-  std::array<char, 128> why_no_handle{};
-};
 
 class Reacher {
  public:
@@ -39,15 +33,8 @@ class Reacher {
  private:
   // Maps all memory that can be reached.
   void map_all() {
-    ShownMemory mine;
-    mine.in_process = &wiring_.exposed;
-    try {
-      const DeviceScope scope(wiring_.device);
-      mine.handle = api::export_memory(wiring_.exposed->data());
-    } catch (const CudaError& error) {
-      put(mine.why_no_handle, error.what());
-    }
-    const std::vector<ShownMemory> shown_by = bootstrap_.exchange(mine);
+    const std::vector<ShownMemory> shown_by =
+        bootstrap_.exchange(show(wiring_.exposed, wiring_.device));
     // No rank releases its memory before all ranks have mapped it.
     together(bootstrap_, [&] {
       const DeviceScope scope(wiring_.device);
@@ -71,25 +58,17 @@ class Reacher {
       put(way.reason, "PeerAccess::avoided");
       return nullptr;
     }
-    if (group_.same_process(rank, rank_)) {
+    const bool same_process = group_.same_process(rank, rank_);
+    if (same_process && !group_.same_device(rank, rank_)) {
       const int their_device = group_.of(rank).device_number;
-      if (!group_.same_device(rank, rank_)) {
-        if (!api::can_reach(wiring_.device, their_device)) {
-          put(way.reason, fmt::format("CUDA says that {} cannot reach {}", group_.device_of(rank_),
-                                      group_.device_of(rank)));
-          return nullptr;
-        }
-        api::enable_peer(their_device);
+      if (!api::can_reach(wiring_.device, their_device)) {
+        put(way.reason, fmt::format("CUDA says that {} cannot reach {}", group_.device_of(rank_),
+                                    group_.device_of(rank)));
+        return nullptr;
       }
-      wiring_.of_this_process.push_back(*theirs.in_process);
-      return (*theirs.in_process)->data();
+      api::enable_peer(their_device);
     }
-    if (theirs.why_no_handle[0] != '\0') {
-      put(way.reason, theirs.why_no_handle.data());
-      return nullptr;
-    }
-    wiring_.of_others.emplace_back(wiring_.device, theirs.handle);
-    return wiring_.of_others.back().data();
+    return map(theirs, same_process, wiring_.device, wiring_.mapped);
   }
 
   // Every rank writes a pattern of its own into all memory that it reaches; then every rank checks what has arrived

@@ -81,8 +81,11 @@ class Uploader {
     std::byte* base = wiring_.exposed->data();
     const ExposedLayout& mine = layout(wiring_.rank);
     std::vector<std::byte*> inboxes;
+    std::vector<std::byte*> posts;
     for (int rank = 0; rank < geometry().size; ++rank) {
-      inboxes.push_back(shown(rank) == nullptr ? nullptr : shown(rank) + layout(rank).inbox);
+      std::byte* theirs = shown(rank);
+      inboxes.push_back(theirs == nullptr ? nullptr : theirs + layout(rank).inbox);
+      posts.push_back(theirs == nullptr ? nullptr : theirs + layout(rank).posts);
     }
     const auto put_table = [&](std::size_t offset, const auto& table) {
       api::copy(base + offset, table.data(), table.size() * sizeof(table[0]));
@@ -91,6 +94,7 @@ class Uploader {
     put_table(mine.to, to_);
     put_table(mine.from, from_);
     put_table(mine.inboxes, inboxes);
+    put_table(mine.posts_of_all, posts);
     RankView& view = wiring_.view;
     view.rank = wiring_.rank;
     view.size = geometry().size;
@@ -100,6 +104,7 @@ class Uploader {
     view.from = reinterpret_cast<RecvEnd*>(base + mine.from);
     view.inboxes = reinterpret_cast<std::byte* const*>(base + mine.inboxes);
     view.inbox_units = geometry().inbox_units;
+    view.posts = reinterpret_cast<Post* const*>(base + mine.posts_of_all);
     view.control = wiring_.control.on_device(wiring_.rank);
   }
 

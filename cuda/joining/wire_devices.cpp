@@ -94,11 +94,18 @@ class DeviceWirer {
     });
   }
 
-  // Returns why one_shot is lost, if not all ranks reach each other; else an empty text.
+  // Returns why one_shot and direct are lost, if not all ranks reach each other; else an empty text.
   std::string settle_ways(const Reach& reach) {
+    bool one_device = true;
     wiring_.topology.edges = device_edges(*group_, edges_, links_, reach);
+    for (int rank = 0; rank < size_; ++rank) {
+      wiring_.in_this_process.push_back(group_->same_process(rank, rank_));
+      one_device = one_device && group_->same_process(rank, 0) && group_->same_device(rank, 0);
+    }
+    wiring_.one_device = one_device;
+    std::string objection = objection_to_reach(reach);
+    wiring_.all_reached = objection.empty();
     if (wiring_.geometry.inbox_units == 0) return {};
-    std::string objection = objection_to_one_shot(reach);
     if (objection.empty()) wiring_.one_shot_bytes = group_->of(0).one_shot_bytes;
     return objection;
   }
@@ -117,7 +124,10 @@ class DeviceWirer {
     SharedMemory shared = share_memory(
         bootstrap_, hosts.lowest_rank_with(rank_), hosts.ranks_with(rank_).size() > 1,
         ControlSegment::bytes_for(size_, geometry().channels, fifos), Reserve::by_maker);
-    if (fall_back_to_mpi(wiring_.topology.edges, shared)) wiring_.one_shot_bytes = 0;
+    if (fall_back_to_mpi(wiring_.topology.edges, shared)) {
+      wiring_.one_shot_bytes = 0;
+      wiring_.all_reached = false;
+    }
     wiring_.ranks_sharing = ranks_sharing(hosts, shared, rank_);
     together(bootstrap_, [&] {
       if (shared.object.mapping.data() == nullptr) {

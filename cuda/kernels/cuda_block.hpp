@@ -9,8 +9,8 @@ namespace rondo::detail::gpu {
 
 class CudaBlock {
  public:
-  __device__ CudaBlock(BlockShared& shared, SendEnd* to, RecvEnd* from)
-      : shared_(shared), to_(to), from_(from) {}
+  __device__ CudaBlock(BlockShared& shared, SendEnd* to, RecvEnd* from, RankBuffers* buffers)
+      : shared_(shared), to_(to), from_(from), buffers_(buffers) {}
 
   [[nodiscard]] __device__ unsigned thread() const { return threadIdx.x; }
   [[nodiscard]] __device__ unsigned threads() const { return blockDim.x; }
@@ -27,11 +27,13 @@ class CudaBlock {
   __device__ BlockShared& shared() { return shared_; }
   __device__ SendEnd* to() { return to_; }
   __device__ RecvEnd* from() { return from_; }
+  __device__ RankBuffers* buffers() { return buffers_; }
 
  private:
   BlockShared& shared_;
   SendEnd* to_;
   RecvEnd* from_;
+  RankBuffers* buffers_;
 };
 static_assert(Block<CudaBlock>);
 

@@ -5,6 +5,7 @@
 
 #include "kernels/cuda_block.hpp"
 #include "kernels/kernels.hpp"
+#include "protocol/device_direct.hpp"
 #include "protocol/device_port.hpp"
 #include "protocol/one_shot.hpp"
 #include "protocol/reduction.hpp"
@@ -18,11 +19,13 @@ template <class Body>
 __device__ void on_this_block(int ranks, Body body) {
   __shared__ BlockShared shared;
   extern __shared__ __align__(16) std::byte ends[];
-  static_assert(alignof(SendEnd) <= 16 && alignof(RecvEnd) <= 16);
+  static_assert(alignof(SendEnd) <= 16 && alignof(RecvEnd) <= 16 && alignof(RankBuffers) <= 16);
   if (threadIdx.x == 0) shared.claimed = 0;
   __syncthreads();
-  CudaBlock block(shared, reinterpret_cast<SendEnd*>(ends),
-                  reinterpret_cast<RecvEnd*>(ends + static_cast<std::size_t>(ranks) * sizeof(SendEnd)));
+  std::byte* from = ends + static_cast<std::size_t>(ranks) * sizeof(SendEnd);
+  std::byte* buffers = from + static_cast<std::size_t>(ranks) * sizeof(RecvEnd);
+  CudaBlock block(shared, reinterpret_cast<SendEnd*>(ends), reinterpret_cast<RecvEnd*>(from),
+                  reinterpret_cast<RankBuffers*>(buffers));
   body(block);
 }
 
@@ -40,24 +43,33 @@ __global__ void __launch_bounds__(kMostThreads, 1)
                 [&](CudaBlock& block) { run_one_shot<R>(block, call, static_cast<int>(blockIdx.x)); });
 }
 
+template <class R>
+__global__ void __launch_bounds__(kMostThreads, 1)
+    direct_kernel(const __grid_constant__ KernelArguments call) {
+  on_this_block(call.rank.size, [&](CudaBlock& block) {
+    run_direct_or_ring<R>(block, call, static_cast<int>(blockIdx.x));
+  });
+}
+
 template <class T, ReduceOp op>
-const void* kernel_of(bool one_shot) {
+const void* kernel_of(KernelKind kind) {
   // Sums and products of signed integers have the same bits as those of unsigned ones, which have kernels already.
   if constexpr (std::signed_integral<T> && (op == ReduceOp::sum || op == ReduceOp::prod)) {
-    return kernel_for<std::make_unsigned_t<T>>(op, one_shot);
+    return kernel_for<std::make_unsigned_t<T>>(op, kind);
   } else {
     using R = Reduction<T, op>;
-    return one_shot ? reinterpret_cast<const void*>(&one_shot_kernel<R>)
-                    : reinterpret_cast<const void*>(&ring_kernel<R>);
+    if (kind == KernelKind::direct) return reinterpret_cast<const void*>(&direct_kernel<R>);
+    return kind == KernelKind::one_shot ? reinterpret_cast<const void*>(&one_shot_kernel<R>)
+                                        : reinterpret_cast<const void*>(&ring_kernel<R>);
   }
 }
 
 }  // namespace
 
 template <>
-const void* kernel_for<RONDO_KERNEL_TYPE>(ReduceOp op, bool one_shot) {
-  return with_op<RONDO_KERNEL_TYPE>(op, [one_shot](auto tag) {
-    return kernel_of<RONDO_KERNEL_TYPE, decltype(tag)::kOp>(one_shot);
+const void* kernel_for<RONDO_KERNEL_TYPE>(ReduceOp op, KernelKind kind) {
+  return with_op<RONDO_KERNEL_TYPE>(op, [kind](auto tag) {
+    return kernel_of<RONDO_KERNEL_TYPE, decltype(tag)::kOp>(kind);
   });
 }
 

@@ -6,32 +6,34 @@
 
 #include <rondo/types.hpp>
 
+#include "kernels/kernel.hpp"
+
 namespace rondo::detail::gpu {
 
 // The kernel of an operation, for cudaLaunchKernel; its one argument is a KernelArguments.
 template <class T>
-const void* kernel_for(ReduceOp op, bool one_shot);
+const void* kernel_for(ReduceOp op, KernelKind kind);
 // Each is defined in the object file of its type.
 template <>
-const void* kernel_for<float>(ReduceOp op, bool one_shot);
+const void* kernel_for<float>(ReduceOp op, KernelKind kind);
 template <>
-const void* kernel_for<double>(ReduceOp op, bool one_shot);
+const void* kernel_for<double>(ReduceOp op, KernelKind kind);
 template <>
-const void* kernel_for<Float16>(ReduceOp op, bool one_shot);
+const void* kernel_for<Float16>(ReduceOp op, KernelKind kind);
 template <>
-const void* kernel_for<BFloat16>(ReduceOp op, bool one_shot);
+const void* kernel_for<BFloat16>(ReduceOp op, KernelKind kind);
 template <>
-const void* kernel_for<std::int8_t>(ReduceOp op, bool one_shot);
+const void* kernel_for<std::int8_t>(ReduceOp op, KernelKind kind);
 template <>
-const void* kernel_for<std::uint8_t>(ReduceOp op, bool one_shot);
+const void* kernel_for<std::uint8_t>(ReduceOp op, KernelKind kind);
 template <>
-const void* kernel_for<std::int32_t>(ReduceOp op, bool one_shot);
+const void* kernel_for<std::int32_t>(ReduceOp op, KernelKind kind);
 template <>
-const void* kernel_for<std::uint32_t>(ReduceOp op, bool one_shot);
+const void* kernel_for<std::uint32_t>(ReduceOp op, KernelKind kind);
 template <>
-const void* kernel_for<std::int64_t>(ReduceOp op, bool one_shot);
+const void* kernel_for<std::int64_t>(ReduceOp op, KernelKind kind);
 template <>
-const void* kernel_for<std::uint64_t>(ReduceOp op, bool one_shot);
+const void* kernel_for<std::uint64_t>(ReduceOp op, KernelKind kind);
 
 // Their arguments: (words, count, seed); and (words, count, seed, how many differ).
 const void* write_pattern_kernel();

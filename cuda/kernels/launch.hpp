@@ -8,16 +8,10 @@
 #include <rondo/types.hpp>
 
 #include "api/api.hpp"
+#include "kernels/kernel.hpp"
 #include "protocol/arguments.hpp"
 
 namespace rondo::detail::gpu::kernels {
-
-// A kernel of the protocol.
-struct Kernel {
-  DataType type = DataType::f32;
-  ReduceOp op = ReduceOp::sum;
-  bool one_shot = false;
-};
 
 // Loads all kernels for the device in use.
 void load_all();

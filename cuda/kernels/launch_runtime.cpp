@@ -6,13 +6,16 @@
 #include "fifo/fifo.hpp"
 #include "kernels/kernels.hpp"
 #include "kernels/launch.hpp"
+#include "protocol/block.hpp"
 
 namespace rondo::detail::gpu::kernels {
 namespace {
 
-// Of dynamic shared memory that a kernel of the protocol needs: room for the FIFO ends of a channel.
+// Of dynamic shared memory that a kernel of the protocol needs: room for the FIFO ends of a channel, and for where each
+// rank's buffers are.
 std::size_t shared_bytes(int ranks) {
-  return static_cast<std::size_t>(ranks) * (sizeof(SendEnd) + sizeof(RecvEnd));
+  return static_cast<std::size_t>(ranks) *
+         (sizeof(SendEnd) + sizeof(RecvEnd) + sizeof(RankBuffers));
 }
 
 constexpr int kThreads = 256;  // of the kernels that are not the protocol's
@@ -20,7 +23,7 @@ constexpr int kThreads = 256;  // of the kernels that are not the protocol's
 const void* function_of(const Kernel& kernel) {
   return with_type(kernel.type, [&kernel](auto tag) {
     using T = typename decltype(tag)::Type;
-    return kernel_for<T>(kernel.op, kernel.one_shot);
+    return kernel_for<T>(kernel.op, kernel.kind);
   });
 }
 
@@ -28,10 +31,12 @@ template <class Visitor>
 void for_each_kernel(Visitor&& visit) {
   for (int type = 0; type < kDataTypeCount; ++type) {
     for (int op = 0; op < kReduceOpCount; ++op) {
-      const Kernel ring{static_cast<DataType>(type), static_cast<ReduceOp>(op), false};
-      if (!supports(ring.type, ring.op)) continue;
-      visit(function_of(ring));
-      visit(function_of({ring.type, ring.op, true}));
+      Kernel kernel{static_cast<DataType>(type), static_cast<ReduceOp>(op)};
+      if (!supports(kernel.type, kernel.op)) continue;
+      for (int kind = 0; kind < kKernelKinds; ++kind) {
+        kernel.kind = static_cast<KernelKind>(kind);
+        visit(function_of(kernel));
+      }
     }
   }
 }

@@ -8,6 +8,8 @@
 #include "fifo/fifo.hpp"
 #include "fifo/signature.hpp"
 #include "protocol/control.hpp"
+#include "protocol/post.hpp"
+#include "schedule/direct_part.hpp"
 #include "schedule/schedule.hpp"
 #include "schedule/slicing.hpp"
 
@@ -33,7 +35,20 @@ struct RankView {
   RecvEnd* from = nullptr;              // likewise
   std::byte* const* inboxes = nullptr;  // of each rank, for one_shot; this rank's own among them
   std::uint64_t inbox_units = 0;        // units of data that a channel's inbox holds from each rank
+  Post* const* posts = nullptr;         // of each rank, for direct: [channel][the rank that shows]
   Control control;
+};
+
+// Where each rank's kernels find a buffer of this rank.
+struct ShownBuffer {
+  // Addresses of the registered block that holds the buffer, by rank; null: all ranks use the same addresses.
+  const std::uint64_t* blocks = nullptr;
+  std::uint64_t offset =
+      0;  // from there to element 0 of the vector; the address itself if `blocks` is null
+
+  [[nodiscard]] RONDO_HOST_DEVICE std::uint64_t as_seen_by(int rank) const {
+    return (blocks == nullptr ? 0 : blocks[rank]) + offset;
+  }
 };
 
 struct KernelArguments {
@@ -49,6 +64,10 @@ struct KernelArguments {
   std::uint64_t one_shot_part =
       0;  // elements of a channel, by one_shot: the last channels may have fewer
   bool chunks_are_ranks = false;
+  DirectCall direct;
+  bool reachable = false;  // by all ranks: the buffers that `direct` needs of this one
+  ShownBuffer shown_in;
+  ShownBuffer shown_out;
 };
 
 }  // namespace rondo::detail::gpu

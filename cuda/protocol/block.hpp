@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/portable.hpp"
 #include "fifo/fifo.hpp"
 
 namespace rondo::detail::gpu {
@@ -18,6 +19,18 @@ struct BlockShared {
   std::byte* sent = nullptr;
   int claimed = 0;
 };
+
+// Where a block finds the buffers of one rank, in a `direct` call: the addresses of the vector's element 0, whether or not
+// that lies in the buffer.
+struct RankBuffers {
+  std::uint64_t in = 0;
+  std::uint64_t out = 0;
+};
+
+RONDO_HOST_DEVICE inline std::byte* pointer(std::uint64_t address) {
+  return reinterpret_cast<std::byte*>(
+      address);  // NOLINT(performance-no-int-to-ptr): see RankBuffers
+}
 
 template <class B>
 concept Block = requires(B& block, bool ok) {
@@ -32,6 +45,7 @@ concept Block = requires(B& block, bool ok) {
   { block.shared() } -> std::same_as<BlockShared&>;
   { block.to() } -> std::same_as<SendEnd*>;  // room for an end towards each position of the ring
   { block.from() } -> std::same_as<RecvEnd*>;
+  { block.buffers() } -> std::same_as<RankBuffers*>;  // room for each rank
 };
 
 }  // namespace rondo::detail::gpu

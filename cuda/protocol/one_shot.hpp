@@ -1,5 +1,5 @@
 // The small all-reduce and barrier: every rank writes its whole vector into the inbox of every other rank at once,
-// and combines what it finds in its own inbox in the order of ranks, so that all get the same bits. One hop, and no
+// and combines what it finds in its own inbox in the order of ranks, so that all get the same bits, and those of `direct`. One hop, and no
 // fence: each 8-byte word carries data and the flag that says that the data is there.
 //
 // A unit is 8 bytes of data and travels as two words, each half data and half the number of the call, which its
@@ -18,6 +18,7 @@
 
 #include "protocol/arguments.hpp"
 #include "protocol/block.hpp"
+#include "protocol/fold.hpp"
 #include "protocol/patience.hpp"
 
 namespace rondo::detail::gpu {
@@ -171,22 +172,20 @@ class OneShot {
     const int size = call_.rank.size;
     const bool of_signature = unit < kHeaderUnits;
     int differing_rank = call_.rank.rank;
-    std::uint64_t sum = 0;
+    Sums<Reduction, std::uint64_t> sums;
     const bool all = from_all(unit, [&](int peer, std::uint64_t value) {
       if (of_signature) {
         if (value != header_[unit]) differing_rank = peer;
         return differing_rank == call_.rank.rank;
       }
       if (peer == 0) {
-        sum = value;
-        return true;
+        sums.begin_with(value);
+      } else {
+        sums.add(value);
       }
-      Reduction::with_operation(peer == size - 1, size, [&](const auto& operation) {
-        sum = combine_units(sum, value, operation);
-      });
       return true;
     });
-    if (all && !of_signature) store(unit, sum);
+    if (all && !of_signature) store(unit, sums.result(size));
     if (differing_rank != call_.rank.rank) tell_mismatch(differing_rank);
     return all;
   }
@@ -198,16 +197,6 @@ class OneShot {
       if (!receive(peer, i, theirs.units[i])) return;
     }
     fail(FailureKind::mismatched, peer, std::bit_cast<Signature>(theirs));
-  }
-
-  template <class Operation>
-  RONDO_HOST_DEVICE static std::uint64_t combine_units(std::uint64_t a, std::uint64_t b,
-                                                       const Operation& operation) {
-    auto x = std::bit_cast<Unit>(a);
-    const auto y = std::bit_cast<Unit>(b);
-    for (std::uint64_t i = 0; i < kPerUnit; ++i)
-      x.elements[i] = operation(x.elements[i], y.elements[i]);
-    return std::bit_cast<std::uint64_t>(x);
   }
 
   // The elements of this unit, as a range of the whole vector.

@@ -1,6 +1,8 @@
 // One element type and operation, for kernels.
 #pragma once
 
+#include <type_traits>
+
 #include <rondo/types.hpp>
 
 #include "reduce/functors.hpp"
@@ -28,6 +30,27 @@ template <class T, ReduceOp op>
 struct Reduction {
   using Element = T;
   using Combine = typename OperationOf<T, op>::Type;
+
+  // Of many operands at once: accumulator() of each, combine() them in their order, then result() of `ranks` operands.
+  using Accumulator = AccumulatorOf<T>;
+  RONDO_HOST_DEVICE static Accumulator accumulator(T operand) {
+    if constexpr (std::is_integral_v<T>) {
+      return operand;
+    } else {
+      return widen(operand);
+    }
+  }
+  RONDO_HOST_DEVICE static Accumulator combine(Accumulator a, Accumulator b) {
+    return typename OperationOf<Accumulator, op>::Type{}(a, b);
+  }
+  RONDO_HOST_DEVICE static T result(Accumulator sum, int ranks) {
+    if constexpr (op == ReduceOp::avg) sum /= static_cast<Accumulator>(ranks);
+    if constexpr (std::is_integral_v<T>) {
+      return sum;
+    } else {
+      return narrow<T>(sum);
+    }
+  }
 
   // Calls `visit` with the operation that combines two elements; in the last step of an average it also divides.
   template <class Visit>

@@ -13,6 +13,7 @@
 #include <rondo/call.hpp>
 #include <rondo/collectives.hpp>
 #include <rondo/communicator.hpp>
+#include <rondo/cuda_registered_memory.hpp>
 #include <rondo/errors.hpp>
 #include <rondo/export.hpp>
 #include <rondo/options.hpp>
@@ -86,7 +87,8 @@ struct State;
 /// (MismatchError, TimeoutError, PeerError; CudaError where CUDA refuses something). One exception: if another
 /// process was killed while kernels wrote to its memory, the driver may end this process's use of the device. The
 /// error is then a CudaError instead of a PeerError, and this program can use the device again only in a new process.
-/// A deadline counts from a call's first long wait on the device.
+/// A deadline counts from a call's first long wait on the device. After an error, the buffers of calls may be used again
+/// when the work on their streams has ended.
 class RONDO_API Communicator : public Collectives<Communicator, Stream> {
  public:
   explicit Communicator(std::unique_ptr<State> state);
@@ -104,11 +106,23 @@ class RONDO_API Communicator : public Collectives<Communicator, Stream> {
   [[nodiscard]] int channels() const;
   /// Where the ranks are, the ring's order and the carrier of each edge between devices.
   [[nodiscard]] const Topology& topology() const;
-  /// The algorithm that `call` would use. Throws UsageError as the call would.
+  /// The algorithm that `call` would use: `direct` if the other ranks reach this rank's buffers, although the call itself
+  /// goes by ring if those of another rank cannot be reached. Throws UsageError as the call would.
   [[nodiscard]] Algorithm algorithm_for(const Call& call) const;
   /// The ranks' communicator over host memory, for exchanges between host threads; it fails when the communicator
   /// over devices fails.
   [[nodiscard]] rondo::Communicator& host();
+
+  /// Device memory for `count` elements, zeroed, which the devices of all ranks reach: if all ranks pass such memory to a
+  /// call, whole or in parts, Algorithm::direct can carry the call, and each byte moves once. Ranks of one process on one
+  /// device reach all memory anyway. Collective over host threads: every rank calls it, with a count of its own, each on
+  /// its own thread and not while a stream is captured; it uses host(), and first waits for the calls made so far. No
+  /// replay of a graph with calls may be unfinished. Throws, on all ranks, UsageError (more bytes than there are
+  /// addresses), CudaError (too little memory), and what check() throws.
+  template <Element T>
+  [[nodiscard]] RegisteredMemory<T> allocate(std::size_t count) {
+    return RegisteredMemory<T>(allocate_bytes(count, sizeof(T)), count);
+  }
 
   /// Enqueues one collective on `stream`; see Call.
   void enqueue(const Call& call, Stream stream);
@@ -122,6 +136,8 @@ class RONDO_API Communicator : public Collectives<Communicator, Stream> {
   void abort(const std::string& reason);
 
  private:
+  RegisteredBytes allocate_bytes(std::size_t count, std::size_t element_bytes);
+
   std::unique_ptr<State> state_;
 };
 

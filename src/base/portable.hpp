@@ -5,11 +5,13 @@
 #define RONDO_HOST_DEVICE __host__ __device__
 #define RONDO_UNROLL _Pragma("unroll")
 #define RONDO_FORCE_INLINE __forceinline__
+#define RONDO_NOINLINE __noinline__
 #define RONDO_DO_NOT_UNROLL _Pragma("unroll 1")
 #else
 #define RONDO_HOST_DEVICE
 #define RONDO_UNROLL
 #define RONDO_FORCE_INLINE inline
+#define RONDO_NOINLINE
 #define RONDO_DO_NOT_UNROLL
 #endif
 

@@ -27,16 +27,16 @@ class Bootstrap {
     return all;
   }
 
-  // Each rank brings a value for each rank: the rows of all ranks.
+  // Each rank brings a row, of the same length on all: the rows of all ranks.
   template <class T>
   std::vector<std::vector<T>> exchange_rows(const std::vector<T>& mine) {
     static_assert(std::is_trivially_copyable_v<T>);
-    const auto n = static_cast<std::size_t>(size());
-    std::vector<T> flat(n * n);
-    all_gather(mine.data(), flat.data(), n * sizeof(T));
+    std::vector<T> flat(static_cast<std::size_t>(size()) * mine.size());
+    all_gather(mine.data(), flat.data(), mine.size() * sizeof(T));
+    const auto length = static_cast<std::ptrdiff_t>(mine.size());
     std::vector<std::vector<T>> rows;
-    for (auto row = flat.begin(); row != flat.end(); row += static_cast<std::ptrdiff_t>(n)) {
-      rows.emplace_back(row, row + static_cast<std::ptrdiff_t>(n));
+    for (auto row = flat.begin(); row != flat.end(); row += length) {
+      rows.emplace_back(row, row + length);
     }
     return rows;
   }

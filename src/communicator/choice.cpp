@@ -82,7 +82,8 @@ class HostChoice {
 
   // Another algorithm in place of one that would break the promise of CommunicatorOptions::rank_order.
   [[nodiscard]] Algorithm in_order(Algorithm algorithm) const {
-    if (!engine_.offers().rank_order || keeps_order(algorithm) || !order_matters())
+    if (!engine_.offers().rank_order || keeps_order(algorithm) ||
+        !order_matters(call_, engine_.size()))
       return algorithm;
     return keeps_order(Algorithm::hierarchical) && can(Algorithm::hierarchical)
                ? Algorithm::hierarchical
@@ -101,11 +102,6 @@ class HostChoice {
     if (algorithm == Algorithm::hierarchical) return !engine_.offers().leaves_memory;
     return algorithm == Algorithm::one_shot || algorithm == Algorithm::direct ||
            algorithm == Algorithm::chain;
-  }
-  [[nodiscard]] bool order_matters() const {
-    if (!reduces(call_.collective) || !is_floating(call_.type) || call_.count == 0) return false;
-    const bool picks = call_.op == ReduceOp::min || call_.op == ReduceOp::max;  // of -0 and +0
-    return engine_.size() > 2 || picks;
   }
   [[nodiscard]] bool sums_for_all() const {
     return call_.collective == Collective::all_reduce || call_.collective == Collective::barrier;
@@ -130,6 +126,12 @@ class HostChoice {
 };
 
 }  // namespace
+
+bool order_matters(const Call& call, int ranks) {
+  if (!reduces(call.collective) || !is_floating(call.type) || call.count == 0) return false;
+  const bool picks = call.op == ReduceOp::min || call.op == ReduceOp::max;  // of -0 and +0
+  return ranks > 2 || picks;
+}
 
 Way settle_way(const CommunicatorState& state, const Call& call) {
   const HostChoice choice(state, call);

@@ -29,6 +29,9 @@ Algorithm settle_algorithm(const Call& call, int rank, Algorithm wish, const Cho
       fmt::format("rank {}: {}: {}", rank, name(call.collective), choice.objection_to(wanted)));
 }
 
+// Whether the bits of the call's result may depend on the order in which `ranks` ranks are added up.
+bool order_matters(const Call& call, int ranks);
+
 // For a call on host memory.
 Way settle_way(const CommunicatorState& state, const Call& call);
 

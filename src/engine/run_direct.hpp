@@ -9,11 +9,12 @@
 
 #include <concepts>
 
+#include "base/portable.hpp"
 #include "schedule/direct_part.hpp"
 
 namespace rondo::detail {
 
-// What run_direct stands on: engine/direct.hpp on a host.
+// What run_direct stands on: engine/direct.hpp on a host, protocol/device_direct.hpp in a kernel.
 template <class P>
 concept DirectPort = requires(P& port, const Range& elements, const RankRange& ranks) {
   // Waits until all ranks have shown their buffers. False: this call cannot go on, and nothing has been touched.
@@ -25,7 +26,7 @@ concept DirectPort = requires(P& port, const Range& elements, const RankRange& r
 };
 
 template <DirectPort P>
-bool run_direct(const DirectCall& call, int rank, P& port) {
+RONDO_HOST_DEVICE bool run_direct(const DirectCall& call, int rank, P& port) {
   if (!port.meet()) return false;
   port.handle(call.elements(rank), call.sources(rank), call.targets(rank));
   return port.finish();

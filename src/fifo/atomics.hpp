@@ -53,6 +53,26 @@ RONDO_HOST_DEVICE inline void store_relaxed(std::uint64_t& word, std::uint64_t v
 #endif
 }
 
+// All of these take place in one order, which every thread sees. So of two threads that each store one word and then load
+// the other's, at least one finds what the other has stored.
+RONDO_HOST_DEVICE inline std::uint64_t load_in_order(std::uint64_t& word) {
+#ifdef __CUDA_ARCH__
+  return cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(word).load(
+      cuda::memory_order_seq_cst);
+#else
+  return std::atomic_ref<std::uint64_t>(word).load(std::memory_order_seq_cst);
+#endif
+}
+
+RONDO_HOST_DEVICE inline void store_in_order(std::uint64_t& word, std::uint64_t value) {
+#ifdef __CUDA_ARCH__
+  cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(word).store(
+      value, cuda::memory_order_seq_cst);
+#else
+  std::atomic_ref<std::uint64_t>(word).store(value, std::memory_order_seq_cst);
+#endif
+}
+
 // What this thread wrote before the fence, and what other threads wrote that it had seen, is visible to every thread
 // that loads with acquire a value stored by store_after_fence after this fence. On a device one fence serves several
 // stores, whereas each store_release would wait for all writes again. On a host a release costs nothing, so

@@ -31,6 +31,10 @@ struct Arithmetic<T> {
 template <class T>
 using ArithmeticOf = typename Arithmetic<T>::Type;
 
+// The type that a fold keeps intermediate results in: f32 for the 16-bit floats, which are so rounded once.
+template <class T>
+using AccumulatorOf = std::conditional_t<std::is_integral_v<T>, T, ArithmeticOf<T>>;
+
 // From an element to the type that operations are carried out in, and back, rounding to nearest-even.
 // A device has instructions for it; they differ from the host's code in the payload of a NaN alone.
 template <class T>

@@ -6,16 +6,11 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <type_traits>
 
 #include "reduce/fold.hpp"
 #include "reduce/functors.hpp"
 
 namespace rondo::detail {
-
-// The type that a fold keeps intermediate results in: f32 for the 16-bit floats.
-template <class T>
-using AccumulatorOf = std::conditional_t<std::is_integral_v<T>, T, ArithmeticOf<T>>;
 
 // The last step of a fold.
 struct Unchanged {

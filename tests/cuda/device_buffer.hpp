@@ -2,8 +2,12 @@
 // on a GPU and on the stand-in alike.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
+
+#include <rondo/cuda.hpp>
 
 #include "api/api.hpp"
 #include "api/handles.hpp"
@@ -14,7 +18,18 @@ template <class T>
 class DeviceBuffer {
  public:
   DeviceBuffer(int device, const std::vector<T>& values)
-      : device_(device), count_(values.size()), memory_(device, values.size() * sizeof(T) + 1) {
+      : device_(device),
+        count_(values.size()),
+        memory_(std::make_unique<detail::gpu::DeviceMemory>(device, values.size() * sizeof(T) + 1)),
+        data_(reinterpret_cast<T*>(memory_->data())) {
+    write(values);
+  }
+  // In memory that all ranks reach. Collective.
+  DeviceBuffer(cuda::Communicator& comm, const std::vector<T>& values)
+      : device_(comm.device()),
+        count_(values.size()),
+        registered_(comm.allocate<T>(values.size())),
+        data_(registered_->data()) {
     write(values);
   }
   DeviceBuffer(int device, std::size_t count, T value)
@@ -22,21 +37,22 @@ class DeviceBuffer {
 
   void write(const std::vector<T>& values) {
     const detail::gpu::DeviceScope scope(device_);
-    if (!values.empty())
-      detail::gpu::api::copy(memory_.data(), values.data(), values.size() * sizeof(T));
+    if (!values.empty()) detail::gpu::api::copy(data_, values.data(), values.size() * sizeof(T));
   }
   [[nodiscard]] std::vector<T> read() const {
     const detail::gpu::DeviceScope scope(device_);
     std::vector<T> values(count_);
-    if (count_ > 0) detail::gpu::api::copy(values.data(), memory_.data(), count_ * sizeof(T));
+    if (count_ > 0) detail::gpu::api::copy(values.data(), data_, count_ * sizeof(T));
     return values;
   }
-  [[nodiscard]] std::span<T> span() const { return {reinterpret_cast<T*>(memory_.data()), count_}; }
+  [[nodiscard]] std::span<T> span() const { return {data_, count_}; }
 
  private:
   int device_;
   std::size_t count_;
-  detail::gpu::DeviceMemory memory_;
+  std::unique_ptr<detail::gpu::DeviceMemory> memory_;
+  std::optional<cuda::RegisteredMemory<T>> registered_;
+  T* data_;
 };
 
 class DeviceStream {

@@ -26,10 +26,12 @@ class DeviceCall {
     std::size_t count = 0;
     int root = 0;
     bool in_place = false;
-    std::size_t shift = 0;  // elements by which the buffers miss their memory's alignment
+    std::size_t shift = 0;    // elements by which the buffers miss their memory's alignment
+    bool registered = false;  // the buffers lie in memory that all ranks reach
   };
 
-  DeviceCall(const cuda::Communicator& comm, const What& what)
+  // Collective if the buffers are registered.
+  DeviceCall(cuda::Communicator& comm, const What& what)
       : what_(what), rank_(comm.rank()), size_(comm.size()), own_(own_chunk()) {
     for (std::size_t i = 0; i < what.count; ++i) {
       result_.push_back(exact::result<T>(what.op, size_, i));
@@ -42,8 +44,14 @@ class DeviceCall {
         in[what.shift + i] = result_[i];
       if (what.collective == Collective::all_gather && mine) in[what.shift + i] = result_[i];
     }
-    in_ = std::make_unique<DeviceBuffer<T>>(comm.device(), in);
-    out_ = std::make_unique<DeviceBuffer<T>>(comm.device(), in.size(), exact::from_double<T>(66));
+    const std::vector<T> out(in.size(), exact::from_double<T>(66));
+    if (what.registered) {
+      in_ = std::make_unique<DeviceBuffer<T>>(comm, in);
+      out_ = std::make_unique<DeviceBuffer<T>>(comm, out);
+    } else {
+      in_ = std::make_unique<DeviceBuffer<T>>(comm.device(), in);
+      out_ = std::make_unique<DeviceBuffer<T>>(comm.device(), out);
+    }
   }
 
   [[nodiscard]] Call call() const {
@@ -108,6 +116,8 @@ class DeviceRank {
     calls_.push_back([this, call] { comm_.enqueue(call->call(), stream_->get()); });
     checks_.push_back([call] { call->expect_exact(); });
   }
+  // Another call, which the test itself checks.
+  void add(std::function<void()> call) { calls_.push_back(std::move(call)); }
   void start() {
     for (const auto& call : calls_) call();
   }
@@ -145,12 +155,22 @@ inline void run_all(std::vector<DeviceRank>& ranks) {
   for (DeviceRank& rank : ranks) rank.clear();
 }
 
+template <class T>
+Call all_reduce_of(std::span<T> buffer) {
+  Call call;
+  call.collective = Collective::all_reduce;
+  call.in = call.out = buffer.data();
+  call.count = buffer.size();
+  call.type = kDataTypeOf<T>;
+  return call;
+}
+
 // Every collective, in place and not, by every algorithm that can.
 template <class T>
 void prepare_all_collectives(DeviceRank& rank, std::size_t count, bool with_one_shot) {
   using What = typename DeviceCall<T>::What;
   const int last = rank.comm().size() - 1;
-  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive}) {
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive, Algorithm::automatic}) {
     for (const Collective collective :
          {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
           Collective::broadcast, Collective::reduce}) {

@@ -68,7 +68,8 @@ TEST_P(DeviceGroups, EveryTypeAndOperation) {
   Group group(on_one_device(GetParam()));
   for_each_type_and_op([&]<class T>(ReduceOp op) {
     using What = typename DeviceCall<T>::What;
-    for (const Algorithm algorithm : {Algorithm::ring, Algorithm::one_shot, Algorithm::naive}) {
+    for (const Algorithm algorithm :
+         {Algorithm::ring, Algorithm::one_shot, Algorithm::naive, Algorithm::direct}) {
       if (algorithm == Algorithm::one_shot && GetParam() == 1) continue;
       group.each([&](DeviceRank& rank) {
         rank.prepare<T>(What{Collective::all_reduce, op, algorithm, 5003, 0, false, 0});
@@ -166,15 +167,23 @@ TEST_F(DeviceGroup, CallsOnDifferentStreamsFollowEachOther) {
 }
 
 TEST_F(DeviceGroup, ACapturedCallIsReplayed) {
-  for (const std::size_t count : {256U, 100003U}) {  // one_shot, and ring
+  struct Size {
+    std::size_t count;
+    std::optional<Algorithm> algorithm;
+  };
+  for (const auto& [count, algorithm] :
+       {Size{256, {}}, Size{100003, {}}, Size{100003, Algorithm::ring}}) {
     Group group(on_one_device(2));
+    CallOptions options;
+    options.algorithm = algorithm;
     std::deque<DeviceBuffer<std::uint32_t>> buffers;
     std::vector<detail::gpu::api::Graph> graphs;
     for (std::size_t rank = 0; rank < 2; ++rank) {
       buffers.emplace_back(0, std::vector<std::uint32_t>(count, 1));
       detail::gpu::api::begin_capture(group[rank].stream());
       for (int call = 0; call < 3; ++call) {
-        group[rank].comm().all_reduce(buffers[rank].span(), ReduceOp::sum, group[rank].stream());
+        group[rank].comm().all_reduce(buffers[rank].span(), ReduceOp::sum, group[rank].stream(),
+                                      options);
       }
       EXPECT_THROW(group[rank].comm().wait(group[rank].stream()), UsageError);
       graphs.push_back(detail::gpu::api::end_capture(group[rank].stream()));
@@ -275,7 +284,7 @@ TEST_F(DeviceGroup, CallsThatDifferNameBoth) {
   EXPECT_GE(mismatches, 1);
 }
 
-// One rank uses one_shot, the other ring: neither reads the memory that the other writes.
+// One rank uses one_shot, the other direct: neither reads the memory that the other writes.
 TEST_F(DeviceGroup, CallsByDifferentAlgorithmsNameBoth) {
   Group group(on_one_device(2), {.one_shot_bytes = 1024}, {.timeout = 600s});
   DeviceBuffer<float> small(0, 256, 1.0F);
@@ -290,7 +299,7 @@ TEST_F(DeviceGroup, CallsByDifferentAlgorithmsNameBoth) {
     } catch (const MismatchError& error) {
       ++mismatches;
       EXPECT_TRUE(says(error, "256 x f32, sum) by one_shot") &&
-                  says(error, "257 x f32, sum) by ring"))
+                  says(error, "257 x f32, sum) by direct"))
           << error.what();
     } catch (const PeerError& error) {
       EXPECT_TRUE(says(error, "257 x f32")) << error.what();
@@ -345,10 +354,14 @@ TEST_F(DeviceGroup, AutomaticIsOneShotForSmallVectorsAlone) {
   call.count = 256;
   EXPECT_EQ(group[0].comm().algorithm_for(call), Algorithm::one_shot);
   call.count = 257;
-  EXPECT_EQ(group[0].comm().algorithm_for(call), Algorithm::ring);
+  EXPECT_EQ(group[0].comm().algorithm_for(call), Algorithm::direct);
   call.count = 2;
   call.collective = Collective::reduce_scatter;
-  EXPECT_EQ(group[0].comm().algorithm_for(call), Algorithm::ring);
+  EXPECT_EQ(group[0].comm().algorithm_for(call), Algorithm::direct);
+  Group pinned(on_one_device(2), {.peer_access = cuda::PeerAccess::avoided});
+  EXPECT_EQ(pinned[0].comm().algorithm_for(call), Algorithm::ring);
+  call.options.algorithm = Algorithm::direct;
+  EXPECT_THROW(static_cast<void>(pinned[0].comm().algorithm_for(call)), UsageError);
 }
 
 TEST_F(DeviceGroup, RanksThatDoNotFitAreRefused) {

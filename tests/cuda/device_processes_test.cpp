@@ -59,6 +59,26 @@ TEST_P(DeviceProcesses, EveryCollective) {
   });
 }
 
+TEST_P(DeviceProcesses, DirectInRegisteredMemory) {
+  const int size = GetParam();
+  expect_codes(size, std::vector<int>(static_cast<std::size_t>(size), 0), [](const ForkedRank& me) {
+    cuda::Communicator comm = join(me, {.device = 0, .channels = 2});
+    DeviceRank rank(comm);
+    using What = DeviceCall<float>::What;
+    for (int round = 0; round < 2; ++round) {
+      for (const Collective collective : {Collective::all_reduce, Collective::reduce_scatter,
+                                          Collective::all_gather, Collective::broadcast}) {
+        rank.prepare<float>(What{collective, ReduceOp::avg, Algorithm::direct, 30011, me.size - 1,
+                                 round == 0, 0, true});
+        rank.prepare<float>(
+            What{collective, ReduceOp::sum, Algorithm::automatic, 5003, 0, round == 0, 1, false});
+      }
+      rank.run();
+    }
+    return ::testing::Test::HasFailure() ? 2 : 0;
+  });
+}
+
 TEST_P(DeviceProcesses, ThroughPinnedMemory) {
   const int size = GetParam();
   expect_codes(size, std::vector<int>(static_cast<std::size_t>(size), 0), [](const ForkedRank& me) {

@@ -1,7 +1,10 @@
 // Which path is chosen between devices, what happens when a path is missing or loses data, and how CUDA's errors are
 // reported. Runs on the stand-in, whose devices the tests configure.
 
+#include <atomic>
 #include <cstdlib>
+#include <functional>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -241,6 +244,47 @@ TEST_F(DeviceEdges, ARefusalAnywhereLeaksNothing) {
     ASSERT_EQ(stand_in_balance(), before) << "call " << refused + 1;
   }
   EXPECT_GT(refused, 100);
+}
+
+// Ranks on two devices. Whichever of CUDA's calls fails while they register memory, all throw, and nothing is left over.
+TEST_F(DeviceEdges, RegisteredMemoryIsGivenBack) {
+  std::vector<cuda::Communicator> group = cuda::local_group({0, 1});
+  const StandInBalance before = stand_in_balance();
+  const auto on_both = [&](const std::function<void(cuda::Communicator&)>& body) {
+    std::vector<std::thread> threads;
+    for (cuda::Communicator& comm : group) threads.emplace_back([&] { body(comm); });
+    for (std::thread& thread : threads) thread.join();
+  };
+  int refused = 0;
+  for (;; ++refused) {
+    fail_call(refused + 1);
+    std::atomic<int> thrown = 0;
+    on_both([&](cuda::Communicator& comm) {
+      try {
+        const auto memory = comm.allocate<float>(1000);
+        const auto more = comm.allocate<float>(10);
+      } catch (const CudaError&) {
+        ++thrown;
+      }
+    });
+    if (!call_has_failed()) break;
+    EXPECT_NE(thrown, 1) << "call "
+                         << refused + 1;  // a handle for other processes is not needed here
+    fail_call(0);
+    on_both([](cuda::Communicator& comm) { static_cast<void>(comm.allocate<float>(0)); });
+    ASSERT_EQ(stand_in_balance(), before) << "call " << refused + 1;
+  }
+  fail_call(0);
+  EXPECT_GE(refused, 8);  // two allocations on each rank, each with a handle
+  std::vector<cuda::RegisteredMemory<float>> kept;
+  std::mutex mutex;
+  on_both([&](cuda::Communicator& comm) {
+    auto mine = comm.allocate<float>(100);
+    const std::lock_guard lock(mutex);
+    kept.push_back(std::move(mine));
+  });
+  group.clear();  // memory outlives its communicator
+  EXPECT_EQ(stand_in_balance().allocations, 2);
 }
 
 TEST_F(DeviceEdges, AKernelThatCannotStartEndsTheCommunicator) {

@@ -1,5 +1,6 @@
 #include "tests/cuda/host_block.hpp"
 
+#include "protocol/device_direct.hpp"
 #include "protocol/device_port.hpp"
 #include "protocol/one_shot.hpp"
 #include "protocol/reduction.hpp"
@@ -7,15 +8,17 @@
 
 namespace rondo::test {
 
-void run_on_host(DataType type, ReduceOp op, HostBlock& block,
+using detail::gpu::KernelKind;
+
+void run_on_host(const detail::gpu::Kernel& kernel, HostBlock& block,
                  const detail::gpu::KernelArguments& call, int channel) {
-  detail::with_type_and_op(type, op, [&](auto type_tag, auto op_tag) {
+  detail::with_type_and_op(kernel.type, kernel.op, [&](auto type_tag, auto op_tag) {
     using R = detail::gpu::Reduction<typename decltype(type_tag)::Type, decltype(op_tag)::kOp>;
-    if (call.schedule.algorithm == Algorithm::one_shot) {
-      detail::gpu::run_one_shot<R>(block, call, channel);
-    } else {
-      detail::gpu::run_ring<R>(block, call, channel);
+    if (kernel.kind == KernelKind::one_shot) detail::gpu::run_one_shot<R>(block, call, channel);
+    if (kernel.kind == KernelKind::direct) {
+      detail::gpu::run_direct_or_ring<R>(block, call, channel);
     }
+    if (kernel.kind == KernelKind::ring) detail::gpu::run_ring<R>(block, call, channel);
   });
 }
 

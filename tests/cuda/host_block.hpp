@@ -1,12 +1,14 @@
 // A block of host threads: what the device protocol runs on where there is no GPU.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <thread>
 #include <vector>
 
+#include "kernels/kernel.hpp"
 #include "protocol/arguments.hpp"
 #include "protocol/block.hpp"
 
@@ -29,13 +31,16 @@ class HostTeam {
   HostTeam(unsigned threads, int ranks)
       : threads_(threads),
         to(static_cast<std::size_t>(ranks)),
-        from(static_cast<std::size_t>(ranks)) {}
+        from(static_cast<std::size_t>(ranks)),
+        buffers(static_cast<std::size_t>(ranks)) {}
 
   void sync(Turns& turns) {
     const unsigned round = round_.load(std::memory_order_relaxed);
     // The last thread to arrive opens the next round. Acquire-release, so that all threads see what each has written.
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
       arrived_.store(0, std::memory_order_relaxed);
+      // All have read what the round before said, and have begun this one.
+      some_failed_[(round + 1) % 2].store(false, std::memory_order_relaxed);
       round_.store(round + 1, std::memory_order_release);
       turns.next();
       return;
@@ -43,9 +48,10 @@ class HostTeam {
     while (round_.load(std::memory_order_acquire) == round) turns.next();
   }
   bool all(Turns& turns, bool ok) {
-    if (!ok) some_failed_.store(true, std::memory_order_relaxed);
+    std::atomic<bool>& some_failed = some_failed_[round_.load(std::memory_order_relaxed) % 2];
+    if (!ok) some_failed.store(true, std::memory_order_relaxed);
     sync(turns);
-    return !some_failed_.load(std::memory_order_relaxed);
+    return !some_failed.load(std::memory_order_relaxed);
   }
   bool claim() { return !claimed_.exchange(true); }
   [[nodiscard]] unsigned threads() const { return threads_; }
@@ -54,14 +60,14 @@ class HostTeam {
   unsigned threads_;
   std::atomic<unsigned> arrived_ = 0;
   std::atomic<unsigned> round_ = 0;
-  std::atomic<bool> some_failed_ =
-      false;  // and stays so: a block that has failed does nothing more
+  std::array<std::atomic<bool>, 2> some_failed_ = {};  // in this round, and in the one before
   std::atomic<bool> claimed_ = false;
 
  public:
   detail::gpu::BlockShared shared;
   std::vector<detail::SendEnd> to;
   std::vector<detail::RecvEnd> from;
+  std::vector<detail::gpu::RankBuffers> buffers;
 };
 
 // One thread of a team.
@@ -81,6 +87,7 @@ class HostBlock {
   detail::gpu::BlockShared& shared() { return team_.shared; }
   detail::SendEnd* to() { return team_.to.data(); }
   detail::RecvEnd* from() { return team_.from.data(); }
+  detail::gpu::RankBuffers* buffers() { return team_.buffers.data(); }
 
  private:
   HostTeam& team_;
@@ -89,8 +96,8 @@ class HostBlock {
 };
 static_assert(detail::gpu::Block<HostBlock>);
 
-// What the kernel of this type and operation does, on host threads.
-void run_on_host(DataType type, ReduceOp op, HostBlock& block,
+// What the kernel does, on host threads.
+void run_on_host(const detail::gpu::Kernel& kernel, HostBlock& block,
                  const detail::gpu::KernelArguments& call, int channel);
 
 }  // namespace rondo::test

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "engine/call_arguments.hpp"
@@ -32,11 +33,13 @@ class ProtocolGroup {
       memory.to.resize(ends());
       memory.from.resize(ends());
       memory.inbox.resize(detail::gpu::inbox_words(units, channels, size));
+      memory.posts.resize(ends());
       memory.failures.resize(static_cast<std::size_t>(channels));
     }
     for (const auto& memory : ranks_) {
       for (const auto& owner : ranks_) {
         memory->inboxes.push_back(reinterpret_cast<std::byte*>(owner->inbox.data()));
+        memory->posts_of_all.push_back(owner->posts.data());
       }
     }
     for (int from = 0; from < size; ++from) {
@@ -44,11 +47,20 @@ class ProtocolGroup {
     }
   }
 
-  // The kernel arguments with which rank `rank` makes `call` on `channels` channels.
+  // The kernel arguments with which rank `rank` makes `call` on `channels` channels. `reachable`: by the other ranks, the
+  // call's buffers.
   detail::gpu::KernelArguments arguments(int rank, const Call& call, Algorithm algorithm,
-                                         int channels, std::chrono::nanoseconds timeout) {
+                                         int channels, std::chrono::nanoseconds timeout,
+                                         bool reachable = true) {
     const detail::RingPlace place{rank, size_, &ring_, geometry_, geometry_};
-    return detail::gpu::call_arguments(call, algorithm, place, view(rank), channels, timeout);
+    std::optional<detail::gpu::ShownBuffers> shown;
+    if (reachable) {
+      shown.emplace();
+      shown->in.offset = reinterpret_cast<std::uintptr_t>(call.in);
+      shown->out.offset = reinterpret_cast<std::uintptr_t>(call.out);
+    }
+    return detail::gpu::call_arguments(call, algorithm, place, view(rank), channels, timeout,
+                                       shown);
   }
 
   [[nodiscard]] const std::vector<detail::gpu::KernelFailure>& failures(int rank) const {
@@ -65,6 +77,8 @@ class ProtocolGroup {
     std::vector<detail::RecvEnd> from;
     std::vector<detail::gpu::Words> inbox;
     std::vector<std::byte*> inboxes;
+    std::vector<detail::gpu::Post> posts;
+    std::vector<detail::gpu::Post*> posts_of_all;
     std::vector<detail::gpu::KernelFailure> failures;
     detail::gpu::DevicePresence presence;
   };
@@ -105,6 +119,7 @@ class ProtocolGroup {
     view.from = memory.from.data();
     view.inboxes = memory.inboxes.data();
     view.inbox_units = detail::gpu::inbox_units_for(kOneShotBytes, channels_);
+    view.posts = memory.posts_of_all.data();
     view.control = {&abort_, &memory.presence, memory.failures.data()};
     return view;
   }

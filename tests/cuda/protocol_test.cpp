@@ -1,17 +1,20 @@
 // The device protocol, run by host threads: one for each thread of a block, of each channel of each rank. They run
 // freely, also under the thread sanitizer, or one at a time in an order drawn from a seed.
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <set>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "bench/exact_values.hpp"
+#include "protocol/fold.hpp"
 #include "reduce/dispatch.hpp"
 #include "tests/cuda/host_block.hpp"
 #include "tests/cuda/interleaver.hpp"
@@ -32,7 +35,8 @@ struct Spec {
   std::size_t count = 0;
   int root = 0;
   bool in_place = false;
-  std::size_t shift = 0;  // elements by which buffers miss a 16-byte border
+  std::size_t shift = 0;           // elements by which buffers miss a 16-byte border
+  std::set<int> unreachable = {};  // ranks whose buffers the others cannot reach
 };
 
 // One rank's buffers for one call, and what must be in them afterwards.
@@ -60,6 +64,20 @@ class RankCall {
       call.out = whole_out + own_.offset * size_of(spec_.type);
     }
     return call;
+  }
+
+  void scribble() {
+    for (auto* buffer : {&in_, &out_}) std::memset(buffer->data(), 0xA5, bytes(*buffer));
+  }
+  [[nodiscard]] bool still_scribbled() const {
+    const auto scribbled = [](std::byte byte) { return byte == std::byte{0xA5}; };
+    return std::all_of(begin(in_), begin(in_) + bytes(in_), scribbled) &&
+           std::all_of(begin(out_), begin(out_) + bytes(out_), scribbled);
+  }
+  [[nodiscard]] bool untouched() const {
+    return std::equal(begin(in_), begin(in_) + bytes(in_), begin(before_)) &&
+           std::all_of(begin(out_), begin(out_) + bytes(out_),
+                       [](std::byte byte) { return byte == std::byte{0}; });
   }
 
   [[nodiscard]] std::size_t wrong() {
@@ -98,7 +116,12 @@ class RankCall {
       std::memcpy(at(in_, i), &input, sizeof(T));
       std::memcpy(at(expected_, i), &result, sizeof(T));
     }
+    before_ = in_;
   }
+  static const std::byte* begin(const std::vector<Line>& buffer) {
+    return reinterpret_cast<const std::byte*>(buffer.data());
+  }
+  static std::size_t bytes(const std::vector<Line>& buffer) { return buffer.size() * sizeof(Line); }
   std::byte* at(std::vector<Line>& buffer, std::size_t index) {
     return reinterpret_cast<std::byte*>(buffer.data()) +
            (index + spec_.shift) * size_of(spec_.type);
@@ -110,6 +133,7 @@ class RankCall {
   std::vector<Line> in_;
   std::vector<Line> out_;
   std::vector<Line> expected_;
+  std::vector<Line> before_;  // the input
 };
 
 // All ranks' calls, in order; run by one team for each rank and channel, which goes from call to call
@@ -125,6 +149,10 @@ class GroupRun {
 
   std::chrono::nanoseconds timeout = std::chrono::minutes(5);
   std::vector<bool> absent = std::vector<bool>(8, false);
+  // The last rank begins its first call only after that many turns.
+  std::uint64_t last_waits_for_turns = 0;
+  // Whether each rank's program writes its buffers anew after its kernel has ended.
+  bool scribbles = false;
 
   // What every thread of every block does.
   std::vector<std::function<void()>> bodies(unsigned threads, Turns& turns) {
@@ -140,8 +168,12 @@ class GroupRun {
           result.emplace_back([this, rank, channel, thread, &teams, &turns] {
             for (std::size_t i = 0; i < specs_.size(); ++i) {
               HostBlock block(*teams[i], thread, turns);
+              while (rank == group_.size() - 1 && block.now_ns() < last_waits_for_turns) {
+                block.pause();
+              }
               one_call(rank, channel, i, block);
               block.sync();  // the next kernel starts after the last thread of this one
+              if (scribbles && thread == 0) of(rank, i).scribble();
             }
           });
         }
@@ -150,12 +182,26 @@ class GroupRun {
     return result;
   }
 
+  // No byte of any buffer has changed.
+  void expect_untouched() {
+    for (int rank = 0; rank < group_.size(); ++rank) {
+      for (std::size_t i = 0; i < specs_.size(); ++i) EXPECT_TRUE(of(rank, i).untouched()) << rank;
+    }
+  }
+  // After `scribbles`, with one call and one channel.
+  void expect_scribbles() {
+    for (int rank = 0; rank < group_.size(); ++rank) {
+      if (absent[static_cast<std::size_t>(rank)]) continue;
+      EXPECT_TRUE(of(rank, 0).still_scribbled()) << rank;
+    }
+  }
+
   void expect_exact() {
     for (int rank = 0; rank < group_.size(); ++rank) {
       for (const KernelFailure& failure : group_.failures(rank)) EXPECT_EQ(failure.kind, 0U);
       for (std::size_t i = 0; i < specs_.size(); ++i) {
         const Spec& spec = specs_[i];
-        EXPECT_EQ(calls_[static_cast<std::size_t>(rank)][i].wrong(), 0U)
+        EXPECT_EQ(of(rank, i).wrong(), 0U)
             << name(spec.collective) << " by " << name(spec.algorithm) << " of " << spec.count
             << " x " << name(spec.type) << ", " << name(spec.op) << ", rank " << rank << " of "
             << group_.size() << ", " << group_.channels() << " channels";
@@ -164,14 +210,17 @@ class GroupRun {
   }
 
  private:
+  RankCall& of(int rank, std::size_t call) { return calls_[static_cast<std::size_t>(rank)][call]; }
   void one_call(int rank, int channel, std::size_t index, HostBlock& block) {
     const Spec& spec = specs_[index];
-    const Call call = calls_[static_cast<std::size_t>(rank)][index].call();
+    const Call call = of(rank, index).call();
     const int channels =
         spec.algorithm == Algorithm::one_shot && call.count == 0 ? 1 : group_.channels();
     if (channel >= channels) return;
-    run_on_host(spec.type, spec.op, block,
-                group_.arguments(rank, call, spec.algorithm, channels, timeout), channel);
+    const bool reachable = spec.unreachable.count(rank) == 0;
+    run_on_host(detail::gpu::kernel_for_call(call, spec.algorithm), block,
+                group_.arguments(rank, call, spec.algorithm, channels, timeout, reachable),
+                channel);
   }
 
   ProtocolGroup& group_;
@@ -190,7 +239,8 @@ void run_freely(GroupRun& run, unsigned threads) {
 std::vector<Spec> every_type_and_op() {
   std::vector<Spec> specs;
   for_each_type_and_op([&]<class T>(ReduceOp op) {
-    for (const Algorithm algorithm : {Algorithm::ring, Algorithm::one_shot, Algorithm::naive}) {
+    for (const Algorithm algorithm :
+         {Algorithm::ring, Algorithm::one_shot, Algorithm::naive, Algorithm::direct}) {
       Spec spec;
       spec.algorithm = algorithm;
       spec.type = kDataTypeOf<T>;
@@ -206,7 +256,8 @@ std::vector<Spec> every_type_and_op() {
 
 std::vector<Spec> every_collective(int size, std::size_t count) {
   std::vector<Spec> specs;
-  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive, Algorithm::one_shot}) {
+  for (const Algorithm algorithm :
+       {Algorithm::ring, Algorithm::naive, Algorithm::one_shot, Algorithm::direct}) {
     for (int c = 0; c < kCollectiveCount; ++c) {
       const auto collective = static_cast<Collective>(c);
       const bool small = collective == Collective::all_reduce || collective == Collective::barrier;
@@ -255,6 +306,35 @@ INSTANTIATE_TEST_SUITE_P(Sizes, DeviceProtocol,
                          ::testing::Combine(::testing::Range(1, 9), ::testing::Range(1, 5)));
 
 // Blocks of several threads, which are ordered by the block's barriers.
+// Packs must be aligned, which host threads would not notice.
+TEST(DeviceBlocks, PacksAreAlignedInAllBuffers) {
+  using T = std::uint16_t;
+  constexpr std::uint64_t kPack = sizeof(detail::gpu::Pack);
+  Turns turns;
+  HostTeam team(1, 2);
+  HostBlock block(team, 0, turns);
+  for (std::uint64_t shift = 0; shift < kPack; shift += sizeof(T)) {
+    for (std::uint64_t other = 0; other < kPack; other += sizeof(T)) {
+      for (std::uint64_t offset = 0; offset < 9; ++offset) {
+        team.buffers[0] = {4096 + shift, 8192 + shift};
+        team.buffers[1] = {12288 + other, 16384 + shift};
+        const Range part{offset, 50};
+        const auto borders = detail::gpu::pack_borders<T>(block, {0, 2}, {0, 2}, part);
+        const std::uint64_t begin = (offset + borders.before) * sizeof(T);
+        ASSERT_LE(borders.before * sizeof(T) + borders.packs * kPack, part.count * sizeof(T));
+        EXPECT_EQ(borders.packs, shift != other        ? 0U
+                                 : borders.before == 0 ? 6U
+                                                       : 5U + (borders.before <= 2 ? 1 : 0));
+        if (borders.packs == 0) continue;
+        for (const auto& rank : team.buffers) {
+          EXPECT_EQ((rank.in + begin) % kPack, 0U);
+          EXPECT_EQ((rank.out + begin) % kPack, 0U);
+        }
+      }
+    }
+  }
+}
+
 TEST(DeviceBlocks, OfSeveralThreads) {
   for (const unsigned threads : {2U, 3U}) {
     ProtocolGroup group(3, 2, {256, 4});
@@ -300,6 +380,74 @@ TEST_P(Interleaved, OneShotsMayFollowEachOther) {
   run.expect_exact();
 }
 
+// Calls by direct follow each other, with others in between. Some have buffers that cannot be reached: then ranks that
+// know so run ahead of those that have to find out.
+TEST_P(Interleaved, DirectFindsOutWhatIsReachable) {
+  const auto seed = static_cast<std::uint64_t>(GetParam());
+  const int size = 2 + static_cast<int>(seed % 4);
+  ProtocolGroup group(size, 1 + static_cast<int>(seed / 3 % 2), {64, 2});
+  std::vector<Spec> specs;
+  for (const std::size_t count : {13U, 9U, 200U, 0U, 77U, 41U, 5U}) {
+    Spec spec;
+    spec.algorithm = specs.size() == 4 ? Algorithm::one_shot : Algorithm::automatic;
+    spec.collective = static_cast<Collective>((seed + specs.size() / 2) % kCollectiveCount);
+    if (specs.size() == 4) spec.collective = Collective::all_reduce;
+    spec.count = spec.collective == Collective::barrier ? 0 : count;
+    spec.root = static_cast<int>(seed) % size;
+    spec.in_place = seed % 2 == 0;
+    if ((seed >> specs.size() & 1U) != 0) spec.unreachable.insert(spec.root);
+    if (specs.size() == 5) spec.unreachable = {0, size - 1};
+    specs.push_back(spec);
+  }
+  GroupRun run(group, specs);
+  Interleaver turns(seed);
+  run.timeout = std::chrono::hours(24);
+  turns.run(run.bodies(1 + seed % 2, turns));
+  run.expect_exact();
+}
+
+// A root that knows at once that its buffer cannot be reached is in a later call before the others have looked.
+TEST_P(Interleaved, OneThatCannotBeReachedRunsAhead) {
+  const auto seed = static_cast<std::uint64_t>(GetParam());
+  const int size = 3 + static_cast<int>(seed % 3);
+  ProtocolGroup group(size, 1, {64, 4});
+  std::vector<Spec> specs;
+  for (int call = 0; call < 12; ++call) {
+    Spec spec;
+    spec.algorithm = Algorithm::automatic;
+    spec.collective = Collective::broadcast;
+    spec.count = 5;
+    spec.root = 1;
+    spec.unreachable = {1};
+    specs.push_back(spec);
+  }
+  GroupRun run(group, specs);
+  Interleaver turns(seed);
+  run.timeout = std::chrono::hours(24);
+  turns.run(run.bodies(1, turns));
+  run.expect_exact();
+}
+
+// The last rank stays away, or comes about when the others give up. Once a rank's kernel has ended, its program writes
+// its buffers anew, and nobody overwrites that.
+TEST_P(Interleaved, AFailedDirectCallLeavesNobodyInAnothersBuffers) {
+  const auto seed = static_cast<std::uint64_t>(GetParam());
+  for (std::uint64_t round = 0; round < 6; ++round) {
+    const int size = 2 + static_cast<int>(seed % 2);
+    ProtocolGroup group(size, 1, {64, 2});
+    GroupRun run(group, {Spec{.algorithm = Algorithm::direct, .count = 97, .in_place = true}});
+    run.timeout = std::chrono::nanoseconds(1);  // turns of the interleaver
+    run.absent[static_cast<std::size_t>(size - 1)] = round == 0;
+    // A rank first looks at its deadline after 256 looks, and gives up after 256 more.
+    run.last_waits_for_turns =
+        512 * static_cast<std::uint64_t>(size) - 100 + (seed % 4 + round * 4) * 9;
+    run.scribbles = true;
+    Interleaver turns(seed * 100 + round);
+    turns.run(run.bodies(1 + seed / 2 % 2, turns));
+    run.expect_scribbles();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, Interleaved, ::testing::Range(1, 61));
 
 std::vector<FailureKind> kinds(const ProtocolGroup& group) {
@@ -313,7 +461,7 @@ std::vector<FailureKind> kinds(const ProtocolGroup& group) {
 }
 
 TEST(DeviceFailures, ARankThatStaysAwayIsNamed) {
-  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::one_shot}) {
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::one_shot, Algorithm::direct}) {
     ProtocolGroup group(3, 1, {256, 4});
     GroupRun run(group, {Spec{.algorithm = algorithm, .count = 100}});
     run.absent[2] = true;
@@ -326,7 +474,7 @@ TEST(DeviceFailures, ARankThatStaysAwayIsNamed) {
     for (int rank = 0; rank < 2; ++rank) {
       const KernelFailure& failure = group.failures(rank)[0];
       if (failure.kind == static_cast<std::uint64_t>(FailureKind::timed_out) &&
-          algorithm == Algorithm::one_shot) {
+          algorithm != Algorithm::ring) {
         EXPECT_EQ(failure.peer, 2);
       }
     }
@@ -334,7 +482,8 @@ TEST(DeviceFailures, ARankThatStaysAwayIsNamed) {
 }
 
 TEST(DeviceFailures, CallsThatDifferMeet) {
-  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::one_shot, Algorithm::naive}) {
+  for (const Algorithm algorithm :
+       {Algorithm::ring, Algorithm::one_shot, Algorithm::naive, Algorithm::direct}) {
     ProtocolGroup group(2, 1, {256, 4});
     GroupRun mine(group, {Spec{.algorithm = algorithm, .count = 100}});
     GroupRun theirs(group, {Spec{.algorithm = algorithm, .op = ReduceOp::max, .count = 100}});
@@ -346,6 +495,10 @@ TEST(DeviceFailures, CallsThatDifferMeet) {
     turns.run(bodies);
     const std::vector<FailureKind> seen = kinds(group);
     EXPECT_GE(std::count(seen.begin(), seen.end(), FailureKind::mismatched), 1) << name(algorithm);
+    if (algorithm == Algorithm::direct) {
+      mine.expect_untouched();
+      theirs.expect_untouched();
+    }
     for (int rank = 0; rank < 2; ++rank) {
       const KernelFailure& failure = group.failures(rank)[0];
       if (failure.kind != static_cast<std::uint64_t>(FailureKind::mismatched)) continue;

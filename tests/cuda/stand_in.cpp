@@ -231,7 +231,7 @@ struct HandleContent {
 };
 static_assert(sizeof(HandleContent) <= 64);
 
-void run_kernel(const detail::gpu::kernels::Kernel& kernel, int blocks, unsigned threads,
+void run_kernel(const detail::gpu::Kernel& kernel, int blocks, unsigned threads,
                 const detail::gpu::KernelArguments& arguments) {
   Turns turns;
   std::vector<std::unique_ptr<HostTeam>> teams;
@@ -243,7 +243,7 @@ void run_kernel(const detail::gpu::kernels::Kernel& kernel, int blocks, unsigned
     for (unsigned thread = 0; thread < threads; ++thread) {
       workers.emplace_back([&, channel, thread] {
         HostBlock block(*teams[static_cast<std::size_t>(channel)], thread, turns);
-        run_on_host(kernel.type, kernel.op, block, arguments, channel);
+        run_on_host(kernel, block, arguments, channel);
       });
     }
   }

@@ -1,0 +1,94 @@
+// What a block of one rank shows to the same block of another rank in a `direct` call: which call the rank is in, where
+// its buffers are, and whether it may still touch the other's. Lies in the device memory of the rank that reads it, so
+// that waiting for it costs no traffic between devices. Zeroed memory is the post of a rank that has shown no call.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/portable.hpp"
+#include "fifo/atomics.hpp"
+#include "fifo/fifo.hpp"
+#include "fifo/signature.hpp"
+
+namespace rondo::detail::gpu {
+
+// A call, as a rank shows it to one other rank.
+struct PostedCall {
+  Signature signature;
+  // Where the other rank's kernels find element 0 of the vector, or would.
+  std::uint64_t in = 0;
+  std::uint64_t out = 0;
+  std::uint64_t reachable = 0;  // 0: they cannot reach all that they need
+};
+
+// Calls are numbered here from 1.
+class alignas(kCounterSpacing) Post {
+ public:
+  // By the rank that shows. From now on it may touch the other's buffers, unless it finds the communicator ended: in
+  // order, as is its look at the abort word that follows (device_direct.hpp).
+  RONDO_HOST_DEVICE void show(std::uint64_t number, const PostedCall& call) {
+    const auto content = std::bit_cast<Content>(call);
+    RONDO_UNROLL
+    for (std::size_t i = 0; i < kHalves; ++i) {
+      store_relaxed(halves_[i], std::uint64_t{content.halves[i]} << 32U | (number & kLow));
+    }
+    store_in_order(complete_, number);
+  }
+  // By the rank that shows: it has touched nothing in this call, and will not.
+  RONDO_HOST_DEVICE void renounce_touching(std::uint64_t number) {
+    store_release(touched_, 2 * number);
+  }
+  // By the rank that shows: it will touch nothing more in this call. Release: whoever finds this also finds what was
+  // written.
+  RONDO_HOST_DEVICE void end_touching(std::uint64_t number) {
+    store_release(touched_, 2 * number + 1);
+  }
+
+  // By the rank that reads: whether the other has shown this call, or a later one.
+  RONDO_HOST_DEVICE bool has_come(std::uint64_t number) {
+    return load_acquire(complete_) >= number;
+  }
+  // The same in order, after the communicator was found ended (device_direct.hpp).
+  RONDO_HOST_DEVICE bool has_come_in_order(std::uint64_t number) {
+    return load_in_order(complete_) >= number;
+  }
+  // By the rank that reads, after has_come(). False if the other has gone on to a later call.
+  RONDO_HOST_DEVICE bool read(std::uint64_t number, PostedCall& call) {
+    Content content;
+    bool same = true;
+    RONDO_UNROLL
+    for (std::size_t i = 0; i < kHalves; ++i) {
+      const std::uint64_t half = load_relaxed(halves_[i]);
+      content.halves[i] = static_cast<std::uint32_t>(half >> 32U);
+      same = same && (half & kLow) == (number & kLow);
+    }
+    call = std::bit_cast<PostedCall>(content);
+    return same;
+  }
+  RONDO_HOST_DEVICE bool has_touched(std::uint64_t number) {
+    return load_acquire(touched_) >= 2 * number + 1;
+  }
+  // Whether it has touched the buffers, or will not.
+  RONDO_HOST_DEVICE bool is_through(std::uint64_t number) {
+    return load_acquire(touched_) >= 2 * number;
+  }
+
+ private:
+  static constexpr std::size_t kHalves = sizeof(PostedCall) / sizeof(std::uint32_t);
+  static constexpr std::uint64_t kLow = UINT32_MAX;
+  struct Content {
+    std::uint32_t halves[kHalves];
+  };
+
+  // Written by the rank that shows, read by the other. has_come() pairs with show(): whoever finds the number finds the
+  // halves of that call, or of a later one. has_touched() and is_through() pair with end_touching() and
+  // renounce_touching().
+  std::uint64_t complete_ = 0;          // number of the last call that was shown
+  std::uint64_t halves_[kHalves] = {};  // 4 bytes of the call each, with the low half of its number
+  std::uint64_t touched_ = 0;           // 2k: renounced touching in call k; 2k + 1: has touched
+};
+static_assert(sizeof(Post) == kCounterSpacing);
+
+}  // namespace rondo::detail::gpu
