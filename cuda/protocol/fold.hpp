@@ -151,7 +151,9 @@ RONDO_HOST_DEVICE void fold_elements(B& block, const RankRange& sources, const R
         fold_units<Reduction, Single<T>, 1>(block, sources, targets, at, count, block.thread());
       },
       [&](std::uint64_t at, std::uint64_t count) {
-        fold_units<Reduction, Wide, 2>(block, sources, targets, at, count, block.thread());
+        // Two packs of 8-bit elements would take more registers than there are.
+        constexpr int kBatch = sizeof(T) == 1 ? 1 : 2;
+        fold_units<Reduction, Wide, kBatch>(block, sources, targets, at, count, block.thread());
       });
 }
 
