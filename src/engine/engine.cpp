@@ -12,6 +12,7 @@
 #include "engine/call_text.hpp"
 #include "engine/chain.hpp"
 #include "engine/one_shot.hpp"
+#include "engine/rail_port.hpp"
 
 namespace rondo::detail {
 
@@ -114,7 +115,7 @@ void Engine::run_checked(const Call& call, const Way& way, const ShownCall& show
   if (algorithm == Algorithm::one_shot) {
     run_by_one_shot(call, shown.signature);
   } else if (algorithm == Algorithm::hierarchical) {
-    run_hierarchical(call, shown.signature);
+    run_by_hierarchy(call, shown.signature);
   } else if (algorithm == Algorithm::chain) {
     run_by_chain(call, shown.signature);
   } else {
@@ -157,31 +158,38 @@ void Engine::run_by_one_shot(const Call& call, const Signature& signature) {
   confirmation_.forget();
 }
 
-void Engine::run_hierarchical(const Call& call, const Signature& signature) {
+void Engine::run_by_hierarchy(const Call& call, const Signature& signature) {
   const auto require = [&](bool done) {
     if (done) return;
     fail(signature, inside_.failure(),
          fmt::format("{} windows inside the host done", inside_.windows_done()));
   };
   if (wiring_.links.pump != nullptr) wiring_.links.pump->begin_call(Algorithm::hierarchical);
-  require(inside_.meet(signature));
-  const bool crosses = wiring_.links.rail.size() > 1 ||
-                       wiring_.links.ranks_sharing.size() < static_cast<std::size_t>(wiring_.size);
+  const bool crosses = wiring_.links.hosts > 1;
+  const Plan plan = rail_plan(call, inside_.chunk(call).count, wiring_.links.rail, wiring_.rank,
+                              wiring_.links.hosts, wiring_.links.rail_geometry);
   // Between hosts, the ring divides averages, by the number of all ranks.
-  require(inside_.reduce(call, crosses && call.op == ReduceOp::avg ? ReduceOp::sum : call.op));
-  if (crosses && inside_.owns()) {
-    const Range chunk = inside_.chunk(call);
-    Call between = call;
-    between.in = between.out =
-        static_cast<std::byte*>(call.out) + chunk.offset * size_of(call.type);
-    between.count = chunk.count;
-    walk(between,
-         rail_plan(between, chunk.count, wiring_.links.rail, wiring_.rank,
-                   wiring_.links.rail_geometry),
-         signature);
-  }
-  require(inside_.spread(call));
+  inside_.begin(call, crosses && call.op == ReduceOp::avg ? ReduceOp::sum : call.op, plan.slicing);
+  require(inside_.meet(signature));
+  if (crosses && inside_.owns()) run_rail(call, plan, signature);
+  require(inside_.finish());
   confirmation_.forget();
+}
+
+void Engine::run_rail(const Call& call, const Plan& plan, const Signature& signature) {
+  const Range chunk = inside_.chunk(call);
+  Call between = call;
+  between.in = between.out = static_cast<std::byte*>(call.out) + chunk.offset * size_of(call.type);
+  between.count = chunk.count;
+  const HostCall host_call = host_call_of(between, plan, signature);
+  HostPort port(wiring_, waiter_, host_call);
+  RailPort rail(port, inside_);
+  waiter_.set_meanwhile([this] { return inside_.work(); });
+  if (!run_schedule(plan.schedule, plan.slicing, rail)) {
+    fail(signature, rail.failure(), describe(port.progress()));
+  }
+  drain(signature, port.progress());
+  waiter_.set_meanwhile(nullptr);
 }
 
 void Engine::run_by_chain(const Call& call, const Signature& signature) {
@@ -215,6 +223,18 @@ void Engine::run_by_schedule(const Call& call, Algorithm algorithm, const Signat
 }
 
 Progress Engine::walk(const Call& call, const Plan& plan, const Signature& signature) {
+  const HostCall host_call = host_call_of(call, plan, signature);
+  HostPort port(wiring_, waiter_, host_call);
+  if (wiring_.links.pump != nullptr) wiring_.links.pump->begin_call(plan.edges);
+  if (!run_schedule(plan.schedule, plan.slicing, port)) {
+    fail(signature, port.failure(), describe(port.progress()));
+  }
+  if (wiring_.links.pump != nullptr) drain(signature, port.progress());
+  return port.progress();
+}
+
+HostCall Engine::host_call_of(const Call& call, const Plan& plan,
+                              const Signature& signature) const {
   HostCall host_call{
       signature, {}, size_of(call.type), vector_kernel(call.type, call.op), plan.ring};
   // `in` is only ever read. Scratch memory holds the whole vector, from its first element on.
@@ -223,13 +243,7 @@ Progress Engine::walk(const Call& call, const Plan& plan, const Signature& signa
       {static_cast<std::byte*>(call.out), plan.schedule.needs_scratch() ? 0 : plan.out_origin}};
   host_call.chunks_are_ranks = plan.chunks_are_ranks;
   host_call.non_temporal = stores_non_temporally(call);
-  HostPort port(wiring_, waiter_, host_call);
-  if (wiring_.links.pump != nullptr) wiring_.links.pump->begin_call(plan.edges);
-  if (!run_schedule(plan.schedule, plan.slicing, port)) {
-    fail(signature, port.failure(), describe(port.progress()));
-  }
-  if (wiring_.links.pump != nullptr) drain(signature, port.progress());
-  return port.progress();
+  return host_call;
 }
 
 // Whether the output is larger than what a core's cache keeps, and not already in the cache: in a call in place its

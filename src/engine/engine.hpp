@@ -74,10 +74,13 @@ class Engine {
   void run_by_schedule(const Call& call, Algorithm algorithm, const Signature& signature);
   void run_by_one_shot(const Call& call, const Signature& signature);
   // Each owner's chunk is reduced inside its host, then along its rail, then spread inside the host.
-  void run_hierarchical(const Call& call, const Signature& signature);
+  void run_by_hierarchy(const Call& call, const Signature& signature);
+  void run_rail(const Call& call, const Plan& plan, const Signature& signature);
   void run_by_chain(const Call& call, const Signature& signature);
   // Walks the steps of a plan. The buffers are the call's, or scratch memory in place of its output.
   Progress walk(const Call& call, const Plan& plan, const Signature& signature);
+  [[nodiscard]] HostCall host_call_of(const Call& call, const Plan& plan,
+                                      const Signature& signature) const;
   void tell_unconfirmed(const Confirmation::Unconfirmed& last);
   [[nodiscard]] bool stores_non_temporally(const Call& call) const;
   void drain(const Signature& signature, const Progress& progress);

@@ -3,9 +3,14 @@
 #include <algorithm>
 
 #include "reduce/fold.hpp"
-#include "schedule/slicing.hpp"
+#include "schedule/ring_steps.hpp"
 
 namespace rondo::detail {
+namespace {
+
+std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
 
 Inside::Inside(Wiring& wiring, Waiter& waiter)
     : wiring_(wiring), waiter_(waiter), copy_(vector_copy()) {
@@ -20,13 +25,144 @@ Range Inside::chunk_of(const Call& call, int owner) const {
                      static_cast<std::uint64_t>(owner), kChunkGranuleBytes / size_of(call.type));
 }
 
-Range Inside::slice_of(const Range& chunk, std::uint64_t number, std::uint64_t most) {
-  const std::uint64_t begin = std::min(number * most, chunk.count);
-  return {chunk.offset + begin, std::min(most, chunk.count - begin)};
+Slicing Inside::rail_of(int owner) const {
+  Slicing rail = rail_;
+  rail.count = chunk_of(*call_, owner).count;
+  return rail;
 }
 
-// Of the window at which this rank arrives next.
-std::byte* Inside::stage(int index) const { return wiring_.links.segment->stage(index, windows_); }
+void Inside::begin(const Call& call, ReduceOp op, const Slicing& rail) {
+  const std::size_t element = size_of(call.type);
+  const std::uint64_t granule = kChunkGranuleBytes / element;
+  const std::size_t stage_bytes = wiring_.links.segment->stage_bytes();
+  call_ = &call;
+  op_ = op;
+  elems_reduced_ = stage_bytes / static_cast<std::size_t>(owners_) / element / granule * granule;
+  elems_spread_ = stage_bytes / element;
+  const bool alone = wiring_.links.hosts == 1;
+  rail_ = rail;
+  if (alone) rail_ = Slicing{.granule = granule, .slice_elems = elems_spread_};
+  const auto hosts = static_cast<std::uint64_t>(wiring_.links.hosts);
+  cells_ = rail_of(0).windows() * hosts;
+  // Of the rail's next window too, so that the rail goes on while this one's cells are spread.
+  ahead_ = std::min(alone ? 1 : 2 * hosts, cells_);
+  final_cells_ = alone ? cells_ : 0;
+  windows_before_ = windows_;
+  job_ = 0;
+  window_ = 0;
+  arrived_ = false;
+}
+
+// The first `ahead_` cells are reduced, then one is spread and one reduced in turn, then the last `ahead_` are spread.
+Inside::Job Inside::job_at(std::uint64_t number) const {
+  if (number < ahead_) return {false, number};
+  const std::uint64_t after = number - ahead_;
+  const std::uint64_t pairs = cells_ - ahead_;
+  if (after >= 2 * pairs) return {true, after - pairs};
+  return after % 2 == 0 ? Job{true, after / 2} : Job{false, ahead_ + after / 2};
+}
+
+std::uint64_t Inside::number_of_reduction(std::uint64_t cell) const {
+  return cell < ahead_ ? cell : ahead_ + 2 * (cell - ahead_) + 1;
+}
+
+// The same on all ranks of the host: for the largest cell of that number. At least one to reduce, so that no rank leaves
+// the call before all have met.
+std::uint64_t Inside::windows_of(const Job& job) const {
+  const Slicing rail = rail_of(0);
+  const std::uint64_t most = rail.window * rail.slice_elems;
+  const std::uint64_t before = job.cell / static_cast<std::uint64_t>(wiring_.links.hosts) * most;
+  const std::uint64_t all = rail.part(0).count;
+  const std::uint64_t count = before < all ? std::min(most, all - before) : 0;
+  return std::max<std::uint64_t>(divide_up(count, job.spreads ? elems_spread_ : elems_reduced_), 1);
+}
+
+// The ring's step i of a window sends or reduces part p - 1 - i, on host p, and the parts become final in the order p,
+// p - 1, and so on (schedule/ring_steps.hpp).
+Range Inside::elements(const Job& job, int owner) const {
+  const int hosts = wiring_.links.hosts;
+  const auto in_window = static_cast<int>(job.cell % static_cast<std::uint64_t>(hosts));
+  const int first = wiring_.links.host - (job.spreads ? 0 : 1);
+  const Slicing rail = rail_of(owner);
+  const Range part = rail.part(static_cast<std::uint64_t>(ring::wrap(first - in_window, hosts)));
+  const std::uint64_t most = rail.window * rail.slice_elems;
+  const std::uint64_t at_once = job.spreads ? elems_spread_ : elems_reduced_;
+  const std::uint64_t cell = job.cell / static_cast<std::uint64_t>(hosts) * most;
+  const std::uint64_t end = std::min(cell + most, part.count);
+  const std::uint64_t begin = std::min(cell + window_ * at_once, end);
+  return {chunk_of(*call_, owner).offset + part.offset + begin, std::min(at_once, end - begin)};
+}
+
+std::uint64_t Inside::rail_window_of(const Slicing& rail, int part, const Range& slice) const {
+  const Range whole = rail.part(static_cast<std::uint64_t>(part));
+  return (slice.offset - whole.offset) / rail.slice_elems / rail.window;
+}
+
+bool Inside::require_reduced(int part, const Range& slice) {
+  const int hosts = wiring_.links.hosts;
+  const std::uint64_t before =
+      rail_window_of(rail_of(index_), part, slice) * static_cast<std::uint64_t>(hosts);
+  final_cells_ = std::max(final_cells_, before);  // the rail is through with the windows before
+  const int in_window = ring::wrap(wiring_.links.host - 1 - part, hosts);
+  return do_jobs_before(number_of_reduction(before + static_cast<std::uint64_t>(in_window)) + 1);
+}
+
+void Inside::note_final(int part, const Range& slice) {
+  const int hosts = wiring_.links.hosts;
+  const Slicing rail = rail_of(index_);
+  const std::uint64_t window = rail_window_of(rail, part, slice);
+  const Range whole = rail.part(static_cast<std::uint64_t>(part));
+  const std::uint64_t end = slice.offset + slice.count - whole.offset;
+  if (end < std::min((window + 1) * rail.window * rail.slice_elems, whole.count)) return;
+  const int in_window = ring::wrap(wiring_.links.host - part, hosts);
+  const std::uint64_t cell =
+      window * static_cast<std::uint64_t>(hosts) + static_cast<std::uint64_t>(in_window);
+  final_cells_ = std::max(final_cells_, cell + 1);
+}
+
+bool Inside::work() {
+  if (job_ == jobs()) return false;
+  const Job job = job_at(job_);
+  if (!arrived_) {
+    if (job.spreads && owns() && job.cell >= final_cells_) return false;
+    write_stage(job);
+    arrive();
+    return true;
+  }
+  if (missing()) return false;
+  read_stages(job);
+  next_window(job);
+  return true;
+}
+
+void Inside::next_window(const Job& job) {
+  arrived_ = false;
+  if (++window_ < windows_of(job)) return;
+  window_ = 0;
+  ++job_;
+}
+
+bool Inside::do_jobs_before(std::uint64_t number) {
+  while (job_ < number) {
+    if (work()) continue;
+    // The cells that are to be spread before are final, so only a rank that has not arrived can be the reason.
+    const std::optional<int> rank = missing();
+    if (!rank) continue;
+    const WaitResult result =
+        waiter_.wait(*rank, [&] { return presence(*rank).has_arrived(windows_); });
+    if (result != WaitResult::ready) return wait_failed(*rank, result);
+  }
+  return true;
+}
+
+bool Inside::finish() {
+  final_cells_ = cells_;
+  return do_jobs_before(jobs());
+}
+
+std::byte* Inside::stage(int index, std::uint64_t window) const {
+  return wiring_.links.segment->stage(index, window);
+}
 
 bool Inside::wait_failed(int rank, WaitResult result) {
   failure_ = waiter_.why(result, rank);
@@ -34,7 +170,6 @@ bool Inside::wait_failed(int rank, WaitResult result) {
 }
 
 bool Inside::meet(const Signature& signature) {
-  windows_before_ = windows_;
   for (const int rank : wiring_.links.ranks_sharing) {
     if (rank == wiring_.rank) continue;
     const WaitResult result =
@@ -49,84 +184,73 @@ bool Inside::meet(const Signature& signature) {
   return true;
 }
 
-bool Inside::arrive() {
+void Inside::arrive() {
   ++windows_;
+  arrived_ = true;
   // Release pairs with the acquire in has_arrived(): whoever finds this finds the stage as it was written.
   presence(wiring_.rank).arrive(windows_);
   for (const int rank : wiring_.links.ranks_sharing) {
     if (rank != wiring_.rank) wiring_.links.segment->bell(rank).ring();
   }
+}
+
+std::optional<int> Inside::missing() const {
   for (const int rank : wiring_.links.ranks_sharing) {
-    if (rank == wiring_.rank) continue;
-    const WaitResult result =
-        waiter_.wait(rank, [&] { return presence(rank).has_arrived(windows_); });
-    if (result != WaitResult::ready) return wait_failed(rank, result);
+    if (rank != wiring_.rank && !presence(rank).has_arrived(windows_)) return rank;
   }
-  return true;
+  return std::nullopt;
 }
 
-bool Inside::reduce(const Call& call, ReduceOp op) {
-  const std::size_t element = size_of(call.type);
-  const std::uint64_t granule = kChunkGranuleBytes / element;
-  const std::size_t part_bytes =
-      wiring_.links.segment->stage_bytes() / static_cast<std::size_t>(owners_);
-  const std::uint64_t most = part_bytes / element / granule * granule;
-  const auto* in = static_cast<const std::byte*>(call.in);
-  // At least one: no rank leaves the call before all have met.
-  const std::uint64_t windows =
-      std::max<std::uint64_t>((chunk_of(call, 0).count + most - 1) / most, 1);
-  for (std::uint64_t window = 0; window < windows; ++window) {
-    for (int owner = 0; owner < owners_; ++owner) {
-      if (owner == index_) continue;
-      const Range slice = slice_of(chunk_of(call, owner), window, most);
-      if (slice.count == 0) continue;  // the buffers of an empty vector may be null
-      copy_.cached(stage(index_) + static_cast<std::size_t>(owner) * most * element,
-                   in + slice.offset * element, slice.count * element);
-    }
-    const std::uint64_t written = windows_;
-    if (!arrive()) return false;
-    if (!owns()) continue;
-    fold_slice(call, op, slice_of(chunk(call), window, most), written,
-               static_cast<std::size_t>(index_) * most * element);
+// To reduce, each owner has a room of its own in each stage; to spread, its own stage.
+void Inside::write_stage(const Job& job) {
+  const std::size_t element = size_of(call_->type);
+  std::byte* to = stage(index_, windows_);
+  if (job.spreads) {
+    const Range slice = owns() ? elements(job, index_) : Range{};
+    if (slice.count == 0) return;  // the buffers of an empty vector may be null
+    copy_.cached(to, static_cast<const std::byte*>(call_->out) + slice.offset * element,
+                 slice.count * element);
+    return;
   }
-  return true;
+  for (int owner = 0; owner < owners_; ++owner) {
+    if (owner == index_) continue;
+    const Range slice = elements(job, owner);
+    if (slice.count == 0) continue;
+    copy_.cached(to + static_cast<std::size_t>(owner) * elems_reduced_ * element,
+                 static_cast<const std::byte*>(call_->in) + slice.offset * element,
+                 slice.count * element);
+  }
 }
 
-// `window`: in whose stages the others' elements are, from byte `in_stage` on.
-void Inside::fold_slice(const Call& call, ReduceOp op, const Range& slice, std::uint64_t window,
-                        std::size_t in_stage) {
-  const std::size_t offset = slice.offset * size_of(call.type);
+void Inside::read_stages(const Job& job) {
+  const std::uint64_t window = windows_ - 1;
+  if (!job.spreads) {
+    if (owns()) fold(elements(job, index_), window);
+    return;
+  }
+  const std::size_t element = size_of(call_->type);
+  for (int owner = 0; owner < owners_; ++owner) {
+    if (owner == index_) continue;
+    const Range slice = elements(job, owner);
+    if (slice.count == 0) continue;
+    copy_.cached(static_cast<std::byte*>(call_->out) + slice.offset * element, stage(owner, window),
+                 slice.count * element);
+  }
+}
+
+// Of all ranks' elements of this slice, which are in the stages of `window`.
+void Inside::fold(const Range& slice, std::uint64_t window) {
+  if (slice.count == 0) return;
+  const std::size_t element = size_of(call_->type);
+  const std::size_t offset = slice.offset * element;
+  const std::size_t in_stage = static_cast<std::size_t>(index_) * elems_reduced_ * element;
   for (std::size_t i = 0; i < ins_.size(); ++i) {
     const bool own = static_cast<int>(i) == index_;
-    ins_[i] = own ? static_cast<const std::byte*>(call.in) + offset
-                  : wiring_.links.segment->stage(static_cast<int>(i), window) + in_stage;
+    ins_[i] = own ? static_cast<const std::byte*>(call_->in) + offset
+                  : stage(static_cast<int>(i), window) + in_stage;
   }
-  std::byte* out = static_cast<std::byte*>(call.out) + offset;
-  vector_fold(call.type, op)({&out, 1, ins_.data(), ins_.size()}, slice.count);
-}
-
-bool Inside::spread(const Call& call) {
-  const std::size_t element = size_of(call.type);
-  const std::uint64_t most = wiring_.links.segment->stage_bytes() / element;
-  auto* out = static_cast<std::byte*>(call.out);
-  const std::uint64_t windows = (chunk_of(call, 0).count + most - 1) / most;
-  for (std::uint64_t window = 0; window < windows; ++window) {
-    if (owns()) {
-      const Range slice = slice_of(chunk(call), window, most);
-      if (slice.count > 0)
-        copy_.cached(stage(index_), out + slice.offset * element, slice.count * element);
-    }
-    const std::uint64_t written = windows_;
-    if (!arrive()) return false;
-    for (int owner = 0; owner < owners_; ++owner) {
-      if (owner == index_) continue;
-      const Range slice = slice_of(chunk_of(call, owner), window, most);
-      if (slice.count == 0) continue;
-      copy_.cached(out + slice.offset * element, wiring_.links.segment->stage(owner, written),
-                   slice.count * element);
-    }
-  }
-  return true;
+  std::byte* out = static_cast<std::byte*>(call_->out) + offset;
+  vector_fold(call_->type, op_)({&out, 1, ins_.data(), ins_.size()}, slice.count);
 }
 
 }  // namespace rondo::detail

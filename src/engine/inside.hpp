@@ -1,19 +1,28 @@
-// Reductions among the ranks of one host whose buffers the others cannot reach: through a stage, memory in the host's
-// segment into which each rank copies a window of its data at a time, and from which the others read it.
+// The part of a hierarchical all_reduce inside a host, among ranks whose buffers the others cannot reach: through stages,
+// memory in the host's segment into which each rank copies data, and from which the others read it.
 //
-// Some of the ranks are owners: the first of the host, as many as there are rails (topology/ring_order.hpp). In `reduce`
-// each owner gets its chunk of the sum over the host's ranks; in `spread` all ranks get the chunks of all owners. Both go
-// window by window: each rank writes its stage, all wait for all, then they read. A rank has two stages and takes them in
-// turn, so that one wait in each window is enough: it writes the stage of window w again for window w + 2. By then all
-// ranks have arrived at window w + 1, and a rank arrives there only after it has read the stages of window w.
+// Some of the ranks are owners: the first of the host, as many as there are rails (topology/ring_order.hpp). Each owner
+// has a chunk of the vector. Its sum over the host's ranks is reduced into the owner's output; then the rail's ring makes
+// it the sum over all hosts; then it is spread to the host's other ranks. All of that goes on at once, so that the network
+// does not wait for the host, nor the host for the network: a chunk is cut into cells, in the order in which the rail's
+// ring handles its elements, and for each cell there are two jobs, to reduce and to spread. All ranks of a host do the
+// jobs in one same order: some cells are reduced ahead, then they spread one, reduce the next, and so on. A job goes
+// through one window of the stages, or several: each rank writes its stage, all wait for all, then they read. A rank has
+// two stages and takes them in turn, so that one wait in each window is enough: it writes the stage of window w again for
+// window w + 2. By then all ranks have arrived at window w + 1, and a rank arrives there only after it has read the stages
+// of window w.
 //
-// Example: four ranks, all of them owners, reduce 4000 elements in windows of 100 for each chunk. In the first window rank
-// 2 copies elements 0-99, 1000-1099 and 3000-3099 into its stage. When all have done so, it reads 2000-2099 of the stages
-// of ranks 0, 1 and 3, adds its own, and has the first tenth of its chunk. Meanwhile nobody has to wait for it: the next
-// window goes through the other stages.
+// The owner waits for the network in RailPort, and does what jobs it can in those waits (work()).
+//
+// Example: two hosts, A and B, of two ranks each, all of them owners; 4000 elements, of which rank 0 of each host owns
+// 0-1999. The rail's ring cuts these into two parts, for A and for B, and handles 250 elements of each in a window. So
+// there are eight cells: on host A 1000-1249 (the part that A sends first), 0-249, 1250-1499 and so on. As soon as the
+// first is reduced, rank 0 sends it to B. While the network works on the first two cells, the host reduces the next two;
+// when they have come back, it spreads the first while the network works on the third.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <rondo/call.hpp>
@@ -24,6 +33,7 @@
 #include "engine/waiter.hpp"
 #include "engine/wiring.hpp"
 #include "reduce/kernels.hpp"
+#include "schedule/slicing.hpp"
 
 namespace rondo::detail {
 
@@ -35,25 +45,52 @@ class Inside {
   [[nodiscard]] bool owns() const { return index_ < owners_; }
   [[nodiscard]] Range chunk(const Call& call) const { return chunk_of(call, index_); }
 
-  // Each returns false if it failed; failure() then says why. `meet` waits until all ranks of the host have entered the
-  // call, with the same signature.
+  // A call begins. `op`: for the reduction inside the host. `rail`: how the rail's ring cuts a chunk; its `count` is set
+  // for each owner. Without other hosts, nothing has to be cut for them.
+  void begin(const Call& call, ReduceOp op, const Slicing& rail);
+  // Those that return bool return false if they failed; failure() then says why. Waits until all ranks of the host have
+  // entered the call, with the same signature.
   bool meet(const Signature& signature);
-  // Writes this rank's chunk of the call's output, if it is an owner.
-  bool reduce(const Call& call, ReduceOp op);
-  // Writes the others' chunks of the call's output.
-  bool spread(const Call& call);
+  // Waits until the rail may read this slice, of part `part` of the rank's chunk.
+  bool require_reduced(int part, const Range& slice);
+  // The rail has made this slice final.
+  void note_final(int part, const Range& slice);
+  // Does a little of the next job, unless it would have to wait. Returns whether it has done anything.
+  bool work();
+  // The rail is through with the whole chunk: does the jobs that are left.
+  bool finish();
   [[nodiscard]] const Failure& failure() const { return failure_; }
-  // In the call that met last.
+  // In the call that began last.
   [[nodiscard]] std::uint64_t windows_done() const { return windows_ - windows_before_; }
 
  private:
+  struct Job {
+    bool spreads = false;
+    std::uint64_t cell = 0;
+  };
+  [[nodiscard]] std::uint64_t jobs() const { return 2 * cells_; }
+  [[nodiscard]] Job job_at(std::uint64_t number) const;
+  [[nodiscard]] std::uint64_t number_of_reduction(std::uint64_t cell) const;
+  // Of the job in progress.
+  [[nodiscard]] std::uint64_t windows_of(const Job& job) const;
+  bool do_jobs_before(std::uint64_t number);
+  void next_window(const Job& job);
+
   [[nodiscard]] Range chunk_of(const Call& call, int owner) const;
-  // Elements `number * most` and following of a chunk, at most `most`.
-  static Range slice_of(const Range& chunk, std::uint64_t number, std::uint64_t most);
-  [[nodiscard]] std::byte* stage(int index) const;
-  void fold_slice(const Call& call, ReduceOp op, const Range& slice, std::uint64_t window,
-                  std::size_t in_stage);
-  bool arrive();
+  // How the rail's ring cuts an owner's chunk.
+  [[nodiscard]] Slicing rail_of(int owner) const;
+  [[nodiscard]] std::uint64_t rail_window_of(const Slicing& rail, int part,
+                                             const Range& slice) const;
+  // The elements of an owner's chunk that the job's window in progress handles.
+  [[nodiscard]] Range elements(const Job& job, int owner) const;
+
+  [[nodiscard]] std::byte* stage(int index, std::uint64_t window) const;
+  void write_stage(const Job& job);
+  void read_stages(const Job& job);
+  void fold(const Range& slice, std::uint64_t window);
+  void arrive();
+  // A rank of the host that has not arrived where this one has.
+  [[nodiscard]] std::optional<int> missing() const;
   bool wait_failed(int rank, WaitResult result);
   [[nodiscard]] Presence& presence(int rank) const { return wiring_.links.segment->presence(rank); }
 
@@ -63,9 +100,21 @@ class Inside {
   int index_ = 0;                     // this rank's among those of its host
   int owners_ = 1;                    // of each host
   std::uint64_t windows_ = 0;         // at which this rank has arrived, on its communicator
-  std::uint64_t windows_before_ = 0;  // before the call that met last
+  std::uint64_t windows_before_ = 0;  // before the call that began last
   std::vector<const std::byte*> ins_;
   Failure failure_;
+  // Of the call in progress.
+  const Call* call_ = nullptr;
+  ReduceOp op_ = ReduceOp::sum;
+  Slicing rail_;
+  std::uint64_t cells_ = 0;          // of each owner's chunk
+  std::uint64_t ahead_ = 0;          // cells that are reduced before the first is spread
+  std::uint64_t final_cells_ = 0;    // that can be spread
+  std::uint64_t elems_reduced_ = 0;  // in one window of stages, of each owner's chunk
+  std::uint64_t elems_spread_ = 0;
+  std::uint64_t job_ = 0;     // in progress
+  std::uint64_t window_ = 0;  // of that job
+  bool arrived_ = false;      // this rank's stage is written, and not all stages are read
 };
 
 }  // namespace rondo::detail

@@ -49,15 +49,14 @@ Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
 }
 
 Plan rail_plan(const Call& call, std::uint64_t count, const std::vector<int>& rail, int rank,
-               const FifoGeometry& geometry) {
+               int hosts, const FifoGeometry& geometry) {
   const std::uint64_t element_bytes = size_of(call.type);
-  const int size = static_cast<int>(rail.size());
   Plan plan;
-  plan.schedule = {Collective::all_reduce, Algorithm::ring, position_of(rail, rank), size, 0};
+  plan.schedule = {Collective::all_reduce, Algorithm::ring, position_of(rail, rank), hosts, 0};
   plan.edges = Algorithm::hierarchical;
   plan.ring = &rail;
   plan.slicing.count = count;
-  plan.slicing.chunks = static_cast<std::uint64_t>(size);
+  plan.slicing.chunks = static_cast<std::uint64_t>(hosts);
   plan.slicing.granule = kChunkGranuleBytes / element_bytes;
   plan.slicing.slice_elems = geometry.slot_bytes / element_bytes;
   plan.slicing.window = window_for(geometry.slots);

@@ -37,9 +37,9 @@ struct Plan {
 Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
                std::uint64_t granule_bytes);
 
-// A rail's part in a hierarchical all_reduce: the ring's all_reduce of `count` elements, along edges whose FIFOs are
-// `geometry`.
+// A rail's part in a hierarchical all_reduce: the ring's all_reduce of `count` elements, between `hosts` hosts, along edges
+// whose FIFOs are `geometry`. `rail` is empty for a rank without a rail, which needs only to know how vectors are cut.
 Plan rail_plan(const Call& call, std::uint64_t count, const std::vector<int>& rail, int rank,
-               const FifoGeometry& geometry);
+               int hosts, const FifoGeometry& geometry);
 
 }  // namespace rondo::detail

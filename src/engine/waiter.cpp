@@ -20,6 +20,7 @@ void Waiter::begin_call(const Signature& signature, std::chrono::milliseconds ti
   pace_.begin_call(bytes / ranks_, background);
   deadline_.begin_call(timeout);
   ends_.begin_call(signature);
+  meanwhile_ = nullptr;
 }
 
 void Waiter::yield() { ::sched_yield(); }

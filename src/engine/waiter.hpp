@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "engine/failure.hpp"
 #include "engine/pace.hpp"
@@ -21,6 +23,10 @@ class Waiter {
   // sleeps almost at once.
   void begin_call(const Signature& signature, std::chrono::milliseconds timeout, bool background);
 
+  // What the waits of this call do meanwhile, until it returns false: it says whether it has done anything. It must
+  // neither wait nor throw. Null: nothing.
+  void set_meanwhile(std::function<bool()> meanwhile) { meanwhile_ = std::move(meanwhile); }
+
   // Waits until `ready()` is true, and calls nothing after that.
   template <class Ready>
   WaitResult wait(int peer, Ready ready) {
@@ -35,6 +41,7 @@ class Waiter {
       if (const auto result = look_around(round, peer)) {
         return ready() ? WaitResult::ready : *result;
       }
+      if (meanwhile_ && meanwhile_()) continue;
       const Pace::Rest rest = pace_.rest_after(round);
       if (rest == Pace::Rest::yield) yield();
       if (rest == Pace::Rest::sleep) bell_.sleep(ready, pace_.nap_after(round));
@@ -72,6 +79,7 @@ class Waiter {
   int looks_per_round_;
   CallDeadline deadline_;
   WaitEnds ends_;
+  std::function<bool()> meanwhile_;
   Failure found_;  // the failure of a wait, if it is about a certain rank
 };
 

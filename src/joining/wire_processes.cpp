@@ -177,6 +177,10 @@ class ProcessWirer {
     for (const std::vector<int>& rail : rails_) {
       if (std::find(rail.begin(), rail.end(), rank_) != rail.end()) wiring.links.rail = rail;
     }
+    wiring.links.hosts = static_cast<int>(rails_[0].size());
+    for (int host = 0; host < wiring.links.hosts; ++host) {
+      if (hosts_.same(rails_[0][static_cast<std::size_t>(host)], rank_)) wiring.links.host = host;
+    }
     const bool some_host_has_several = rails_.size() > 1 || rails_[0].size() < ring_.size();
     bool all_have_stages = true;
     for (int rank = 0; rank < bootstrap_.size(); ++rank) {

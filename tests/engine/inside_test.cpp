@@ -10,6 +10,7 @@
 #include "bench/exact_values.hpp"
 #include "engine/call_text.hpp"
 #include "engine/inside.hpp"
+#include "engine/run_schedule.hpp"
 #include "joining/wire.hpp"
 
 namespace rondo::detail {
@@ -59,9 +60,9 @@ TEST_P(InsideOfRails, EachOwnerGetsItsChunkAndAllGetAll) {
         signature.sequence = sequence++;
         wiring.links.segment->presence(wiring.rank).enter({signature, {}});
         waiter.begin_call(signature, std::chrono::minutes(5), false);
+        inside.begin(call, ReduceOp::sum, {});
         ASSERT_TRUE(inside.meet(signature));
-        ASSERT_TRUE(inside.reduce(call, ReduceOp::sum));
-        ASSERT_TRUE(inside.spread(call));
+        ASSERT_TRUE(inside.finish());
         for (std::size_t i = 0; i < count; ++i) {
           ASSERT_EQ(out[i], exact::result<int>(ReduceOp::sum, 3, i)) << i << " of " << count;
         }
@@ -69,6 +70,93 @@ TEST_P(InsideOfRails, EachOwnerGetsItsChunkAndAllGetAll) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+// A rail without a network, which changes the sign of the sums over the host's ranks when it makes them final.
+class NegatingRail {
+ public:
+  // `chunk`: of the owner's chunk, which begins at element `offset`.
+  NegatingRail(Inside& inside, int* chunk, std::uint64_t offset)
+      : inside_(inside), chunk_(chunk), offset_(offset) {}
+  static std::uint64_t chunk_at(int position) { return static_cast<std::uint64_t>(position); }
+  bool acquire(const Step& step, const Range& slice) {
+    while (inside_.work()) {
+    }
+    return !reads_input(step) || inside_.require_reduced(step.chunk, slice);
+  }
+  void move(const Step& step, const Range& slice) {
+    for (std::uint64_t i = slice.offset; i < slice.offset + slice.count; ++i) {
+      if (reads_input(step)) {
+        ASSERT_EQ(chunk_[i], exact::result<int>(ReduceOp::sum, 3, offset_ + i)) << i;
+      }
+      if (step.has(kCopy)) chunk_[i] = -chunk_[i];
+    }
+  }
+  void hand_on(const Step& step, const Range& slice) {
+    if (step.has(kCopy)) inside_.note_final(step.chunk, slice);
+  }
+
+ private:
+  static bool reads_input(const Step& step) { return step.has(kReduce) || !step.has(kRecv); }
+
+  Inside& inside_;
+  int* chunk_;
+  std::uint64_t offset_;
+};
+
+// Several hosts, of which this is each in turn: cells are reduced before the rail needs them, and spread when they are
+// final, in place too.
+TEST_P(InsideOfRails, CellsFollowTheRail) {
+  for (int hosts = 2; hosts <= 4; ++hosts) {
+    for (int host = 0; host < hosts; ++host) {
+      GroupWithRails group = group_with_rails(GetParam());
+      std::vector<std::thread> threads;
+      for (Wiring& wiring : group.wirings) {
+        wiring.links.hosts = hosts;
+        wiring.links.host = host;
+        threads.emplace_back([&wiring, hosts, host] {
+          Waiter waiter(wiring);
+          Inside inside(wiring, waiter);
+          std::uint64_t sequence = 0;
+          for (const std::size_t count : {0U, 1U, 50U, 700U, 5000U}) {
+            std::vector<int> values(count);
+            for (std::size_t i = 0; i < count; ++i) {
+              values[i] = exact::input<int>(ReduceOp::sum, wiring.rank, 3, i);
+            }
+            const Call call{.collective = Collective::all_reduce,
+                            .in = values.data(),
+                            .out = values.data(),
+                            .count = count,
+                            .type = DataType::i32};
+            Signature signature = signature_of(call, Algorithm::hierarchical);
+            signature.sequence = sequence++;
+            wiring.links.segment->presence(wiring.rank).enter({signature, {}});
+            waiter.begin_call(signature, std::chrono::minutes(5), false);
+            Slicing rail;
+            rail.count = inside.chunk(call).count;
+            rail.chunks = static_cast<std::uint64_t>(hosts);
+            rail.granule = kChunkGranuleBytes / sizeof(int);
+            rail.slice_elems = 32;
+            rail.window = 2;
+            inside.begin(call, ReduceOp::sum, rail);
+            ASSERT_TRUE(inside.meet(signature));
+            if (inside.owns()) {
+              const Range chunk = inside.chunk(call);
+              NegatingRail port(inside, values.data() + chunk.offset, chunk.offset);
+              const Schedule schedule{Collective::all_reduce, Algorithm::ring, host, hosts, 0};
+              ASSERT_TRUE(run_schedule(schedule, rail, port));
+            }
+            ASSERT_TRUE(inside.finish());
+            for (std::size_t i = 0; i < count; ++i) {
+              ASSERT_EQ(values[i], -exact::result<int>(ReduceOp::sum, 3, i))
+                  << i << " of " << count;
+            }
+          }
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Rails, InsideOfRails, testing::Values(1, 2, 3));

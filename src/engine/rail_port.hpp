@@ -1,0 +1,41 @@
+// The port of a rail's ring: takes a slice when the ranks of the host have reduced it, and says when it is final
+// (engine/inside.hpp).
+#pragma once
+
+#include "engine/host_port.hpp"
+#include "engine/inside.hpp"
+
+namespace rondo::detail {
+
+class RailPort {
+ public:
+  RailPort(HostPort& port, Inside& inside) : port_(port), inside_(inside) {}
+
+  [[nodiscard]] std::uint64_t chunk_at(int position) const { return port_.chunk_at(position); }
+
+  bool acquire(const Step& step, const Range& slice) {
+    const bool reads_input = step.has(kReduce) || !step.has(kRecv);
+    if (reads_input && !inside_.require_reduced(step.chunk, slice)) {
+      failure_ = inside_.failure();
+      return false;
+    }
+    if (port_.acquire(step, slice)) return true;
+    failure_ = port_.failure();
+    return false;
+  }
+  void move(const Step& step, const Range& slice) { port_.move(step, slice); }
+  void hand_on(const Step& step, const Range& slice) {
+    port_.hand_on(step, slice);
+    if (step.has(kCopy)) inside_.note_final(step.chunk, slice);
+  }
+
+  [[nodiscard]] const Failure& failure() const { return failure_; }
+
+ private:
+  HostPort& port_;
+  Inside& inside_;
+  Failure failure_;
+};
+static_assert(Port<RailPort>);
+
+}  // namespace rondo::detail
