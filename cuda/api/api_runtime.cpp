@@ -154,6 +154,8 @@ void release(void* memory) { require(cudaFree(memory), "cudaFree"); }
 
 void copy(void* to, const void* from, std::size_t bytes) {
   require(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+  // A copy from pageable memory may return before the device has it.
+  require(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
 }
 
 void copy_async(void* to, const void* from, std::size_t bytes, Stream stream) {

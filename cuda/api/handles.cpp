@@ -59,7 +59,7 @@ DeviceMemory::DeviceMemory(int device, std::size_t bytes) : device_(device) {
 }
 
 DeviceMemory::~DeviceMemory() {
-  if (data_ == nullptr) return;
+  if (left_) return;
   without_throwing("releasing device memory", [this] {
     const DeviceScope scope(device_);
     api::release(data_);

@@ -75,11 +75,12 @@ class DeviceMemory {
 
   [[nodiscard]] std::byte* data() const { return data_; }
   // Keeps the memory until the process ends: a peer may still access it.
-  void leave() { data_ = nullptr; }
+  void leave() { left_ = true; }
 
  private:
   int device_;
   std::byte* data_;
+  bool left_ = false;
 };
 
 // Memory of a pool, taken and given back in the order of a stream.

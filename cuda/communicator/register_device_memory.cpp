@@ -66,21 +66,35 @@ class DeviceBlockMaker {
       for (std::size_t i = 0; i < row.size(); ++i) by_all[i] = by_all[i] && row[i] != 0;
     }
     if (std::find(by_all.begin(), by_all.end(), true) == by_all.end()) return;
-    const auto removed = engine_.registry().remove(by_all);
-    together(bootstrap_, [&] {
-      for (const auto& block : removed) block->others = {};
-    });
+    together(bootstrap_, [&] { engine_.registry().release_others(by_all); });
+    engine_.registry().remove(by_all);
   }
 
+  // Without bytes, nothing: freeing it would wait for kernels that other ranks may have begun by then.
   [[nodiscard]] std::shared_ptr<DeviceBlock> allocate(std::size_t bytes, bool registers) const {
     const std::size_t table = registers ? DeviceBlock::table_bytes_for(bootstrap_.size()) : 0;
-    auto memory =
-        std::make_shared<DeviceMemory>(wiring_.device, std::max<std::size_t>(table + bytes, 1));
+    std::shared_ptr<DeviceMemory> memory;
+    if (table + bytes > 0) memory = std::make_shared<DeviceMemory>(wiring_.device, table + bytes);
     return std::make_shared<DeviceBlock>(std::move(memory), table, bytes);
   }
 
-  // Maps the memory of all ranks here, and writes to this rank's table where the others have mapped its memory.
   void share(DeviceBlock& block) {
+    try {
+      map_and_tell(block);
+    } catch (...) {
+      // Other ranks may have mapped this rank's memory: it is released only after they have released theirs of it.
+      block.others = {};
+      try {
+        together(bootstrap_, [] {});
+      } catch (const Error&) {
+        block.leave();
+      }
+      throw;
+    }
+  }
+
+  // Maps the memory of all ranks here, and writes to this rank's table where the others have mapped its memory.
+  void map_and_tell(DeviceBlock& block) {
     const ShownMemory mine = show(block.memory(), wiring_.device);
     const std::vector<ShownMemory> shown = bootstrap_.exchange(mine);
     std::vector<std::uint64_t> addresses(

@@ -12,7 +12,7 @@ std::size_t DeviceBlock::table_bytes_for(int size) {
 
 bool DeviceRegistry::reaches_any() const {
   const std::lock_guard lock(mutex_);
-  return one_device_ || any_;
+  return one_device_ || !blocks_.empty();
 }
 
 std::optional<ShownBuffer> DeviceRegistry::find(const void* data, std::size_t bytes) const {
@@ -31,7 +31,6 @@ std::optional<ShownBuffer> DeviceRegistry::find(const void* data, std::size_t by
 void DeviceRegistry::add(std::shared_ptr<DeviceBlock> block) {
   const std::lock_guard lock(mutex_);
   blocks_.push_back(std::move(block));
-  any_ = true;
 }
 
 std::vector<std::uint8_t> DeviceRegistry::freed() const {
@@ -41,15 +40,21 @@ std::vector<std::uint8_t> DeviceRegistry::freed() const {
   return result;
 }
 
-std::vector<std::shared_ptr<DeviceBlock>> DeviceRegistry::remove(const std::vector<bool>& which) {
+void DeviceRegistry::release_others(const std::vector<bool>& which) {
   const std::lock_guard lock(mutex_);
-  std::vector<std::shared_ptr<DeviceBlock>> removed;
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    if (which[i]) blocks_[i]->others = {};
+  }
+}
+
+void DeviceRegistry::remove(const std::vector<bool>& which) {
+  std::vector<std::shared_ptr<DeviceBlock>> removed;  // released without the lock
+  const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<DeviceBlock>> kept;
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     (which[i] ? removed : kept).push_back(std::move(blocks_[i]));
   }
   blocks_ = std::move(kept);
-  return removed;
 }
 
 void DeviceRegistry::release_others() {

@@ -31,16 +31,16 @@ class DeviceBlock {
   DeviceBlock(std::shared_ptr<DeviceMemory> memory, std::size_t table_bytes, std::size_t bytes)
       : memory_(std::move(memory)), table_bytes_(table_bytes), bytes_(bytes) {}
 
-  [[nodiscard]] std::byte* data() const { return memory_->data() + table_bytes_; }
+  // Null where no rank asked for any bytes.
+  [[nodiscard]] std::byte* data() const {
+    return memory_ == nullptr ? nullptr : memory_->data() + table_bytes_;
+  }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] std::size_t table_bytes() const { return table_bytes_; }
   [[nodiscard]] const std::shared_ptr<DeviceMemory>& memory() const { return memory_; }
   [[nodiscard]] std::uint64_t* table() const {
     return reinterpret_cast<std::uint64_t*>(memory_->data());
   }
-
-  // The memory of the other ranks.
-  MappedMemory others;
 
   // By the owner, once: it will not use the memory again.
   void free() { freed_.store(true, std::memory_order_release); }
@@ -52,6 +52,11 @@ class DeviceBlock {
 
  private:
   std::shared_ptr<DeviceMemory> memory_;
+
+ public:
+  MappedMemory others;  // the memory of the other ranks, which is released before the own
+
+ private:
   std::size_t table_bytes_;
   std::size_t bytes_;
   std::atomic<bool> freed_ =
@@ -74,10 +79,12 @@ class DeviceRegistry {
   void add(std::shared_ptr<DeviceBlock> block);
   // Of each block, whether its owner has freed it.
   [[nodiscard]] std::vector<std::uint8_t> freed() const;
-  // Removes these blocks. They are to be released after all ranks have released the others' memory in them.
-  std::vector<std::shared_ptr<DeviceBlock>> remove(const std::vector<bool>& which);
+  // Releases the other ranks' memory in these blocks.
+  void release_others(const std::vector<bool>& which);
+  // Forgets these blocks, after all ranks have released the others' memory in them.
+  void remove(const std::vector<bool>& which);
 
-  // When the rank leaves the group: releases the other ranks' memory.
+  // When the rank leaves the group: releases the other ranks' memory in all blocks.
   void release_others();
   // Keeps this rank's memory until the process ends.
   void leave_own();
@@ -86,7 +93,6 @@ class DeviceRegistry {
   bool one_device_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<DeviceBlock>> blocks_;
-  bool any_ = false;  // blocks were ever made
 };
 
 }  // namespace rondo::detail::gpu

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "api/api.hpp"
@@ -13,16 +14,15 @@ namespace rondo::detail::gpu {
 
 // Fixed size: it travels as bytes.
 struct ShownMemory {
-  const std::shared_ptr<DeviceMemory>* in_process = nullptr;
-  api::IpcHandle handle;  // for other processes
+  std::uint64_t in_process = 0;  // its number, for ranks of this process
+  api::IpcHandle handle;         // for other processes
   std::array<char, 128> why_no_handle{};
 };
 
-// `memory` must stay where it is until all ranks have mapped it.
 ShownMemory show(const std::shared_ptr<DeviceMemory>& memory, int device);
 
 // Maps another rank's memory for kernels of `device`, and keeps it in `mapped`. `same_process`: as this rank. Throws
-// CudaError.
+// CudaError, also if a rank of this process has released the memory meanwhile.
 std::byte* map(const ShownMemory& theirs, bool same_process, int device, MappedMemory& mapped);
 
 }  // namespace rondo::detail::gpu

@@ -29,8 +29,8 @@ struct alignas(kCounterSpacing) KernelFailure {
 static_assert(sizeof(KernelFailure) == kCounterSpacing);
 
 // The last call that a rank's device has shown to the hosts. It shows a call after a long wait in it, when the call
-// has failed and when it has ended. The leader of its channel 0 writes this with relaxed stores: hosts trust only
-// what they have read twice.
+// has failed and when it has ended. Threads of its channel 0 write this with relaxed stores, all of them the same for one
+// call: hosts trust only what they have read twice.
 struct alignas(kCounterSpacing) DevicePresence {
   std::uint64_t calls = 0;  // including this one
   std::uint64_t signature[sizeof(Signature) / sizeof(std::uint64_t)] = {};

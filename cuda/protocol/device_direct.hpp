@@ -16,8 +16,8 @@
 // load, all in order (fifo/atomics.hpp): a rank first shows its call and then looks at the abort word; one that fails
 // first finds the abort word set, which it has set itself unless another did, and then looks who has shown this call. So
 // either the first finds the communicator ended and renounces touching, or the second finds its post, and waits until
-// that rank has touched or renounced. A rank that touches waits for nobody. A rank that was stopped or killed in the
-// middle is waited for no longer than kPatienceNs.
+// that rank has touched or renounced. A rank that touches waits for nobody. One that was stopped or killed in the middle
+// is not waited for forever: see kPatienceNs.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,8 @@ class DeviceDirect {
         signature_(signature),
         channel_(channel),
         number_(signature.sequence + 1),
-        patience_{call.timeout_ns, 0, block.leader() && channel == 0, signature.sequence} {}
+        // Every thread waits for another rank, so each may be the one that has to show the hosts this call.
+        patience_{call.timeout_ns, 0, channel == 0, signature.sequence} {}
 
   // By every thread of the block, as all that follow; the same on all.
   RONDO_HOST_DEVICE Outcome run() {
@@ -56,7 +57,8 @@ class DeviceDirect {
     return reachable_ ? Outcome::failed : Outcome::unreachable;
   }
 
-  // By the leader, when the call is over.
+  // By the leader when the call is over, by the thread that records a failure, and by every thread of channel 0 at its
+  // first long wait: all show the same.
   RONDO_HOST_DEVICE void tell_hosts() { patience_.tell_hosts(call_); }
 
   RONDO_HOST_DEVICE bool meet() {
@@ -77,6 +79,7 @@ class DeviceDirect {
       return false;
     }
     reachable_ = block_.all(all_reachable);
+    if (!reachable_) renounce();
     return reachable_;
   }
 
@@ -108,7 +111,8 @@ class DeviceDirect {
   }
 
  private:
-  // How long a failed call waits for another rank that may touch its buffers.
+  // How long a failed call waits for another rank that may touch its buffers: this long, and a nanosecond for each byte
+  // of the vector, which every link moves faster.
   static constexpr std::uint64_t kPatienceNs = 2'000'000'000;
 
   template <class Visit>
@@ -165,6 +169,7 @@ class DeviceDirect {
   // False, so that callers can return it.
   RONDO_HOST_DEVICE bool fail(FailureKind kind, int peer, const Signature& theirs) {
     if (!block_.claim()) return false;
+    tell_hosts();
     KernelFailure reason;
     reason.kind = static_cast<std::uint64_t>(kind);
     reason.peer = peer;
@@ -174,14 +179,17 @@ class DeviceDirect {
     return false;
   }
 
+  RONDO_HOST_DEVICE void renounce() {
+    for_each_peer([&](int peer) { post(peer, call_.rank.rank).renounce_touching(number_); });
+  }
+
   // After a failure. Returns when no rank touches this rank's buffers. `touched`: whether this rank has said that it is
   // through with the others'.
   RONDO_HOST_DEVICE void withdraw(bool touched) {
     load_in_order(call_.rank.control.abort->value);
-    for_each_peer([&](int peer) {
-      if (!touched) post(peer, call_.rank.rank).renounce_touching(number_);
-    });
-    const std::uint64_t give_up_at_ns = block_.now_ns() + kPatienceNs;
+    if (!touched) renounce();
+    const std::uint64_t patience_ns = kPatienceNs + call_.direct.count * sizeof(T);
+    const std::uint64_t give_up_at_ns = block_.now_ns() + patience_ns;
     for_each_peer([&](int peer) {
       Post& theirs = post(call_.rank.rank, peer);
       PostedCall shown;

@@ -116,7 +116,8 @@ class RONDO_API Communicator : public Collectives<Communicator, Stream> {
   /// Device memory for `count` elements, zeroed, which the devices of all ranks reach: if all ranks pass such memory to a
   /// call, whole or in parts, Algorithm::direct can carry the call, and each byte moves once. Ranks of one process on one
   /// device reach all memory anyway. Collective over host threads: every rank calls it, with a count of its own, each on
-  /// its own thread and not while a stream is captured; it uses host(), and first waits for the calls made so far. No
+  /// its own thread and not while a stream is captured; it uses host(), and first waits for the calls made so far. It
+  /// counts as a call: on every rank it comes at the same place among them, also if several threads make calls. No
   /// replay of a graph with calls may be unfinished. Throws, on all ranks, UsageError (more bytes than there are
   /// addresses), CudaError (too little memory), and what check() throws.
   template <Element T>

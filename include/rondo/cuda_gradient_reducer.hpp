@@ -34,7 +34,8 @@ namespace rondo::cuda {
 /// An iteration can be captured in a CUDA graph and replayed, except with Average::samples; every rank must then
 /// replay the same, and the order of the buckets no longer changes. Destroy the graphs before the reducer, after
 /// their replays have ended. If ranks share a device, destroy their reducers when none of those ranks has calls to
-/// make: freeing device memory waits for such calls.
+/// make: freeing device memory waits for such calls. The reducer's own memory is of cuda::Communicator::allocate: where
+/// ranks are on several devices or processes, it goes back to the device as RegisteredMemory says.
 ///
 /// Differences: GradientOptions::overlap, hook, trace and progress_core are for host memory, and so is join. Since
 /// hosts do not wait for each other in an iteration, a wrong or missing mark ends the communicator on all ranks: the

@@ -287,6 +287,84 @@ TEST_F(DeviceEdges, RegisteredMemoryIsGivenBack) {
   EXPECT_EQ(stand_in_balance().allocations, 2);
 }
 
+// Each thread of a block waits for another rank: whichever waits shows the hosts the call.
+TEST_F(DeviceEdges, CallsThatNeverMeetAreNamedWhicheverThreadWaits) {
+  stand_in().threads_per_block = 3;
+  for (std::size_t other = 0; other < 3; ++other) {
+    std::vector<cuda::Communicator> group =
+        cuda::local_group({0, 0, 0}, {.channels = 1}, {.timeout = std::chrono::seconds(600)});
+    std::vector<std::unique_ptr<DeviceStream>> streams;
+    std::vector<std::unique_ptr<DeviceBuffer<float>>> buffers;
+    for (std::size_t rank = 0; rank < group.size(); ++rank) {
+      streams.push_back(std::make_unique<DeviceStream>(0));
+      buffers.push_back(std::make_unique<DeviceBuffer<float>>(0, 100, 1.0F));
+    }
+    for (std::size_t rank = 0; rank < group.size(); ++rank) {
+      CallOptions options;
+      options.algorithm = rank == other ? Algorithm::one_shot : Algorithm::direct;
+      group[rank].all_reduce(buffers[rank]->span(), ReduceOp::sum, streams[rank]->get(), options);
+    }
+    int mismatches = 0;
+    for (std::size_t rank = 0; rank < group.size(); ++rank) {
+      try {
+        group[rank].wait(streams[rank]->get());
+        ADD_FAILURE() << "rank " << rank;
+      } catch (const MismatchError& error) {
+        ++mismatches;
+        EXPECT_TRUE(says(error.what(), "by one_shot") && says(error.what(), "by direct"))
+            << error.what();
+      } catch (const PeerError& error) {
+        EXPECT_TRUE(says(error.what(), "by direct")) << error.what();
+      }
+    }
+    EXPECT_GE(mismatches, 1) << "rank " << other << " uses one_shot";
+  }
+}
+
+// Buckets that are not there yet, in options that allow direct alone.
+TEST_F(DeviceEdges, ReducersThatNeedDirectMayGrowTheirBuckets) {
+  for (const bool named : {true, false}) {
+    CommunicatorOptions host;
+    host.rank_order = !named;
+    std::vector<cuda::Communicator> group = cuda::local_group({0, 1, 2}, {}, host);
+    std::vector<std::thread> threads;
+    std::atomic<int> right = 0;
+    for (cuda::Communicator& comm : group) {
+      threads.emplace_back([&] {
+        const DeviceStream stream(comm.device());
+        GradientOptions options;
+        options.average = Average::sum;
+        options.bucket_bytes = named ? 4096 : 200000;
+        if (named) options.algorithm = Algorithm::direct;
+        const std::size_t count = named ? 400 : 4000;
+        const std::size_t parameters = named ? 6 : 60;
+        std::vector<Parameter> model(parameters);
+        for (Parameter& parameter : model) {
+          parameter.count = count;
+          parameter.type = DataType::f32;
+        }
+        cuda::GradientReducer reducer(comm, model, options);
+        for (int iteration = 0; iteration < 3; ++iteration) {
+          for (std::size_t i = 0; i < parameters; ++i) {
+            const std::vector<float> ones(count, 1.0F);
+            detail::gpu::api::copy(reducer.gradient(i, DataType::f32), ones.data(),
+                                   count * sizeof(float));
+            reducer.mark_ready(i, stream.get());
+          }
+          reducer.finish(stream.get());
+          comm.wait(stream.get());
+          std::vector<float> sums(count);
+          detail::gpu::api::copy(sums.data(), reducer.gradient(0, DataType::f32),
+                                 count * sizeof(float));
+          right += sums == std::vector<float>(count, 3.0F) ? 1 : 0;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(right, 9) << named;
+  }
+}
+
 TEST_F(DeviceEdges, AKernelThatCannotStartEndsTheCommunicator) {
   std::vector<cuda::Communicator> group = cuda::local_group({0, 0});
   const DeviceStream stream(0);
