@@ -73,7 +73,7 @@ class Engine {
   bool run_by_direct(const Call& call, const Way& way, const ShownCall& shown);
   void run_by_schedule(const Call& call, Algorithm algorithm, const Signature& signature);
   void run_by_one_shot(const Call& call, const Signature& signature);
-  // Each owner's chunk is reduced inside its host, then along its rail, then spread inside the host.
+  // Each owner's chunk is reduced inside its host, along its rail, and spread inside the host, cell by cell.
   void run_by_hierarchy(const Call& call, const Signature& signature);
   void run_rail(const Call& call, const Plan& plan, const Signature& signature);
   void run_by_chain(const Call& call, const Signature& signature);

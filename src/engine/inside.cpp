@@ -1,12 +1,20 @@
 #include "engine/inside.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "reduce/fold.hpp"
 #include "schedule/ring_steps.hpp"
 
 namespace rondo::detail {
 namespace {
+
+// A chunk of up to so many bytes is one cell: to wait for all ranks of the host at each cell would take longer than what
+// goes on at once saves.
+constexpr std::size_t kWholeBytes = 8192;
+
+// How often a rank that works and never waits drives the pump: MPI may give its core away when it has nothing to move.
+constexpr int kStepsPerPoll = 16;
 
 std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
 
@@ -40,12 +48,18 @@ void Inside::begin(const Call& call, ReduceOp op, const Slicing& rail) {
   elems_reduced_ = stage_bytes / static_cast<std::size_t>(owners_) / element / granule * granule;
   elems_spread_ = stage_bytes / element;
   const bool alone = wiring_.links.hosts == 1;
+  const bool whole = chunk_of(call, 0).count * element <= kWholeBytes;
+  parts_ = alone || whole ? 1 : wiring_.links.hosts;
   rail_ = rail;
-  if (alone) rail_ = Slicing{.granule = granule, .slice_elems = elems_spread_};
-  const auto hosts = static_cast<std::uint64_t>(wiring_.links.hosts);
-  cells_ = rail_of(0).windows() * hosts;
+  if (parts_ == 1) {
+    // Alone, a whole number of windows of either kind of job.
+    const std::uint64_t elems_alone = static_cast<std::uint64_t>(owners_) * elems_reduced_;
+    const std::uint64_t all = std::max<std::uint64_t>(chunk_of(call, 0).count, 1);
+    rail_ = Slicing{.granule = granule, .slice_elems = alone ? elems_alone : all};
+  }
+  cells_ = rail_of(0).windows() * static_cast<std::uint64_t>(parts_);
   // Of the rail's next window too, so that the rail goes on while this one's cells are spread.
-  ahead_ = std::min(alone ? 1 : 2 * hosts, cells_);
+  ahead_ = parts_ == 1 ? 1 : std::min(2 * static_cast<std::uint64_t>(parts_), cells_);
   final_cells_ = alone ? cells_ : 0;
   windows_before_ = windows_;
   job_ = 0;
@@ -66,28 +80,28 @@ std::uint64_t Inside::number_of_reduction(std::uint64_t cell) const {
   return cell < ahead_ ? cell : ahead_ + 2 * (cell - ahead_) + 1;
 }
 
-// The same on all ranks of the host: for the largest cell of that number. At least one to reduce, so that no rank leaves
-// the call before all have met.
+// The same on all ranks of the host: for the largest cell of that number. The first reduction has one in any case, so that
+// no rank leaves the call before all have met.
 std::uint64_t Inside::windows_of(const Job& job) const {
   const Slicing rail = rail_of(0);
   const std::uint64_t most = rail.window * rail.slice_elems;
-  const std::uint64_t before = job.cell / static_cast<std::uint64_t>(wiring_.links.hosts) * most;
+  const std::uint64_t before = job.cell / static_cast<std::uint64_t>(parts_) * most;
   const std::uint64_t all = rail.part(0).count;
   const std::uint64_t count = before < all ? std::min(most, all - before) : 0;
-  return std::max<std::uint64_t>(divide_up(count, job.spreads ? elems_spread_ : elems_reduced_), 1);
+  const std::uint64_t windows = divide_up(count, job.spreads ? elems_spread_ : elems_reduced_);
+  return job_ == 0 ? std::max<std::uint64_t>(windows, 1) : windows;
 }
 
 // The ring's step i of a window sends or reduces part p - 1 - i, on host p, and the parts become final in the order p,
 // p - 1, and so on (schedule/ring_steps.hpp).
 Range Inside::elements(const Job& job, int owner) const {
-  const int hosts = wiring_.links.hosts;
-  const auto in_window = static_cast<int>(job.cell % static_cast<std::uint64_t>(hosts));
+  const auto in_window = static_cast<int>(job.cell % static_cast<std::uint64_t>(parts_));
   const int first = wiring_.links.host - (job.spreads ? 0 : 1);
   const Slicing rail = rail_of(owner);
-  const Range part = rail.part(static_cast<std::uint64_t>(ring::wrap(first - in_window, hosts)));
+  const Range part = rail.part(static_cast<std::uint64_t>(ring::wrap(first - in_window, parts_)));
   const std::uint64_t most = rail.window * rail.slice_elems;
   const std::uint64_t at_once = job.spreads ? elems_spread_ : elems_reduced_;
-  const std::uint64_t cell = job.cell / static_cast<std::uint64_t>(hosts) * most;
+  const std::uint64_t cell = job.cell / static_cast<std::uint64_t>(parts_) * most;
   const std::uint64_t end = std::min(cell + most, part.count);
   const std::uint64_t begin = std::min(cell + window_ * at_once, end);
   return {chunk_of(*call_, owner).offset + part.offset + begin, std::min(at_once, end - begin)};
@@ -99,28 +113,29 @@ std::uint64_t Inside::rail_window_of(const Slicing& rail, int part, const Range&
 }
 
 bool Inside::require_reduced(int part, const Range& slice) {
-  const int hosts = wiring_.links.hosts;
+  if (parts_ == 1) return do_jobs_before(1);
   const std::uint64_t before =
-      rail_window_of(rail_of(index_), part, slice) * static_cast<std::uint64_t>(hosts);
+      rail_window_of(rail_of(index_), part, slice) * static_cast<std::uint64_t>(parts_);
   final_cells_ = std::max(final_cells_, before);  // the rail is through with the windows before
-  const int in_window = ring::wrap(wiring_.links.host - 1 - part, hosts);
+  const int in_window = ring::wrap(wiring_.links.host - 1 - part, parts_);
   return do_jobs_before(number_of_reduction(before + static_cast<std::uint64_t>(in_window)) + 1);
 }
 
 void Inside::note_final(int part, const Range& slice) {
-  const int hosts = wiring_.links.hosts;
+  if (parts_ == 1) return;
   const Slicing rail = rail_of(index_);
   const std::uint64_t window = rail_window_of(rail, part, slice);
   const Range whole = rail.part(static_cast<std::uint64_t>(part));
   const std::uint64_t end = slice.offset + slice.count - whole.offset;
   if (end < std::min((window + 1) * rail.window * rail.slice_elems, whole.count)) return;
-  const int in_window = ring::wrap(wiring_.links.host - part, hosts);
+  const int in_window = ring::wrap(wiring_.links.host - part, parts_);
   const std::uint64_t cell =
-      window * static_cast<std::uint64_t>(hosts) + static_cast<std::uint64_t>(in_window);
+      window * static_cast<std::uint64_t>(parts_) + static_cast<std::uint64_t>(in_window);
   final_cells_ = std::max(final_cells_, cell + 1);
 }
 
 bool Inside::work() {
+  while (job_ < jobs() && windows_of(job_at(job_)) == 0) ++job_;
   if (job_ == jobs()) return false;
   const Job job = job_at(job_);
   if (!arrived_) {
@@ -143,9 +158,15 @@ void Inside::next_window(const Job& job) {
 }
 
 bool Inside::do_jobs_before(std::uint64_t number) {
+  int worked = 0;
   while (job_ < number) {
-    if (work()) continue;
-    // The cells that are to be spread before are final, so only a rank that has not arrived can be the reason.
+    if (work()) {
+      if (++worked % kStepsPerPoll == 0) waiter_.poll();
+      continue;
+    }
+    if (job_ >= number) break;  // the jobs left had nothing to do
+    // The cells that are to be spread before are final (docs/ring.md), so only a rank that has not arrived is missing.
+    assert(arrived_);
     const std::optional<int> rank = missing();
     if (!rank) continue;
     const WaitResult result =
@@ -157,7 +178,9 @@ bool Inside::do_jobs_before(std::uint64_t number) {
 
 bool Inside::finish() {
   final_cells_ = cells_;
-  return do_jobs_before(jobs());
+  const bool done = do_jobs_before(jobs());
+  call_ = nullptr;
+  return done;
 }
 
 std::byte* Inside::stage(int index, std::uint64_t window) const {
@@ -206,7 +229,8 @@ void Inside::write_stage(const Job& job) {
   const std::size_t element = size_of(call_->type);
   std::byte* to = stage(index_, windows_);
   if (job.spreads) {
-    const Range slice = owns() ? elements(job, index_) : Range{};
+    const bool anyone_reads = ins_.size() > 1;
+    const Range slice = owns() && anyone_reads ? elements(job, index_) : Range{};
     if (slice.count == 0) return;  // the buffers of an empty vector may be null
     copy_.cached(to, static_cast<const std::byte*>(call_->out) + slice.offset * element,
                  slice.count * element);

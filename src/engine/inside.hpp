@@ -4,9 +4,10 @@
 // Some of the ranks are owners: the first of the host, as many as there are rails (topology/ring_order.hpp). Each owner
 // has a chunk of the vector. Its sum over the host's ranks is reduced into the owner's output; then the rail's ring makes
 // it the sum over all hosts; then it is spread to the host's other ranks. All of that goes on at once, so that the network
-// does not wait for the host, nor the host for the network: a chunk is cut into cells, in the order in which the rail's
-// ring handles its elements, and for each cell there are two jobs, to reduce and to spread. All ranks of a host do the
-// jobs in one same order: some cells are reduced ahead, then they spread one, reduce the next, and so on. A job goes
+// does not wait for the host, nor the host for the network: a chunk is cut into cells, of the elements of one of the ring's parts in one of its
+// windows. There are two jobs for each cell: to reduce it, in the order in which the ring first reads cells, and to spread
+// it, in the order in which the ring makes them final, which is another one. All ranks of a host do the jobs in one same
+// order: some cells are reduced ahead, then they spread one, reduce one, and so on. A job goes
 // through one window of the stages, or several: each rank writes its stage, all wait for all, then they read. A rank has
 // two stages and takes them in turn, so that one wait in each window is enough: it writes the stage of window w again for
 // window w + 2. By then all ranks have arrived at window w + 1, and a rank arrives there only after it has read the stages
@@ -14,11 +15,12 @@
 //
 // The owner waits for the network in RailPort, and does what jobs it can in those waits (work()).
 //
-// Example: two hosts, A and B, of two ranks each, all of them owners; 4000 elements, of which rank 0 of each host owns
-// 0-1999. The rail's ring cuts these into two parts, for A and for B, and handles 250 elements of each in a window. So
-// there are eight cells: on host A 1000-1249 (the part that A sends first), 0-249, 1250-1499 and so on. As soon as the
-// first is reduced, rank 0 sends it to B. While the network works on the first two cells, the host reduces the next two;
-// when they have come back, it spreads the first while the network works on the third.
+// Example: two hosts, A and B, of two ranks each, all of them owners; 4096 elements, of which rank 0 of each host owns
+// 0-2047. The rail's ring cuts these into two parts, 0-1023 and 1024-2047, and handles 256 elements of each in a window. So
+// there are eight cells. Host A sends the second part first: it reduces 1024-1279, 0-255, 1280-1535, 256-511 and so on. As
+// soon as 1024-1279 is reduced, rank 0 sends it to B. While the network works on the first two cells, the host reduces the
+// next two. 0-255 becomes final first, then 1024-1279; the host spreads them in this order, while the network works on
+// 1280-1535 and 256-511.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +50,8 @@ class Inside {
   // A call begins. `op`: for the reduction inside the host. `rail`: how the rail's ring cuts a chunk; its `count` is set
   // for each owner. Without other hosts, nothing has to be cut for them.
   void begin(const Call& call, ReduceOp op, const Slicing& rail);
-  // Those that return bool return false if they failed; failure() then says why. Waits until all ranks of the host have
-  // entered the call, with the same signature.
+  // meet, require_reduced and finish return false if they failed; failure() then says why. meet waits until all ranks of
+  // the host have entered the call, with the same signature.
   bool meet(const Signature& signature);
   // Waits until the rail may read this slice, of part `part` of the rank's chunk.
   bool require_reduced(int part, const Range& slice);
@@ -64,6 +66,7 @@ class Inside {
   [[nodiscard]] std::uint64_t windows_done() const { return windows_ - windows_before_; }
 
  private:
+  // `cell`: its number in the order of its kind of job.
   struct Job {
     bool spreads = false;
     std::uint64_t cell = 0;
@@ -71,7 +74,7 @@ class Inside {
   [[nodiscard]] std::uint64_t jobs() const { return 2 * cells_; }
   [[nodiscard]] Job job_at(std::uint64_t number) const;
   [[nodiscard]] std::uint64_t number_of_reduction(std::uint64_t cell) const;
-  // Of the job in progress.
+  // Windows of the stages that the job in progress takes.
   [[nodiscard]] std::uint64_t windows_of(const Job& job) const;
   bool do_jobs_before(std::uint64_t number);
   void next_window(const Job& job);
@@ -107,6 +110,7 @@ class Inside {
   const Call* call_ = nullptr;
   ReduceOp op_ = ReduceOp::sum;
   Slicing rail_;
+  int parts_ = 1;                    // of a chunk that have cells of their own
   std::uint64_t cells_ = 0;          // of each owner's chunk
   std::uint64_t ahead_ = 0;          // cells that are reduced before the first is spread
   std::uint64_t final_cells_ = 0;    // that can be spread

@@ -23,8 +23,8 @@ class Waiter {
   // sleeps almost at once.
   void begin_call(const Signature& signature, std::chrono::milliseconds timeout, bool background);
 
-  // What the waits of this call do meanwhile, until it returns false: it says whether it has done anything. It must
-  // neither wait nor throw. Null: nothing.
+  // What the waits of this call do meanwhile, again and again: it returns whether it has done anything, and a wait rests
+  // only if it has not. It must neither wait nor throw. Null, as when a call begins: nothing.
   void set_meanwhile(std::function<bool()> meanwhile) { meanwhile_ = std::move(meanwhile); }
 
   // Waits until `ready()` is true, and calls nothing after that.
@@ -41,11 +41,22 @@ class Waiter {
       if (const auto result = look_around(round, peer)) {
         return ready() ? WaitResult::ready : *result;
       }
-      if (meanwhile_ && meanwhile_()) continue;
+      if (works_meanwhile()) {
+        round = 0;  // it has not waited in vain
+        continue;
+      }
       const Pace::Rest rest = pace_.rest_after(round);
       if (rest == Pace::Rest::yield) yield();
-      if (rest == Pace::Rest::sleep) bell_.sleep(ready, pace_.nap_after(round));
+      // Those that make work possible ring the bell too.
+      if (rest == Pace::Rest::sleep) {
+        bell_.sleep([&] { return ready() || works_meanwhile(); }, pace_.nap_after(round));
+      }
     }
+  }
+
+  // For a rank that works long without a wait.
+  void poll() {
+    if (pump_ != nullptr) pump_->progress();
   }
 
   // The timeout that the last begin_call() was given.
@@ -65,6 +76,7 @@ class Waiter {
     asm volatile("yield");
 #endif
   }
+  bool works_meanwhile() { return meanwhile_ && meanwhile_(); }
   static void yield();
   // Returns nothing while the wait has to go on.
   std::optional<WaitResult> look_around(std::uint64_t round, int peer);

@@ -76,12 +76,14 @@ TEST_P(InsideOfRails, EachOwnerGetsItsChunkAndAllGetAll) {
 class NegatingRail {
  public:
   // `chunk`: of the owner's chunk, which begins at element `offset`.
-  NegatingRail(Inside& inside, int* chunk, std::uint64_t offset)
-      : inside_(inside), chunk_(chunk), offset_(offset) {}
+  // `eager`: does all the work that it can before each slice; else only what the slice needs.
+  NegatingRail(Inside& inside, int* chunk, std::uint64_t offset, bool eager)
+      : inside_(inside), chunk_(chunk), offset_(offset), eager_(eager) {}
   static std::uint64_t chunk_at(int position) { return static_cast<std::uint64_t>(position); }
   bool acquire(const Step& step, const Range& slice) {
-    while (inside_.work()) {
+    while (eager_ && inside_.work()) {
     }
+    std::this_thread::yield();
     return !reads_input(step) || inside_.require_reduced(step.chunk, slice);
   }
   void move(const Step& step, const Range& slice) {
@@ -102,6 +104,7 @@ class NegatingRail {
   Inside& inside_;
   int* chunk_;
   std::uint64_t offset_;
+  bool eager_;
 };
 
 // Several hosts, of which this is each in turn: cells are reduced before the rail needs them, and spread when they are
@@ -118,13 +121,16 @@ TEST_P(InsideOfRails, CellsFollowTheRail) {
           Waiter waiter(wiring);
           Inside inside(wiring, waiter);
           std::uint64_t sequence = 0;
-          for (const std::size_t count : {0U, 1U, 50U, 700U, 5000U}) {
-            std::vector<int> values(count);
+          for (const std::size_t count :
+               {0U, 1U, 50U, 50U, 700U, 700U, 9000U, 9000U, 30000U, 30000U}) {
+            std::vector<int> inputs(count);
             for (std::size_t i = 0; i < count; ++i) {
-              values[i] = exact::input<int>(ReduceOp::sum, wiring.rank, 3, i);
+              inputs[i] = exact::input<int>(ReduceOp::sum, wiring.rank, 3, i);
             }
+            const bool in_place = sequence % 2 == 0;
+            std::vector<int> values = in_place ? inputs : std::vector<int>(count);
             const Call call{.collective = Collective::all_reduce,
-                            .in = values.data(),
+                            .in = in_place ? values.data() : inputs.data(),
                             .out = values.data(),
                             .count = count,
                             .type = DataType::i32};
@@ -137,12 +143,13 @@ TEST_P(InsideOfRails, CellsFollowTheRail) {
             rail.chunks = static_cast<std::uint64_t>(hosts);
             rail.granule = kChunkGranuleBytes / sizeof(int);
             rail.slice_elems = 32;
-            rail.window = 2;
+            rail.window = 3;  // so that a cell takes two stages
             inside.begin(call, ReduceOp::sum, rail);
             ASSERT_TRUE(inside.meet(signature));
             if (inside.owns()) {
               const Range chunk = inside.chunk(call);
-              NegatingRail port(inside, values.data() + chunk.offset, chunk.offset);
+              NegatingRail port(inside, values.data() + chunk.offset, chunk.offset,
+                                wiring.rank == 1);
               const Schedule schedule{Collective::all_reduce, Algorithm::ring, host, hosts, 0};
               ASSERT_TRUE(run_schedule(schedule, rail, port));
             }
