@@ -55,7 +55,7 @@ void write_history(const Options& options, const Run& run) {
         {"seed", options.training.seed},
         {"algo", options.algo},
         {"bucket_bytes", run.bucket_bytes},
-        {"overlap", rondo::algorithm_named(options.algo) && !options.no_overlap},
+        {"overlap", rondo::algorithm_named(options.algo) && options.overlap.value_or(true)},
         {"wire", options.wire},
         {"accumulate", options.training.passes},
         {"threads", options.threads},

@@ -1,6 +1,7 @@
 // rondo-lenet: trains LeNet on Fashion-MNIST, data-parallel over ranks that are processes of mpirun,
 // forked processes, or threads; on the CPU or on GPUs.
 
+#include <algorithm>
 #include <exception>
 #include <fstream>
 #include <memory>
@@ -9,7 +10,9 @@
 #include <rondo/rondo.hpp>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "compute_threads.hpp"
 #include "files.hpp"
@@ -26,7 +29,7 @@ rondo::GradientOptions gradient_options(const lenet::Options& options) {
   rondo::GradientOptions gradients;
   gradients.average = rondo::Average::sum;  // the learner divides by the samples of the minibatch
   gradients.bucket_bytes = options.bucket_kib << 10U;
-  gradients.overlap = !options.no_overlap;
+  gradients.overlap = options.overlap.value_or(true);
   gradients.algorithm = rondo::algorithm_named(options.algo);
   gradients.trace = !options.trace.empty();
   if (options.wire == "bf16") gradients.wire = rondo::WireType::bf16;
@@ -129,12 +132,28 @@ void measure_on(const lenet::Options& options, rondo::Communicator& comm) {
   if (!options.json.empty()) lenet::write_overlap(options, comm.size(), measured);
 }
 
-void train(const lenet::Options& options, rondo::Communicator ranks) {
+// Whether communication during backprop takes less time than after it, on CPUs: on one host it is copying, which the
+// reducer's thread can only do beside the computation if there is a core for it. The same on all ranks.
+bool overlap_pays(const lenet::Options& options, rondo::Communicator& comm) {
+  const auto& places = comm.topology().places;
+  const bool one_host = std::all_of(places.begin(), places.end(), [&](const auto& place) {
+    return place.host == places.front().host;
+  });
+  const auto cores =
+      static_cast<int>(std::thread::hardware_concurrency());  // that this rank may use
+  std::vector<int> pays = {!one_host || cores > comm.size() * options.threads ? 1 : 0};
+  comm.all_reduce(pays, rondo::ReduceOp::min);
+  return pays[0] != 0;
+}
+
+void train(const lenet::Options& named, rondo::Communicator ranks) {
+  lenet::Options options = named;
   if (options.measured_steps > 0) {
     measure_on(options, ranks);
     return;
   }
   if (options.device == "cpu") {
+    if (!options.overlap) options.overlap = overlap_pays(options, ranks);
     train_on(options, ranks, nullptr);
     return;
   }
@@ -151,7 +170,7 @@ int main(int argc, char** argv) {
   return rondo::launch::launch({"rondo-lenet",
                                 options.ranks,
                                 options.processes,
-                                options.device == "cuda" || !options.no_overlap,
+                                options.device == "cuda" || options.overlap.value_or(true),
                                 {}},
                                &argc, &argv, [&](rondo::Communicator comm) {
                                  lenet::use_compute_threads(options.threads);

@@ -34,7 +34,12 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
                  "cap of a bucket of gradients; 0: chosen from the measured speed of the ranks' "
                  "links and the model's size")
       ->capture_default_str();
-  app.add_flag("--no-overlap", options.no_overlap, "sums gradients after backprop, not during it");
+  bool overlap = false;
+  bool no_overlap = false;
+  app.add_flag("--overlap", overlap,
+               "sums gradients during backprop. Chosen where neither is named and it pays: between "
+               "hosts, on GPUs, and where the ranks leave a core free");
+  app.add_flag("--no-overlap", no_overlap, "sums gradients after backprop")->excludes("--overlap");
   app.add_option("--wire", options.wire, "type in which gradients are sent")
       ->check(CLI::IsMember({"exact", "bf16", "f16"}))
       ->capture_default_str();
@@ -51,6 +56,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
                  "backprop")
       ->check(CLI::PositiveNumber)
       ->excludes("--trace")
+      ->excludes("--overlap")
       ->excludes("--no-overlap");
   app.add_option("--json", options.json, "file for what --measure-overlap measures")
       ->needs("--measure-overlap");
@@ -63,6 +69,8 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
   app.set_version_flag("--version", RONDO_VERSION);
   try {
     app.parse(argc, argv);
+    if (overlap) options.overlap = true;
+    if (no_overlap) options.overlap = false;
     const bool without_mpi = options.ranks + options.processes > 0;
     if (options.algo == "mpi" && (without_mpi || options.device == "cuda")) {
       throw CLI::ValidationError("--algo", "mpi works only with --device cpu and under mpirun");

@@ -18,7 +18,7 @@ struct Options {
   std::string history;
   // Fixed, not measured, so that more than two ranks compute the same bits on every machine.
   std::size_t bucket_kib = 16;
-  bool no_overlap = false;
+  std::optional<bool> overlap;  // sum gradients during backprop; unset: where that pays
   std::string wire = "exact";
   std::string trace;
   int measured_steps = 0;

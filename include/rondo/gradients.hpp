@@ -127,7 +127,9 @@ struct GradientOptions {
   /// sums of a hook.
   bool layout_independent = false;
   /// If set, buckets are averaged as soon as they are full. Otherwise in finish(), on the thread that calls it: for
-  /// comparisons, and where MPI allows only one thread. The bits are the same.
+  /// comparisons, where MPI allows only one thread, and where all ranks are on one host and leave no core to the
+  /// reducers' threads: communication is copying there, and takes the time of the threads that compute. The bits are
+  /// the same.
   bool overlap = true;
   /// The hardware thread (as numbered by the operating system) that the reducer's thread is bound to; kAnyCore: not
   /// bound. Unset: the last core of this rank's share of the machine, if the share has more than one core.
