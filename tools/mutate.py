@@ -35,7 +35,7 @@ MPI = ["mpi_run_ahead 2", "mpi_collectives 2", "mpi_collectives 3"]
 # The part of the mismatch tests that runs in a minute.
 MISMATCH = "mismatch --gtest_filter=*OfThreads*/2:*OfProcesses*/1"
 FORCED = ["mpi_collectives 2 forced", "mpi_collectives 3 forced --gtest_filter=-*EveryMismatch*"]
-DEVICES = ["cuda_device_group", "cuda_edges", "cuda_device_processes", "cuda_device_gradients"]
+DEVICES = ["cuda_device_group", "cuda_device_direct", "cuda_edges", "cuda_device_processes", "cuda_device_gradients"]
 AREAS = {
     "schedule": ("src/schedule", ["schedule", "plan", "host_port", "cuda_protocol", *COLLECTIVES]),
     "fifo": ("src/fifo", ["fifo", "host_port", "bell", "presence", *COLLECTIVES, "mpi_fifo 1", "cuda_protocol"]),
