@@ -83,7 +83,7 @@ class DeviceBlockMaker {
       map_and_tell(block);
     } catch (...) {
       // Other ranks may have mapped this rank's memory: it is released only after they have released theirs of it.
-      block.others = {};
+      block.release_others();
       try {
         together(bootstrap_, [] {});
       } catch (const Error&) {
@@ -97,14 +97,14 @@ class DeviceBlockMaker {
   void map_and_tell(DeviceBlock& block) {
     const ShownMemory mine = show(block.memory(), wiring_.device);
     const std::vector<ShownMemory> shown = bootstrap_.exchange(mine);
-    std::vector<std::uint64_t> addresses(
-        shown.size());  // of each rank's block, for this rank's kernels
+    // Of each rank's block, for this rank's kernels.
+    std::vector<std::uint64_t> addresses(shown.size());
     together(bootstrap_, [&] {
       const DeviceScope scope(wiring_.device);
       for (std::size_t rank = 0; rank < shown.size(); ++rank) {
         if (rank == static_cast<std::size_t>(wiring_.rank)) continue;
         std::byte* base =
-            map(shown[rank], wiring_.in_this_process[rank], wiring_.device, block.others);
+            map(shown[rank], wiring_.in_this_process[rank], wiring_.device, block.others());
         addresses[rank] = reinterpret_cast<std::uintptr_t>(base) + block.table_bytes();
       }
     });

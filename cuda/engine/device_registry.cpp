@@ -43,7 +43,7 @@ std::vector<std::uint8_t> DeviceRegistry::freed() const {
 void DeviceRegistry::release_others(const std::vector<bool>& which) {
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    if (which[i]) blocks_[i]->others = {};
+    if (which[i]) blocks_[i]->release_others();
   }
 }
 
@@ -59,7 +59,7 @@ void DeviceRegistry::remove(const std::vector<bool>& which) {
 
 void DeviceRegistry::release_others() {
   const std::lock_guard lock(mutex_);
-  for (const auto& block : blocks_) block->others = {};
+  for (const auto& block : blocks_) block->release_others();
 }
 
 void DeviceRegistry::leave_own() {

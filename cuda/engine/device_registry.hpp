@@ -48,15 +48,15 @@ class DeviceBlock {
   // Keeps the memory until the process ends: another rank may still access it.
   void leave() { memory_->leave(); }
 
+  // Keeps and releases the memory of the other ranks.
+  [[nodiscard]] MappedMemory& others() { return others_; }
+  void release_others() { others_ = {}; }
+
   OwnerProcess owner_process;
 
  private:
   std::shared_ptr<DeviceMemory> memory_;
-
- public:
-  MappedMemory others;  // the memory of the other ranks, which is released before the own
-
- private:
+  MappedMemory others_;  // after `memory_`, and so released before it
   std::size_t table_bytes_;
   std::size_t bytes_;
   std::atomic<bool> freed_ =

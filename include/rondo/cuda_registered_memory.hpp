@@ -42,8 +42,9 @@ class RONDO_API RegisteredBytes {
 ///     gpus.all_reduce(gradient.span(), rondo::ReduceOp::avg, stream);
 ///
 /// A host cannot read it but by cudaMemcpy. It must not be destroyed before the calls that use it have ended, and graphs
-/// with such calls must not be launched afterwards. Where devices of other processes reach the memory, it goes back to
-/// the device at the next allocate() after all ranks have destroyed theirs, or when the communicator is destroyed.
+/// with such calls must not be launched afterwards. Where other devices or processes reach the memory, the device has it
+/// again at the next allocate() after all ranks have destroyed theirs; once the communicator is destroyed, when the object
+/// is. Elsewhere it is freed at once, which waits for the calls that run on the device, also for those of other ranks.
 template <Element T>
 class RegisteredMemory {
  public:

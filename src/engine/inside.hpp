@@ -4,14 +4,16 @@
 // Some of the ranks are owners: the first of the host, as many as there are rails (topology/ring_order.hpp). Each owner
 // has a chunk of the vector. Its sum over the host's ranks is reduced into the owner's output; then the rail's ring makes
 // it the sum over all hosts; then it is spread to the host's other ranks. All of that goes on at once, so that the network
-// does not wait for the host, nor the host for the network: a chunk is cut into cells, of the elements of one of the ring's parts in one of its
-// windows. There are two jobs for each cell: to reduce it, in the order in which the ring first reads cells, and to spread
-// it, in the order in which the ring makes them final, which is another one. All ranks of a host do the jobs in one same
-// order: some cells are reduced ahead, then they spread one, reduce one, and so on. A job goes
-// through one window of the stages, or several: each rank writes its stage, all wait for all, then they read. A rank has
-// two stages and takes them in turn, so that one wait in each window is enough: it writes the stage of window w again for
-// window w + 2. By then all ranks have arrived at window w + 1, and a rank arrives there only after it has read the stages
-// of window w.
+// does not wait for the host, nor the host for the network. The rail's ring cuts a chunk into parts, and handles a window
+// of each part at a time; the elements of one part in one window are a cell. There are two jobs for each cell: to reduce
+// it, in the order in which the ring first reads cells, and to spread it, in the order in which the ring makes them final,
+// which is another one. All ranks of a host do the jobs in one same order: some cells are reduced ahead, then one is
+// spread, one is reduced, and so on.
+//
+// A job goes through one window of the stages, or several: each rank writes its stage, all wait for all, then they read. A
+// rank has two stages and takes them in turn, so that one wait in each window is enough: it writes the stage of window w
+// again for window w + 2. By then all ranks have arrived at window w + 1, and a rank arrives there only after it has read
+// the stages of window w.
 //
 // The owner waits for the network in RailPort, and does what jobs it can in those waits (work()).
 //

@@ -31,8 +31,9 @@ struct Links {
   std::vector<int> ranks_sharing;      // the segment, this rank among them
   int rails = 1;                       // topology/ring_order.hpp
   std::vector<int> rail;  // the ranks of this rank's rail, in its order; empty if it has none
-  int hosts = 1;          // along each rail
-  int host = 0;           // this rank's, among them
+  // Where `hierarchical` is offered: how many hosts are along each rail, and which of them is this rank's.
+  int hosts = 1;
+  int host = 0;
   std::shared_ptr<Registry> registry;  // what ranks reach of each other's memory
   std::unique_ptr<Pump> pump;  // null if shared memory carries all; destroyed before `segment`
 };
