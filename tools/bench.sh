@@ -96,6 +96,7 @@ direct() {
   fi
   for layout in 2x2 2x4 4x2; do
     measure several_$layout tools/test_hosts.sh --hosts ${layout%x*} --ranks-per-host ${layout#*x} -- "$perf" --algo auto,ring,mpi -b 8MiB -e 64MiB -f 8 -n 5 -w 1
+    measure several_${layout}_small tools/test_hosts.sh --hosts ${layout%x*} --ranks-per-host ${layout#*x} -- "$perf" --algo auto,mpi -b 4 -e 64KiB -f 4
   done
 }
 

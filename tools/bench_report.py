@@ -181,6 +181,21 @@ def table_several():
     return table(head, body) + "\n\n" + source("several_2x2", "several_2x4", "several_4x2")
 
 
+def table_several_small():
+    body = []
+    for layout in ("2x2", "2x4", "4x2"):
+        run = load(f"several_{layout}_small")
+        hosts, ranks = layout.split("x")
+        for count in sorted(rows(run, "auto")):
+            cells = [f"{hosts} × {ranks}", size(count)]
+            for form in (False, True):
+                mine, theirs = (rows(run, algo, form)[count] for algo in ("auto", "mpi"))
+                cells += [us(mine), us(theirs), f"{mine / theirs:.2f}"]
+            body.append(cells)
+    head = ["hosts × ranks", "size", "Rondo, us", "Open MPI, us", "ratio", "in place", "Open MPI, us", "ratio"]
+    return table(head, body) + "\n\n" + source("several_2x2_small", "several_2x4_small", "several_4x2_small")
+
+
 def table_types():
     full = {form: rows(load("one_2_f32"), "auto", form) for form in (False, True)}
     body = []
@@ -439,6 +454,7 @@ def fill(document, tables):
 def main():
     fill("docs/performance.md", {"one_2": table_one_2, "peers": table_peers, "crowded": table_crowded, "types": table_types,
                                  "direct": table_direct, "direct_types": table_direct_types, "ordinary": table_ordinary, "several": table_several,
+                                 "several_small": table_several_small,
                                  "many": table_many, "many_slots": table_many_slots, "many_small": table_many_small, "parts": table_parts,
                                  "model_hosts": table_model_hosts, "model_memory": table_model_memory})
     fill("README.md", {"one": table_readme_one, "many": table_readme_many})

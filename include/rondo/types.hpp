@@ -50,8 +50,9 @@ inline constexpr int kCollectiveCount = 6;
 ///   all_reduces and barriers of host memory between hosts.
 /// - `halving_doubling`: pairs of ranks exchange halves of what they have, then double it (Rabenseifner). For all_reduces
 ///   of host memory of some KiB between hosts.
-/// - `hierarchical`: reduced inside each host through its memory, then by ring between hosts, each rank its chunk, then
-///   spread inside each host. For all_reduces of host memory where hosts hold several ranks.
+/// - `hierarchical`: reduced inside each host through its memory, then carried between hosts, then spread inside each
+///   host. Between hosts it goes by ring, each rank its chunk; few bytes go between one rank of each host. For
+///   all_reduces and barriers of host memory where hosts hold several ranks.
 /// - `direct`: each rank handles its chunk of the buffers of all ranks, which it reads and writes where they are: each
 ///   byte moves once. For ranks of one process, with any buffers; and for processes of one host whose buffers are in
 ///   memory of Communicator::allocate. Host memory only.

@@ -8,6 +8,15 @@
 namespace rondo::detail {
 namespace {
 
+// Above, the rails of several owners are faster than one leader.
+constexpr std::uint64_t kMostByLeaders = std::uint64_t{64} << 10U;
+
+// Where ranks come in pairs, the whole vector travels twice more.
+bool halving_pays(int ranks, std::uint64_t bytes) {
+  constexpr std::uint64_t kMostInPairs = std::uint64_t{32} << 10U;
+  return std::has_single_bit(static_cast<unsigned>(ranks)) || bytes <= kMostInPairs;
+}
+
 class HostChoice {
  public:
   HostChoice(const CommunicatorState& state, const Call& call)
@@ -26,7 +35,7 @@ class HostChoice {
              call_.count <= engine_.offers().halving_doubling_bytes / size_of(call_.type);
     }
     if (algorithm == Algorithm::hierarchical) {
-      return engine_.offers().hierarchical && call_.collective == Collective::all_reduce;
+      return engine_.offers().hierarchical && sums_for_all();
     }
     if (algorithm == Algorithm::chain) return engine_.offers().chain && reduces(call_.collective);
     if (algorithm != Algorithm::recursive_doubling) return true;
@@ -41,7 +50,7 @@ class HostChoice {
           offers.halving_doubling_bytes);
     }
     if (algorithm == Algorithm::hierarchical) {
-      return offers.hierarchical ? "hierarchical carries all_reduces only; choose ring"
+      return offers.hierarchical ? "hierarchical carries all_reduces and barriers only; choose ring"
                                  : "hierarchical is for processes of which several share the "
                                    "memory of a host; choose ring";
     }
@@ -80,6 +89,21 @@ class HostChoice {
     return best_for(offers.hierarchical ? Reach::hosts : Reach::network);
   }
 
+  // Of a hierarchical call: by what the tuning names for as many ranks as there are hosts, while the call is small.
+  [[nodiscard]] Algorithm between_hosts() const {
+    static const Tuning by_default = default_tuning();
+    const int hosts = engine_.hosts();
+    const std::uint64_t bytes = call_.count * size_of(call_.type);
+    if (hosts == 1 || bytes > kMostByLeaders) return Algorithm::ring;
+    const Tuning& tuning = tuning_.has(Reach::network) ? tuning_ : by_default;
+    const Algorithm tuned = tuning.algorithm_for(Reach::network, hosts, bytes);
+    if (tuned == Algorithm::naive || tuned == Algorithm::recursive_doubling) return tuned;
+    const bool halves = tuned == Algorithm::halving_doubling &&
+                        bytes <= engine_.offers().leaders_halving_bytes &&
+                        halving_pays(hosts, bytes);
+    return halves ? tuned : Algorithm::ring;
+  }
+
   // Another algorithm in place of one that would break the promise of CommunicatorOptions::rank_order.
   [[nodiscard]] Algorithm in_order(Algorithm algorithm) const {
     if (!engine_.offers().rank_order || keeps_order(algorithm) ||
@@ -94,6 +118,9 @@ class HostChoice {
   [[nodiscard]] Algorithm best_for(Reach reach) const {
     const Algorithm tuned =
         tuning_.algorithm_for(reach, engine_.size(), call_.count * size_of(call_.type));
+    if (reach == Reach::hosts && tuned == Algorithm::hierarchical && !can(tuned)) {
+      return best_for(Reach::network);
+    }
     const bool reached = tuned != Algorithm::direct || reach == Reach::buffers;
     return in_order(reached && can(tuned) && pays(tuned) ? tuned : Algorithm::ring);
   }
@@ -111,10 +138,7 @@ class HostChoice {
   // memory.
   [[nodiscard]] bool pays(Algorithm algorithm) const {
     if (algorithm == Algorithm::halving_doubling) {
-      // Where ranks come in pairs, the whole vector travels twice more.
-      constexpr std::size_t kMostInPairs = std::size_t{32} << 10U;
-      return std::has_single_bit(static_cast<unsigned>(engine_.size())) ||
-             call_.count * size_of(call_.type) <= kMostInPairs;
+      return halving_pays(engine_.size(), call_.count * size_of(call_.type));
     }
     return algorithm != Algorithm::naive || sums_for_all() ||
            call_.collective == Collective::broadcast;
@@ -133,18 +157,22 @@ bool order_matters(const Call& call, int ranks) {
   return ranks > 2 || picks;
 }
 
-Way settle_way(const CommunicatorState& state, const Call& call) {
+Route settle_route(const CommunicatorState& state, const Call& call) {
   const HostChoice choice(state, call);
   const Algorithm wish = state.defaults.algorithm;
   Algorithm settled = settle_algorithm(call, state.engine.rank(), wish, choice);
   const bool named = call.options.algorithm.value_or(Algorithm::automatic) != Algorithm::automatic;
   if (!named) settled = choice.in_order(settled);  // a wish may break the promise
   // Whether the buffers of other processes can be reached is found out in the call.
-  if (settled != Algorithm::direct || named || state.engine.registry().one_process()) {
-    return {settled, settled};
+  const bool finds_out =
+      settled == Algorithm::direct && !named && !state.engine.registry().one_process();
+  Route route{settled, settled};
+  if (finds_out) {
+    route.algorithm = Algorithm::automatic;
+    route.or_else = wish == Algorithm::direct ? choice.instead() : choice.best_without_direct();
   }
-  return {Algorithm::automatic,
-          wish == Algorithm::direct ? choice.instead() : choice.best_without_direct()};
+  if (route.or_else == Algorithm::hierarchical) route.between_hosts = choice.between_hosts();
+  return route;
 }
 
 }  // namespace rondo::detail

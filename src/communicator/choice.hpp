@@ -33,6 +33,6 @@ Algorithm settle_algorithm(const Call& call, int rank, Algorithm wish, const Cho
 bool order_matters(const Call& call, int ranks);
 
 // For a call on host memory.
-Way settle_way(const CommunicatorState& state, const Call& call);
+Route settle_route(const CommunicatorState& state, const Call& call);
 
 }  // namespace rondo::detail

@@ -23,13 +23,13 @@ void refuse_if(const Call& call, int rank, const std::string& objection) {
 }
 
 // Throws UsageError for a call that cannot be made.
-Way check_and_settle(const CommunicatorState& state, const Call& call) {
+Route check_and_settle(const CommunicatorState& state, const Call& call) {
   validate(call, state.engine.rank(), state.engine.size());
-  return settle_way(state, call);
+  return settle_route(state, call);
 }
 
-void execute(CommunicatorState& state, const Call& call, const Way& way) {
-  state.engine.run(call, way, call.options.timeout.value_or(state.defaults.timeout));
+void execute(CommunicatorState& state, const Call& call, const Route& route) {
+  state.engine.run(call, route, call.options.timeout.value_or(state.defaults.timeout));
 }
 
 }  // namespace
@@ -74,22 +74,22 @@ int Communicator::size() const { return state_->engine.size(); }
 const Topology& Communicator::topology() const { return state_->engine.topology(); }
 
 Algorithm Communicator::algorithm_for(const Call& call) const {
-  const detail::Way way = detail::check_and_settle(*state_, call);
-  if (way.algorithm != Algorithm::automatic) return way.algorithm;
-  return state_->engine.shows_buffers(call) ? Algorithm::direct : way.or_else;
+  const detail::Route route = detail::check_and_settle(*state_, call);
+  if (route.algorithm != Algorithm::automatic) return route.algorithm;
+  return state_->engine.shows_buffers(call) ? Algorithm::direct : route.or_else;
 }
 
 void Communicator::run(const Call& call) {
-  const detail::Way way = detail::check_and_settle(*state_, call);
+  const detail::Route route = detail::check_and_settle(*state_, call);
   detail::refuse_if(call, rank(), state_->engine.objection_to_this_thread());
-  state_->queue.run([&, &state = *state_] { detail::execute(state, call, way); });
+  state_->queue.run([&, &state = *state_] { detail::execute(state, call, route); });
 }
 
 Work Communicator::run_async(const Call& call) {
-  const detail::Way way = detail::check_and_settle(*state_, call);
+  const detail::Route route = detail::check_and_settle(*state_, call);
   detail::refuse_if(call, rank(), state_->engine.objection_to_progress_thread());
   return Work(state_->queue.run_async(
-      [&state = *state_, call, way] { detail::execute(state, call, way); }));
+      [&state = *state_, call, route] { detail::execute(state, call, route); }));
 }
 
 RegisteredBytes Communicator::allocate_bytes(std::size_t count, std::size_t element_bytes) {

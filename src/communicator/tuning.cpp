@@ -52,6 +52,11 @@ std::string_view name(Reach reach) {
   return rondo::name(reach == Reach::memory ? Carrier::shm : Carrier::mpi);
 }
 
+bool Tuning::has(Reach reach) const {
+  return std::any_of(rules.begin(), rules.begin() + static_cast<std::ptrdiff_t>(count),
+                     [&](const TuningRule& rule) { return rule.reach == reach; });
+}
+
 Algorithm Tuning::algorithm_for(Reach reach, int ranks, std::uint64_t bytes) const {
   // The number of ranks whose rules apply.
   std::int32_t of_ranks = 0;
@@ -87,12 +92,7 @@ Tuning default_tuning() {
       {Reach::memory, Algorithm::ring, 4, 32768},
       {Reach::memory, Algorithm::one_shot, 8, 0},
       {Reach::memory, Algorithm::hierarchical, 8, 16384},
-      {Reach::hosts, Algorithm::recursive_doubling, 4, 0},
-      {Reach::hosts, Algorithm::hierarchical, 4, 4096},
-      {Reach::hosts, Algorithm::naive, 8, 0},
-      {Reach::hosts, Algorithm::hierarchical, 8, 8192},
-      {Reach::hosts, Algorithm::recursive_doubling, 17, 0},
-      {Reach::hosts, Algorithm::hierarchical, 17, 8192},
+      {Reach::hosts, Algorithm::hierarchical, 4, 0},
       {Reach::network, Algorithm::recursive_doubling, 2, 0},
       {Reach::network, Algorithm::ring, 2, 65536},
       {Reach::network, Algorithm::recursive_doubling, 3, 0},

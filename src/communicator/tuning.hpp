@@ -32,6 +32,7 @@ struct Tuning {
   std::array<TuningRule, kMostRules> rules{};
   std::size_t count = 0;
 
+  [[nodiscard]] bool has(Reach reach) const;
   // Looks among the rules for `ranks`; if there are none, those for the next smaller number of ranks; if none either,
   // those for the smallest number. Of these, takes the rule with the largest `from_bytes` that is at most `bytes`.
   // `ring` if no rule applies. If there is no rule for `buffers` at all, those for `shm` apply; if none for `hosts`, those

@@ -10,8 +10,6 @@
 namespace rondo::detail {
 namespace {
 
-// How long a failed call waits for ranks of other processes that may touch its buffers.
-constexpr auto kPatience = std::chrono::seconds(2);
 // A part is copied in pieces that stay in the L1 cache from one target to the next.
 constexpr std::uint64_t kCopyBytes = 8192;
 
@@ -22,7 +20,7 @@ DirectCall plan_of(const Call& call, int size) {
 }  // namespace
 
 Direct::Direct(Wiring& wiring, Waiter& waiter)
-    : wiring_(wiring), waiter_(waiter), copy_(vector_copy()) {
+    : wiring_(wiring), waiter_(waiter), touching_(wiring, waiter), copy_(vector_copy()) {
   const auto size = static_cast<std::size_t>(wiring.size);
   buffers_.resize(size);
   ins_.resize(size);
@@ -46,7 +44,7 @@ Direct::Outcome Direct::run(const Call& call, const ShownCall& shown, bool or_el
   shown_ = shown;
   or_else_ = or_else;
   met_ = 1;
-  done_ = 1;
+  touching_.begin_call(shown.signature.sequence);
   reachable_ = true;
   unreachable_rank_.reset();
   failure_ = {};
@@ -56,7 +54,7 @@ Direct::Outcome Direct::run(const Call& call, const ShownCall& shown, bool or_el
 
 std::string Direct::so_far() const {
   return fmt::format("{} of {} ranks had shown their buffers, {} had done their part", met_,
-                     wiring_.size, done_);
+                     wiring_.size, touching_.done());
 }
 
 bool Direct::wait_failed(int rank, WaitResult result) {
@@ -101,18 +99,9 @@ bool Direct::meet() {
     if (!all && or_else_) break;
   }
   reachable_ = all;
-  return all && begin_touching();
-}
-
-bool Direct::begin_touching() {
-  const std::uint64_t sequence = shown_.signature.sequence;
-  presence(wiring_.rank).begin_touching(sequence);
-  AbortBoard& board = wiring_.links.segment->board();
-  if (board.is_clear_in_order()) return true;
-  presence(wiring_.rank).renounce_touching(sequence);
-  // The rank that ends the communicator may still be writing why.
-  const WaitResult result = waiter_.wait(wiring_.rank, [&] { return board.raised(); });
-  return wait_failed(wiring_.rank, result == WaitResult::ready ? WaitResult::aborted : result);
+  if (!all || touching_.begin()) return all;
+  failure_ = touching_.failure();
+  return false;
 }
 
 void Direct::handle(const Range& elements, const RankRange& sources, const RankRange& targets) {
@@ -152,41 +141,14 @@ void Direct::copy_to_all(const FoldOperands& operands, std::size_t bytes) {
 }
 
 bool Direct::finish() {
-  const std::uint64_t sequence = shown_.signature.sequence;
-  presence(wiring_.rank).end_touching(sequence);
-  ring_all(wiring_.links.bells);
-  for (int rank = 0; rank < wiring_.size; ++rank) {
-    if (rank == wiring_.rank) continue;
-    const WaitResult result =
-        waiter_.wait(rank, [&] { return presence(rank).has_touched(sequence); });
-    if (result != WaitResult::ready) return wait_failed(rank, result);
-    ++done_;
-  }
-  return true;
-}
-
-bool Direct::anyone_touches() const {
-  for (int rank = 0; rank < wiring_.size; ++rank) {
-    if (rank == wiring_.rank || !presence(rank).is_touching(shown_.signature.sequence)) continue;
-    if (!wiring_.waiting.peers.ended(rank)) return true;
-  }
+  touching_.end();
+  if (touching_.wait_for_all()) return true;
+  failure_ = touching_.failure();
   return false;
 }
 
 void Direct::withdraw() {
-  wiring_.links.segment->board().order_after_raise();
-  Registry& registry = *wiring_.links.registry;
-  Bell& bell = wiring_.links.segment->bell(wiring_.rank);
-  Clock::time_point deadline = Clock::now() + kPatience;
-  const std::size_t element = size_of(call_->type);
-  bool is_private = false;
-  while (anyone_touches() && !is_private) {
-    bell.sleep([this] { return !anyone_touches(); }, std::chrono::milliseconds(1));
-    if (registry.one_process() || Clock::now() < deadline) continue;
-    is_private = registry.make_private(call_->in, plan_.input(wiring_.rank).count * element) &&
-                 registry.make_private(call_->out, plan_.output(wiring_.rank).count * element);
-    deadline = Clock::now() + kPatience;  // there was no memory for it
-  }
+  touching_.withdraw(*call_, plan_.input(wiring_.rank), plan_.output(wiring_.rank));
 }
 
 }  // namespace rondo::detail

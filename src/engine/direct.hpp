@@ -2,20 +2,13 @@
 //
 // Ranks show their buffers in their Presence (carrier/presence.hpp), with the call's signature; every rank compares all
 // signatures with its own before it touches anything. The release store that completes a Presence pairs with the acquire
-// load of those who wait for it, so they find the inputs as the caller left them. The release store of end_touching pairs
-// with the acquire in has_touched, so a rank that returns finds what the others wrote.
+// load of those who wait for it, so they find the inputs as the caller left them. What holds before and after a rank
+// touches buffers, and when a call fails: engine/touching.hpp.
 //
 // Whether all buffers are reachable is known only from what all ranks show. A rank whose own buffers are not reachable
 // knows at once that the call goes another way, and does not wait. It may end the call and enter later ones while others
 // still look for what it showed: they find it in a later call, and conclude the same, since nobody leaves a direct call
 // before all have touched.
-//
-// When a call fails, the caller may free its buffers at once. So a rank that fails does not return while another may
-// touch them. Both sides store, then load, all sequentially consistent: a rank first sets begin_touching and then looks at
-// the abort board; one that fails first raises the board and then looks who is touching. So either the first finds the
-// board raised and touches nothing, or the second finds it touching and waits for it. A rank that touches waits for
-// nobody, so this takes no longer than its work; a process that was stopped in the middle keeps others no longer than
-// kPatience: they then replace their registered memory by private memory.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +21,7 @@
 #include "carrier/presence.hpp"
 #include "engine/failure.hpp"
 #include "engine/run_direct.hpp"
+#include "engine/touching.hpp"
 #include "engine/waiter.hpp"
 #include "engine/wiring.hpp"
 #include "reduce/fold.hpp"
@@ -41,10 +35,6 @@ class Direct {
 
   // Where the other ranks find this rank's buffers in `call`.
   [[nodiscard]] BufferLocations locations_of(const Call& call) const;
-  // Whether they can all be found.
-  static bool reachable(const BufferLocations& buffers) {
-    return buffers.in != kUnreachable && buffers.out != kUnreachable;
-  }
 
   enum class Outcome : std::uint8_t {
     done,
@@ -60,7 +50,7 @@ class Direct {
   // The lowest rank whose buffers were found unreachable, or nothing if that rank had gone on already.
   [[nodiscard]] std::optional<int> unreachable_rank() const { return unreachable_rank_; }
 
-  // After a call has failed and the abort board is raised: returns when no rank touches this rank's buffers.
+  // After the call has failed and the abort board is raised: returns when no rank touches this rank's buffers.
   void withdraw();
 
   // The port of run_direct.
@@ -71,14 +61,13 @@ class Direct {
  private:
   enum class Seen : std::uint8_t { reachable, unreachable, failed };
   Seen look_at(int rank);
-  bool begin_touching();
   void copy_to_all(const FoldOperands& operands, std::size_t bytes);
-  [[nodiscard]] bool anyone_touches() const;
   [[nodiscard]] Presence& presence(int rank) const { return wiring_.links.segment->presence(rank); }
   bool wait_failed(int rank, WaitResult result);
 
   Wiring& wiring_;
   Waiter& waiter_;
+  Touching touching_;
   CopyKernel copy_;
   // Of the call in progress.
   const Call* call_ = nullptr;
@@ -88,8 +77,7 @@ class Direct {
   std::vector<BufferLocations> buffers_;  // by rank
   std::vector<const std::byte*> ins_;
   std::vector<std::byte*> outs_;
-  int met_ = 0;   // ranks that have come, with the same call
-  int done_ = 0;  // ranks that have touched
+  int met_ = 0;  // ranks that have come, with the same call
   bool reachable_ = true;
   std::optional<int> unreachable_rank_;
   Failure failure_;

@@ -25,6 +25,8 @@ Engine::Engine(Wiring wiring)
       inside_(wiring_, waiter_),
       place_{wiring_.rank, wiring_.size, &wiring_.topology.ring, wiring_.links.ring_geometry,
              wiring_.links.off_ring_geometry},
+      among_leaders_{wiring_.rank, wiring_.links.hosts, &wiring_.links.rail,
+                     wiring_.links.ring_geometry, wiring_.links.off_ring_geometry},
       contributions_(static_cast<std::size_t>(wiring_.size)) {}
 
 Engine::~Engine() {
@@ -78,8 +80,8 @@ std::string Engine::text_of_missing(const Signature& signature, const Failure& f
       wiring_.rank, peer, describe(signature), so_far);
 }
 
-void Engine::run(const Call& call, const Way& way, std::chrono::milliseconds timeout) {
-  ShownCall shown{signature_of(call, way.algorithm), {}};
+void Engine::run(const Call& call, const Route& route, std::chrono::milliseconds timeout) {
+  ShownCall shown{signature_of(call, route.algorithm), {}};
   Signature& signature = shown.signature;
   signature.sequence = sequence_++;
   throw_if_ended(signature);
@@ -88,7 +90,7 @@ void Engine::run(const Call& call, const Way& way, std::chrono::milliseconds tim
   presence.enter(shown);
   waiter_.begin_call(signature, timeout, call.options.background);
   try {
-    run_checked(call, way, shown);
+    run_checked(call, route, shown);
     presence.end(signature.sequence);
   } catch (const UsageError&) {
     presence.end(signature.sequence);  // on all ranks alike: the communicator goes on
@@ -106,16 +108,16 @@ void Engine::run(const Call& call, const Way& way, std::chrono::milliseconds tim
   }
 }
 
-void Engine::run_checked(const Call& call, const Way& way, const ShownCall& shown) {
-  Algorithm algorithm = wiring_.size == 1 ? Algorithm::ring : way.algorithm;
+void Engine::run_checked(const Call& call, const Route& route, const ShownCall& shown) {
+  Algorithm algorithm = wiring_.size == 1 ? Algorithm::ring : route.algorithm;
   if (algorithm == Algorithm::automatic || algorithm == Algorithm::direct) {
-    if (run_by_direct(call, way, shown)) return;
-    algorithm = way.or_else;
+    if (run_by_direct(call, route, shown)) return;
+    algorithm = route.or_else;
   }
   if (algorithm == Algorithm::one_shot) {
     run_by_one_shot(call, shown.signature);
   } else if (algorithm == Algorithm::hierarchical) {
-    run_by_hierarchy(call, shown.signature);
+    run_by_hierarchy(call, route.between_hosts, shown);
   } else if (algorithm == Algorithm::chain) {
     run_by_chain(call, shown.signature);
   } else {
@@ -123,21 +125,30 @@ void Engine::run_checked(const Call& call, const Way& way, const ShownCall& show
   }
 }
 
-bool Engine::run_by_direct(const Call& call, const Way& way, const ShownCall& shown) {
-  ring_all(wiring_.links.bells);  // for those who wait for what this rank shows
-  const bool or_else = way.algorithm == Algorithm::automatic;
-  Direct::Outcome outcome = Direct::Outcome::failed;
+template <class Body, class Withdraw>
+void Engine::run_touching(Body body, Withdraw withdraw) {
   try {
-    outcome = direct_.run(call, shown, or_else);
-    if (outcome == Direct::Outcome::failed) {
-      fail(shown.signature, direct_.failure(), direct_.so_far());
-    }
+    body();
   } catch (...) {
     // Raised already, unless there was no memory for the error's text. The caller may free its buffers now.
-    board_.raise(wiring_.rank, "an error in a direct call, for whose text there was no memory");
-    direct_.withdraw();
+    board_.raise(wiring_.rank, "an error in a call for whose text there was no memory");
+    withdraw();
     throw;
   }
+}
+
+bool Engine::run_by_direct(const Call& call, const Route& route, const ShownCall& shown) {
+  ring_all(wiring_.links.bells);  // for those who wait for what this rank shows
+  const bool or_else = route.algorithm == Algorithm::automatic;
+  Direct::Outcome outcome = Direct::Outcome::failed;
+  run_touching(
+      [&] {
+        outcome = direct_.run(call, shown, or_else);
+        if (outcome == Direct::Outcome::failed) {
+          fail(shown.signature, direct_.failure(), direct_.so_far());
+        }
+      },
+      [this] { direct_.withdraw(); });
   if (outcome == Direct::Outcome::unreachable && !or_else) throw_unreachable(shown.signature);
   if (outcome == Direct::Outcome::done) confirmation_.forget();
   return outcome == Direct::Outcome::done;
@@ -158,26 +169,34 @@ void Engine::run_by_one_shot(const Call& call, const Signature& signature) {
   confirmation_.forget();
 }
 
-void Engine::run_by_hierarchy(const Call& call, const Signature& signature) {
+void Engine::run_by_hierarchy(const Call& call, Algorithm between_hosts, const ShownCall& shown) {
+  const Signature& signature = shown.signature;
+  const bool crosses = wiring_.links.hosts > 1;
+  const bool by_leaders = between_hosts != Algorithm::ring;
+  Plan plan = by_leaders ? make_plan(call, between_hosts, among_leaders_, kChunkGranuleBytes)
+                         : rail_plan(call, wiring_.links);
+  // Between hosts, averages are divided by the number of all ranks.
+  inside_.begin(call, crosses && call.op == ReduceOp::avg ? ReduceOp::sum : call.op,
+                by_leaders ? 1 : wiring_.links.rails, by_leaders ? Slicing{} : plan.slicing);
+  plan.slicing.count = inside_.chunk().count;
+  if (wiring_.links.pump != nullptr) wiring_.links.pump->begin_call(Algorithm::hierarchical);
   const auto require = [&](bool done) {
     if (done) return;
     fail(signature, inside_.failure(),
-         fmt::format("{} windows inside the host done", inside_.windows_done()));
+         fmt::format("{} jobs inside the host done", inside_.jobs_done()));
   };
-  if (wiring_.links.pump != nullptr) wiring_.links.pump->begin_call(Algorithm::hierarchical);
-  const bool crosses = wiring_.links.hosts > 1;
-  const Plan plan = rail_plan(call, inside_.chunk(call).count, wiring_.links.rail, wiring_.rank,
-                              wiring_.links.hosts, wiring_.links.rail_geometry);
-  // Between hosts, the ring divides averages, by the number of all ranks.
-  inside_.begin(call, crosses && call.op == ReduceOp::avg ? ReduceOp::sum : call.op, plan.slicing);
-  require(inside_.meet(signature));
-  if (crosses && inside_.owns()) run_rail(call, plan, signature);
-  require(inside_.finish());
+  run_touching(
+      [&] {
+        require(inside_.meet(shown));
+        if (crosses && inside_.owns()) run_between(call, plan, signature);
+        require(inside_.finish());
+      },
+      [this] { inside_.withdraw(); });
   confirmation_.forget();
 }
 
-void Engine::run_rail(const Call& call, const Plan& plan, const Signature& signature) {
-  const Range chunk = inside_.chunk(call);
+void Engine::run_between(const Call& call, const Plan& plan, const Signature& signature) {
+  const Range chunk = inside_.chunk();
   Call between = call;
   between.in = between.out = static_cast<std::byte*>(call.out) + chunk.offset * size_of(call.type);
   between.count = chunk.count;

@@ -21,10 +21,12 @@
 namespace rondo::detail {
 
 // How a call is carried out.
-struct Way {
+struct Route {
   // `automatic`: by `direct` if all ranks' buffers are reachable, which only the call itself finds out, else by `or_else`.
   Algorithm algorithm = Algorithm::ring;
   Algorithm or_else = Algorithm::ring;
+  // By `hierarchical`: how each host's leader exchanges its host's result with the others'; `ring`: along rails.
+  Algorithm between_hosts = Algorithm::ring;
 };
 
 class Engine {
@@ -34,8 +36,8 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
   ~Engine();
 
-  // `call` has been checked, and its way is settled. Blocks until done; one thread at a time.
-  void run(const Call& call, const Way& way, std::chrono::milliseconds timeout);
+  // `call` has been checked, and its route is settled. Blocks until done; one thread at a time.
+  void run(const Call& call, const Route& route, std::chrono::milliseconds timeout);
 
   // Any thread may call.
   void abort(const std::string& reason) noexcept;
@@ -44,6 +46,8 @@ class Engine {
   [[nodiscard]] int size() const { return wiring_.size; }
   [[nodiscard]] const Topology& topology() const { return wiring_.topology; }
   [[nodiscard]] const Offers& offers() const { return wiring_.offers; }
+  // Where `hierarchical` is offered.
+  [[nodiscard]] int hosts() const { return wiring_.links.hosts; }
 
   // Why calls may not be made by this thread, or by one that the library starts; empty if they may.
   [[nodiscard]] std::string objection_to_this_thread() const;
@@ -61,21 +65,24 @@ class Engine {
   [[nodiscard]] Registry& registry() const { return *wiring_.links.registry; }
   // Whether the other ranks can reach this rank's buffers in `call`.
   [[nodiscard]] bool shows_buffers(const Call& call) const {
-    return Direct::reachable(direct_.locations_of(call));
+    return reachable(direct_.locations_of(call));
   }
   [[nodiscard]] const std::vector<int>& ranks_sharing() const {
     return wiring_.links.ranks_sharing;
   }
 
  private:
-  void run_checked(const Call& call, const Way& way, const ShownCall& shown);
-  // False: not all ranks' buffers are reachable, and `way` names another algorithm for that.
-  bool run_by_direct(const Call& call, const Way& way, const ShownCall& shown);
+  void run_checked(const Call& call, const Route& route, const ShownCall& shown);
+  // False: not all ranks' buffers are reachable, and `route` names another algorithm for that.
+  bool run_by_direct(const Call& call, const Route& route, const ShownCall& shown);
   void run_by_schedule(const Call& call, Algorithm algorithm, const Signature& signature);
   void run_by_one_shot(const Call& call, const Signature& signature);
-  // Each owner's chunk is reduced inside its host, along its rail, and spread inside the host, cell by cell.
-  void run_by_hierarchy(const Call& call, const Signature& signature);
-  void run_rail(const Call& call, const Plan& plan, const Signature& signature);
+  // Each owner's chunk is reduced inside its host, then between the hosts, and spread inside the host.
+  void run_by_hierarchy(const Call& call, Algorithm between_hosts, const ShownCall& shown);
+  void run_between(const Call& call, const Plan& plan, const Signature& signature);
+  // What a call does in which ranks touch each other's buffers: if it fails, it throws when no rank touches this one's.
+  template <class Body, class Withdraw>
+  void run_touching(Body body, Withdraw withdraw);
   void run_by_chain(const Call& call, const Signature& signature);
   // Walks the steps of a plan. The buffers are the call's, or scratch memory in place of its output.
   Progress walk(const Call& call, const Plan& plan, const Signature& signature);
@@ -101,6 +108,7 @@ class Engine {
   Direct direct_;
   Inside inside_;
   RingPlace place_;
+  RingPlace among_leaders_;
   std::uint64_t sequence_ = 0;
   std::uint64_t one_shots_ = 0;
   std::vector<const std::byte*> contributions_;  // for one_shot: by rank, of the call in progress

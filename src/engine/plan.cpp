@@ -48,18 +48,16 @@ Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
   return plan;
 }
 
-Plan rail_plan(const Call& call, std::uint64_t count, const std::vector<int>& rail, int rank,
-               int hosts, const FifoGeometry& geometry) {
+Plan rail_plan(const Call& call, const Links& links) {
   const std::uint64_t element_bytes = size_of(call.type);
   Plan plan;
-  plan.schedule = {Collective::all_reduce, Algorithm::ring, position_of(rail, rank), hosts, 0};
+  plan.schedule = {Collective::all_reduce, Algorithm::ring, links.host, links.hosts, 0};
   plan.edges = Algorithm::hierarchical;
-  plan.ring = &rail;
-  plan.slicing.count = count;
-  plan.slicing.chunks = static_cast<std::uint64_t>(hosts);
+  plan.ring = &links.rail;
+  plan.slicing.chunks = static_cast<std::uint64_t>(links.hosts);
   plan.slicing.granule = kChunkGranuleBytes / element_bytes;
-  plan.slicing.slice_elems = geometry.slot_bytes / element_bytes;
-  plan.slicing.window = window_for(geometry.slots);
+  plan.slicing.slice_elems = links.rail_geometry.slot_bytes / element_bytes;
+  plan.slicing.window = window_for(links.rail_geometry.slots);
   return plan;
 }
 

@@ -6,6 +6,7 @@
 
 #include <rondo/call.hpp>
 
+#include "engine/wiring.hpp"
 #include "fifo/fifo.hpp"
 #include "schedule/schedule.hpp"
 #include "schedule/slicing.hpp"
@@ -37,9 +38,8 @@ struct Plan {
 Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
                std::uint64_t granule_bytes);
 
-// A rail's part in a hierarchical all_reduce: the ring's all_reduce of `count` elements, between `hosts` hosts, along edges
-// whose FIFOs are `geometry`. `rail` is empty for a rank without a rail, which needs only to know how vectors are cut.
-Plan rail_plan(const Call& call, std::uint64_t count, const std::vector<int>& rail, int rank,
-               int hosts, const FifoGeometry& geometry);
+// An owner's part in a hierarchical all_reduce along its rail, by ring; the caller sets `slicing.count`, to that of the
+// owner's chunk. Other ranks need to know only how chunks are cut.
+Plan rail_plan(const Call& call, const Links& links);
 
 }  // namespace rondo::detail

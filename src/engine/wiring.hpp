@@ -52,6 +52,7 @@ struct Offers {
   std::size_t one_shot_bytes = 0;            // calls up to this size may go by one_shot; 0: none
   bool recursive_doubling = false;           // there are edges for it
   std::uint64_t halving_doubling_bytes = 0;  // calls up to this size may go by it; 0: no edges
+  std::uint64_t leaders_halving_bytes = 0;   // likewise, between the leaders of hosts
   bool hierarchical = false;             // the ranks of each host share memory, with stages in it
   bool chain = false;                    // the ring is in rank order
   bool rank_order = false;               // is promised: CommunicatorOptions::rank_order

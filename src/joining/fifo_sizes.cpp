@@ -131,7 +131,7 @@ std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
                                        const EdgeGeometries& memory) {
   std::vector<SegmentEdge> result;
   for (const ScheduleEdge& edge : edges) {
-    result.push_back({edge.ranks, memory.of(edge.carries_bulk())});
+    result.push_back({edge.ranks, memory.of(edge.bulk)});
   }
   return result;
 }

@@ -32,7 +32,7 @@ std::size_t one_shot_limit_bytes(int size);
 // Of each of a rank's two stages, where `ranks` ranks share a host; 0: they are too many for stages.
 std::size_t stage_bytes_for(std::size_t ranks);
 
-// FIFO sizes of the edges that long vectors go along (ScheduleEdge::carries_bulk: the ring and rails), and of the others,
+// FIFO sizes of the edges that long vectors go along (ScheduleEdge::bulk: the ring and rails), and of the others,
 // whose slots are never larger. All edges of one kind have the same slot size, since a slice may go along any of them.
 struct EdgeGeometries {
   FifoGeometry ring;

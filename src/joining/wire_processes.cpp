@@ -66,7 +66,10 @@ class ProcessWirer {
     }
     if (by_host.size() == static_cast<std::size_t>(bootstrap_.size())) return;
     rails_ = rails_of(by_host);
-    if (by_host.size() > 1) add_rail_edges(edges_, rails_);
+    if (by_host.size() > 1) {
+      add_rail_edges(edges_, rails_);
+      add_leader_edges(edges_, rails_[0]);
+    }
   }
 
   // FIFO sizes are the same on all ranks: for the slowest link between hosts, if there is one, and the smallest cache.
@@ -155,10 +158,7 @@ class ProcessWirer {
     if (slowest_link_) wiring.waiting.nap = nap_for(*slowest_link_, geometries_.link.ring);
     wiring.offers.recursive_doubling = recursive_doubling_;
     if (recursive_doubling_) {
-      const std::uint32_t slots =
-          std::min(wiring.links.ring_geometry.slots, wiring.links.off_ring_geometry.slots);
-      wiring.offers.halving_doubling_bytes =
-          most_in_one_window(bootstrap_.size(), wiring.links.off_ring_geometry.slot_bytes, slots);
+      wiring.offers.halving_doubling_bytes = halving_doubling_bytes(wiring, bootstrap_.size());
     }
     offer_hierarchical(wiring);
     wiring.offers.chain = std::is_sorted(ring_.begin(), ring_.end());
@@ -171,6 +171,12 @@ class ProcessWirer {
     }
   }
 
+  static std::uint64_t halving_doubling_bytes(const Wiring& wiring, int ranks) {
+    const Links& links = wiring.links;
+    return most_in_one_window(ranks, links.off_ring_geometry.slot_bytes,
+                              std::min(links.ring_geometry.slots, links.off_ring_geometry.slots));
+  }
+
   void offer_hierarchical(Wiring& wiring) const {
     wiring.links.rails = static_cast<int>(rails_.size());
     wiring.links.rail_geometry = geometries_.link.ring;
@@ -181,6 +187,7 @@ class ProcessWirer {
     for (int host = 0; host < wiring.links.hosts; ++host) {
       if (hosts_.same(rails_[0][static_cast<std::size_t>(host)], rank_)) wiring.links.host = host;
     }
+    wiring.offers.leaders_halving_bytes = halving_doubling_bytes(wiring, wiring.links.hosts);
     const bool some_host_has_several = rails_.size() > 1 || rails_[0].size() < ring_.size();
     bool all_have_stages = true;
     for (int rank = 0; rank < bootstrap_.size(); ++rank) {
@@ -212,7 +219,7 @@ class ProcessWirer {
       any_mpi |= edge.carrier == Carrier::mpi;
       if (edge.carrier != Carrier::mpi || (edge.from != rank_ && edge.to != rank_)) continue;
       connect_to_pump(wiring, carried, edge, edges_[index].algorithms,
-                      geometries_.link.of(edges_[index].carries_bulk()));
+                      geometries_.link.of(edges_[index].bulk));
     }
     // A rank that has no MPI edge itself still needs the pump, to receive and announce aborts.
     if (!any_mpi) return;

@@ -46,11 +46,13 @@ std::vector<std::vector<int>> rails_of(const RanksByHost& hosts) {
 
 namespace {
 
-void add_edge(std::vector<ScheduleEdge>& edges, const RankPair& ranks, Algorithm algorithm) {
+void add_edge(std::vector<ScheduleEdge>& edges, const RankPair& ranks, Algorithm algorithm,
+              bool bulk) {
   const auto known = std::find_if(edges.begin(), edges.end(),
                                   [&](const auto& edge) { return edge.ranks == ranks; });
-  (known == edges.end() ? edges.emplace_back(ScheduleEdge{ranks, {}}) : *known)
-      .algorithms.add(algorithm);
+  ScheduleEdge& edge = known == edges.end() ? edges.emplace_back(ScheduleEdge{ranks, {}}) : *known;
+  edge.algorithms.add(algorithm);
+  edge.bulk |= bulk;
 }
 
 }  // namespace
@@ -58,7 +60,7 @@ void add_edge(std::vector<ScheduleEdge>& edges, const RankPair& ranks, Algorithm
 void add_rail_edges(std::vector<ScheduleEdge>& edges, const std::vector<std::vector<int>>& rails) {
   for (const std::vector<int>& rail : rails) {
     for (std::size_t i = 0; i < rail.size(); ++i) {
-      add_edge(edges, {rail[i], rail[(i + 1) % rail.size()]}, Algorithm::hierarchical);
+      add_edge(edges, {rail[i], rail[(i + 1) % rail.size()]}, Algorithm::hierarchical, true);
     }
   }
 }
@@ -78,11 +80,19 @@ std::vector<ScheduleEdge> schedule_edges(const std::vector<int>& ring, Algorithm
         add_edge(
             edges,
             {ring[static_cast<std::size_t>(position)], ring[static_cast<std::size_t>(step.to)]},
-            algorithm);
+            algorithm, algorithm == Algorithm::ring);
       }
     }
   }
   return edges;
+}
+
+void add_leader_edges(std::vector<ScheduleEdge>& edges, const std::vector<int>& leaders) {
+  const AlgorithmSet algorithms = {Algorithm::naive, Algorithm::recursive_doubling,
+                                   Algorithm::halving_doubling};
+  for (const ScheduleEdge& edge : schedule_edges(leaders, algorithms)) {
+    add_edge(edges, edge.ranks, Algorithm::hierarchical, false);
+  }
 }
 
 }  // namespace rondo::detail

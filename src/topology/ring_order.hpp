@@ -32,12 +32,9 @@ std::vector<std::vector<int>> rails_of(const RanksByHost& hosts);
 struct ScheduleEdge {
   RankPair ranks;
   AlgorithmSet algorithms;  // that use it
+  bool bulk = false;        // long vectors go along it, in the ring or in a rail
 
   [[nodiscard]] bool in_ring() const { return algorithms.has(Algorithm::ring); }
-  // Whether long vectors go along it, in a ring or in a rail.
-  [[nodiscard]] bool carries_bulk() const {
-    return in_ring() || algorithms.has(Algorithm::hierarchical);
-  }
 
   friend bool operator==(const ScheduleEdge&, const ScheduleEdge&) = default;
 };
@@ -48,5 +45,7 @@ std::vector<ScheduleEdge> schedule_edges(const std::vector<int>& ring, Algorithm
 
 // Adds the edges of all rails.
 void add_rail_edges(std::vector<ScheduleEdge>& edges, const std::vector<std::vector<int>>& rails);
+// Adds the edges between the hosts' leaders, one of each host, along which `hierarchical` carries few bytes.
+void add_leader_edges(std::vector<ScheduleEdge>& edges, const std::vector<int>& leaders);
 
 }  // namespace rondo::detail

@@ -1,7 +1,10 @@
-// The stages of a host, where it has more ranks than there are rails.
+// Inside a host, through stages and by access to all buffers, where it has more ranks than there are rails.
 
+#include <atomic>
 #include <memory>
+#include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -9,23 +12,25 @@
 
 #include "bench/exact_values.hpp"
 #include "engine/call_text.hpp"
+#include "engine/direct.hpp"
 #include "engine/inside.hpp"
 #include "engine/run_schedule.hpp"
 #include "joining/wire.hpp"
+#include "tests/support/asleep.hpp"
 
 namespace rondo::detail {
 namespace {
 
-// Three ranks whose segment has stages of 256 bytes each.
+// Ranks whose segment has stages of 256 bytes each.
 struct GroupWithRails {
   std::vector<Wiring> wirings;
   std::shared_ptr<HostSegment> of_fifos;  // the segment in which their FIFOs are
 };
 
-GroupWithRails group_with_rails(int rails) {
-  std::vector<Wiring> group = wire_local_group(3, {});
+GroupWithRails group_with_rails(int ranks, int rails) {
+  std::vector<Wiring> group = wire_local_group(ranks, {});
   auto of_fifos = group[0].links.segment;
-  const SegmentPlan plan{3, 0, {}, 3, 256};
+  const SegmentPlan plan{ranks, 0, {}, ranks, 256};
   const auto segment = std::make_shared<HostSegment>(map_private(plan.bytes()), plan);
   for (Wiring& wiring : group) {
     wiring.links.segment = segment;
@@ -34,16 +39,28 @@ GroupWithRails group_with_rails(int rails) {
   return {std::move(group), std::move(of_fifos)};
 }
 
-class InsideOfRails : public testing::TestWithParam<int> {};
+// Rails, and whether the ranks show their buffers.
+class InsideOfRails : public testing::TestWithParam<std::tuple<int, bool>> {
+ protected:
+  [[nodiscard]] static int rails() { return std::get<0>(GetParam()); }
+  // Enters call number `sequence`.
+  static ShownCall enter(Wiring& wiring, Waiter& waiter, const Call& call, std::uint64_t sequence) {
+    ShownCall shown{signature_of(call, Algorithm::hierarchical), {}};
+    shown.signature.sequence = sequence;
+    if (std::get<1>(GetParam())) shown.buffers = Direct(wiring, waiter).locations_of(call);
+    wiring.links.segment->presence(wiring.rank).enter(shown);
+    waiter.begin_call(shown.signature, std::chrono::minutes(5), false);
+    return shown;
+  }
+};
 
 TEST_P(InsideOfRails, EachOwnerGetsItsChunkAndAllGetAll) {
-  GroupWithRails group = group_with_rails(GetParam());
+  GroupWithRails group = group_with_rails(3, rails());
   std::vector<std::thread> threads;
   for (Wiring& wiring : group.wirings) {
     threads.emplace_back([&wiring] {
       Waiter waiter(wiring);
       Inside inside(wiring, waiter);
-      EXPECT_EQ(inside.owns(), wiring.rank < wiring.links.rails);
       std::uint64_t sequence = 0;
       for (const std::size_t count : {0U, 1U, 17U, 500U, 64U}) {
         std::vector<int> in(count);
@@ -56,12 +73,10 @@ TEST_P(InsideOfRails, EachOwnerGetsItsChunkAndAllGetAll) {
                         .out = out.data(),
                         .count = count,
                         .type = DataType::i32};
-        Signature signature = signature_of(call, Algorithm::hierarchical);
-        signature.sequence = sequence++;
-        wiring.links.segment->presence(wiring.rank).enter({signature, {}});
-        waiter.begin_call(signature, std::chrono::minutes(5), false);
-        inside.begin(call, ReduceOp::sum, {});
-        ASSERT_TRUE(inside.meet(signature));
+        const ShownCall shown = enter(wiring, waiter, call, sequence++);
+        inside.begin(call, ReduceOp::sum, rails(), {});
+        EXPECT_EQ(inside.owns(), wiring.rank < rails());
+        ASSERT_TRUE(inside.meet(shown));
         ASSERT_TRUE(inside.finish());
         for (std::size_t i = 0; i < count; ++i) {
           ASSERT_EQ(out[i], exact::result<int>(ReduceOp::sum, 3, i)) << i << " of " << count;
@@ -112,7 +127,7 @@ class NegatingRail {
 TEST_P(InsideOfRails, CellsFollowTheRail) {
   for (int hosts = 2; hosts <= 4; ++hosts) {
     for (int host = 0; host < hosts; ++host) {
-      GroupWithRails group = group_with_rails(GetParam());
+      GroupWithRails group = group_with_rails(3, rails());
       std::vector<std::thread> threads;
       for (Wiring& wiring : group.wirings) {
         wiring.links.hosts = hosts;
@@ -134,20 +149,17 @@ TEST_P(InsideOfRails, CellsFollowTheRail) {
                             .out = values.data(),
                             .count = count,
                             .type = DataType::i32};
-            Signature signature = signature_of(call, Algorithm::hierarchical);
-            signature.sequence = sequence++;
-            wiring.links.segment->presence(wiring.rank).enter({signature, {}});
-            waiter.begin_call(signature, std::chrono::minutes(5), false);
+            const ShownCall shown = enter(wiring, waiter, call, sequence++);
             Slicing rail;
-            rail.count = inside.chunk(call).count;
             rail.chunks = static_cast<std::uint64_t>(hosts);
             rail.granule = kChunkGranuleBytes / sizeof(int);
             rail.slice_elems = 32;
             rail.window = 3;  // so that a cell takes two stages
-            inside.begin(call, ReduceOp::sum, rail);
-            ASSERT_TRUE(inside.meet(signature));
+            inside.begin(call, ReduceOp::sum, rails(), rail);
+            rail.count = inside.chunk().count;
+            ASSERT_TRUE(inside.meet(shown));
             if (inside.owns()) {
-              const Range chunk = inside.chunk(call);
+              const Range chunk = inside.chunk();
               NegatingRail port(inside, values.data() + chunk.offset, chunk.offset,
                                 wiring.rank == 1);
               const Schedule schedule{Collective::all_reduce, Algorithm::ring, host, hosts, 0};
@@ -166,7 +178,53 @@ TEST_P(InsideOfRails, CellsFollowTheRail) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Rails, InsideOfRails, testing::Values(1, 2, 3));
+INSTANTIATE_TEST_SUITE_P(Rails, InsideOfRails,
+                         testing::Combine(testing::Values(1, 2, 3), testing::Bool()),
+                         [](const auto& test) {
+                           return std::to_string(std::get<0>(test.param)) +
+                                  (std::get<1>(test.param) ? "_reached" : "_by_stages");
+                         });
+
+// Both ranks touch each other's buffers when the call fails, say because a rank of another host has ended.
+TEST(InsideAHost, NoRankReturnsFromAFailedCallWhileAnotherTouchesItsBuffers) {
+  GroupWithRails with_rails = group_with_rails(2, 1);
+  std::vector<Wiring>& group = with_rails.wirings;
+  std::vector<float> buffers[2] = {std::vector<float>(1000), std::vector<float>(1000)};
+  std::vector<Call> calls(2);
+  std::vector<ShownCall> shown(2);
+  std::vector<std::unique_ptr<Waiter>> waiters;
+  std::vector<std::unique_ptr<Inside>> insides;
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    calls[rank] = {.collective = Collective::all_reduce,
+                   .in = buffers[rank].data(),
+                   .out = buffers[rank].data(),
+                   .count = buffers[rank].size()};
+    waiters.push_back(std::make_unique<Waiter>(group[rank]));
+    shown[rank] = {signature_of(calls[rank], Algorithm::hierarchical),
+                   Direct(group[rank], *waiters[rank]).locations_of(calls[rank])};
+    group[rank].links.segment->presence(group[rank].rank).enter(shown[rank]);
+    waiters[rank]->begin_call(shown[rank].signature, std::chrono::minutes(5), false);
+    insides.push_back(std::make_unique<Inside>(group[rank], *waiters[rank]));
+    insides[rank]->begin(calls[rank], ReduceOp::sum, 1, {});
+  }
+  for (std::size_t rank = 0; rank < 2; ++rank) ASSERT_TRUE(insides[rank]->meet(shown[rank]));
+  group[0].links.segment->board().raise(1, "the test ends it");
+  std::atomic<bool> returned = false;
+  std::atomic<pid_t> id = 0;
+  std::thread failed([&] {
+    id = ::gettid();
+    insides[1]->withdraw();
+    returned = true;
+  });
+  while (!returned && !test::is_asleep(id)) std::this_thread::yield();
+  EXPECT_FALSE(returned);
+  insides[0]->withdraw();
+  failed.join();
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_FALSE(group[0].links.segment->presence(rank).has_touched(0))
+        << "the others would take the part of rank " << rank << " as done";
+  }
+}
 
 }  // namespace
 }  // namespace rondo::detail

@@ -122,6 +122,39 @@ TEST(Mpi, Hierarchical) {
   }
 }
 
+// In registered memory, whose owners read and write it themselves inside a host; sometimes one rank's buffers cannot be
+// reached, or not all of one of them.
+TEST(Mpi, HierarchicalInRegisteredMemory) {
+  Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+  const Call any{.collective = Collective::all_reduce,
+                 .options = {.algorithm = Algorithm::hierarchical}};
+  if (!fits(comm, any)) return;
+  constexpr std::size_t kMost = 300'000;
+  RegisteredMemory<int> registered = comm.allocate<int>(2 * kMost);
+  std::vector<int> ordinary(2 * kMost);
+  int calls = 0;
+  for (const std::size_t count : {0U, 1U, 17U, 1000U, 20'001U, 300'000U}) {
+    for (const bool in_place : {false, true}) {
+      for (int outsider = -1; outsider < comm.size(); ++outsider) {
+        const bool reachable = comm.rank() != outsider;
+        int* in = reachable ? registered.data() : ordinary.data();
+        int* out = in_place ? in : in + kMost;
+        if (reachable && calls % 3 == 2) out = in_place ? in : ordinary.data();
+        for (std::size_t i = 0; i < count; ++i) {
+          in[i] = exact::input<int>(ReduceOp::sum, comm.rank(), comm.size(), i);
+        }
+        comm.all_reduce(std::span<const int>(in, count), std::span<int>(out, count), ReduceOp::sum,
+                        {.algorithm = Algorithm::hierarchical});
+        for (std::size_t i = 0; i < count; ++i) {
+          ASSERT_EQ(out[i], exact::result<int>(ReduceOp::sum, comm.size(), i))
+              << i << " of " << count << ", call " << calls;
+        }
+        ++calls;
+      }
+    }
+  }
+}
+
 // The bits are those of one host, whatever carries the edges.
 TEST(Mpi, RankOrderWhereItIsPromised) {
   CommunicatorOptions in_order = options();
@@ -246,6 +279,23 @@ TEST(Mpi, NoRankEndsTwoChainsWithoutARankThatIsLate) {
         << name(late.algorithm) << ", rank " << late.rank << " is late, roots " << late.stride
         << " apart";
     MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
+// A barrier, or an all_reduce without elements.
+TEST(Mpi, NoRankLeavesWithoutARankThatIsLate) {
+  for (const Collective collective : {Collective::barrier, Collective::all_reduce}) {
+    for (int late = 0;; ++late) {
+      Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+      if (late == comm.size() || comm.size() == 1) break;
+      Call call{.collective = collective};
+      call.options.timeout = std::chrono::milliseconds(50);
+      if (comm.rank() != late) {
+        EXPECT_THROW(comm.run(call), Error)
+            << "rank " << comm.rank() << ", " << name(collective) << " without rank " << late;
+      }
+      MPI_Barrier(MPI_COMM_WORLD);
+    }
   }
 }
 

@@ -28,12 +28,11 @@ inline std::vector<Call> different_calls(std::size_t count,
   const auto as_it_is = [](Call&) {};
   for (const Algorithm algorithm : algorithms) {
     add(Collective::all_reduce, algorithm, as_it_is);
-    const bool sums_only = algorithm == Algorithm::chain ||
-                           algorithm == Algorithm::halving_doubling ||
-                           algorithm == Algorithm::hierarchical;
-    if (sums_only) continue;
+    if (algorithm == Algorithm::chain || algorithm == Algorithm::halving_doubling) continue;
     add(Collective::barrier, algorithm, as_it_is);
-    if (algorithm == Algorithm::recursive_doubling) continue;
+    const bool sums_for_all =
+        algorithm == Algorithm::recursive_doubling || algorithm == Algorithm::hierarchical;
+    if (sums_for_all) continue;
     add(Collective::reduce_scatter, algorithm, as_it_is);
     add(Collective::all_gather, algorithm, as_it_is);
     for (const Collective rooted : {Collective::broadcast, Collective::reduce}) {

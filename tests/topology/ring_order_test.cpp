@@ -2,6 +2,7 @@
 #include "topology/device_ring.hpp"
 #include "topology/machine.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -30,7 +31,18 @@ TEST(Rails, AreAsManyAsTheSmallestHostHasRanks) {
   ASSERT_EQ(edges.size(), 8U);
   EXPECT_EQ(edges[4].ranks, (RankPair{0, 2}));
   EXPECT_FALSE(edges[4].in_ring());
-  EXPECT_TRUE(edges[4].carries_bulk());
+  EXPECT_TRUE(edges[4].bulk);
+}
+
+TEST(Leaders, AlsoHaveEdgesForFewBytes) {
+  const AlgorithmSet hierarchical = {Algorithm::hierarchical};
+  std::vector<ScheduleEdge> edges;
+  add_rail_edges(edges, {{0, 2, 4}});
+  add_leader_edges(edges, {0, 2, 4});
+  const std::vector<ScheduleEdge> expected = {
+      {{0, 2}, hierarchical, true},  {{2, 4}, hierarchical, true},  {{4, 0}, hierarchical, true},
+      {{0, 4}, hierarchical, false}, {{2, 0}, hierarchical, false}, {{4, 2}, hierarchical, false}};
+  EXPECT_TRUE(std::is_permutation(edges.begin(), edges.end(), expected.begin(), expected.end()));
 }
 
 TEST(RingOrder, IsRankOrderOnOneHost) {
@@ -51,9 +63,9 @@ TEST(ScheduleEdges, AreTheRingFirstAndEachEdgeOnce) {
   constexpr AlgorithmSet kRing = {Algorithm::ring};
   constexpr AlgorithmSet kNaive = {Algorithm::naive};
   constexpr AlgorithmSet kBoth = {Algorithm::ring, Algorithm::naive};
-  const std::vector<ScheduleEdge> expected = {{{0, 2}, kBoth},  {{2, 1}, kRing},  {{1, 3}, kRing},
-                                              {{3, 0}, kBoth},  {{0, 1}, kNaive}, {{0, 3}, kNaive},
-                                              {{2, 0}, kNaive}, {{1, 0}, kNaive}};
+  const std::vector<ScheduleEdge> expected = {
+      {{0, 2}, kBoth, true}, {{2, 1}, kRing, true}, {{1, 3}, kRing, true}, {{3, 0}, kBoth, true},
+      {{0, 1}, kNaive},      {{0, 3}, kNaive},      {{2, 0}, kNaive},      {{1, 0}, kNaive}};
   EXPECT_EQ(schedule_edges({0, 2, 1, 3}, kBoth), expected);
   EXPECT_TRUE(schedule_edges({0}, kBoth).empty());
 }

@@ -1,0 +1,70 @@
+#include "engine/touching.hpp"
+
+namespace rondo::detail {
+namespace {
+
+// How long a failed call waits for ranks of other processes that may touch its buffers.
+constexpr auto kPatience = std::chrono::seconds(2);
+
+}  // namespace
+
+bool Touching::begin() {
+  presence(wiring_.rank).begin_touching(sequence_);
+  AbortBoard& board = wiring_.links.segment->board();
+  if (board.is_clear_in_order()) return true;
+  presence(wiring_.rank).renounce_touching(sequence_);
+  // The rank that ends the communicator may still be writing why.
+  const WaitResult result = waiter_.wait(wiring_.rank, [&] { return board.raised(); });
+  failure_ = waiter_.why(result == WaitResult::ready ? WaitResult::aborted : result, wiring_.rank);
+  return false;
+}
+
+void Touching::end() {
+  presence(wiring_.rank).end_touching(sequence_);
+  done_ = 1;
+  ring_all(wiring_.links.bells);
+}
+
+bool Touching::wait_for_all() {
+  for (const int rank : wiring_.links.ranks_sharing) {
+    if (rank == wiring_.rank) continue;
+    const WaitResult result =
+        waiter_.wait(rank, [&] { return presence(rank).has_touched(sequence_); });
+    if (result != WaitResult::ready) {
+      failure_ = waiter_.why(result, rank);
+      return false;
+    }
+    ++done_;
+  }
+  return true;
+}
+
+bool Touching::anyone_touches() const {
+  for (const int rank : wiring_.links.ranks_sharing) {
+    if (rank == wiring_.rank || !presence(rank).is_touching(sequence_)) continue;
+    if (!wiring_.waiting.peers.ended(rank)) return true;
+  }
+  return false;
+}
+
+void Touching::withdraw(const Call& call, const Range& input, const Range& output) {
+  if (presence(wiring_.rank).is_touching(sequence_)) {
+    presence(wiring_.rank).renounce_touching(sequence_);
+    ring_all(wiring_.links.bells);  // of those who wait for that in withdraw()
+  }
+  wiring_.links.segment->board().order_after_raise();
+  Registry& registry = *wiring_.links.registry;
+  Bell& bell = wiring_.links.segment->bell(wiring_.rank);
+  Clock::time_point deadline = Clock::now() + kPatience;
+  const std::size_t element = size_of(call.type);
+  bool is_private = false;
+  while (anyone_touches() && !is_private) {
+    bell.sleep([this] { return !anyone_touches(); }, std::chrono::milliseconds(1));
+    if (registry.one_process() || Clock::now() < deadline) continue;
+    is_private = registry.make_private(call.in, input.count * element) &&
+                 registry.make_private(call.out, output.count * element);
+    deadline = Clock::now() + kPatience;  // there was no memory for it
+  }
+}
+
+}  // namespace rondo::detail

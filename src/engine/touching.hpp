@@ -1,0 +1,67 @@
+// What a rank does before and after it touches the buffers of the other ranks of its host, as `direct` does, and
+// `hierarchical` inside hosts.
+//
+// The release store of end() pairs with the acquire in has_touched, so a rank that returns from wait_for_all() finds what
+// the others wrote to its buffers, and nobody reads them any more.
+//
+// When a call fails, the caller may free its buffers at once. So a rank that fails does not return while another may
+// touch them. Both sides store, then load, all sequentially consistent: a rank first sets begin_touching and then looks at
+// the abort board; one that fails first raises the board and then looks who is touching. So either the first finds the
+// board raised and touches nothing, or the second finds it touching and waits for it. A rank that touches looks at the
+// board in all its waits, so this takes no longer than its work between two waits; a process that was stopped in the
+// middle keeps others no longer than kPatience: they then replace their registered memory by private memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <rondo/call.hpp>
+#include <rondo/chunk.hpp>
+
+#include "carrier/presence.hpp"
+#include "engine/failure.hpp"
+#include "engine/waiter.hpp"
+#include "engine/wiring.hpp"
+
+namespace rondo::detail {
+
+// Whether the other ranks can find these buffers.
+inline bool reachable(const BufferLocations& buffers) {
+  return buffers.in != kUnreachable && buffers.out != kUnreachable;
+}
+
+class Touching {
+ public:
+  Touching(Wiring& wiring, Waiter& waiter) : wiring_(wiring), waiter_(waiter) {}
+
+  void begin_call(std::uint64_t sequence) {
+    sequence_ = sequence;
+    done_ = 0;
+  }
+  // From now on this rank touches the others' buffers. False: it must not, since the communicator has ended; failure()
+  // says why.
+  bool begin();
+  // This rank has done its part.
+  void end();
+  // Waits until all ranks of the host have done theirs. False: failure() says why.
+  bool wait_for_all();
+  [[nodiscard]] const Failure& failure() const { return failure_; }
+  // How many ranks are known to have done their part in this call.
+  [[nodiscard]] int done() const { return done_; }
+
+  // After the call has failed and the abort board is raised: this rank touches no buffers any more. Returns when no rank
+  // touches this rank's, which are `input` and `output` of the call's vector.
+  void withdraw(const Call& call, const Range& input, const Range& output);
+
+ private:
+  [[nodiscard]] bool anyone_touches() const;
+  [[nodiscard]] Presence& presence(int rank) const { return wiring_.links.segment->presence(rank); }
+
+  Wiring& wiring_;
+  Waiter& waiter_;
+  std::uint64_t sequence_ = 0;
+  int done_ = 0;
+  Failure failure_;
+};
+
+}  // namespace rondo::detail
