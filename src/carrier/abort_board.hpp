@@ -18,7 +18,7 @@ class AbortBoard {
   // Any thread of any rank may call it; only the text of the first call is kept. Returns whether this was the first.
   bool raise(int rank, std::string_view text) noexcept;
   [[nodiscard]] bool raised() const noexcept;
-  // For engine/direct.hpp. is_clear_in_order(): whether no rank has begun to raise the board; a sequentially consistent
+  // For engine/touching.hpp. is_clear_in_order(): whether no rank has begun to raise the board; a sequentially consistent
   // load, which comes after the caller's begin_touching(). order_after_raise(): called by a rank that has raised the board
   // or found it raised, before it asks is_touching(); a sequentially consistent read-modify-write that leaves the state
   // as it is. So at least one of the two ranks sees what the other wrote.

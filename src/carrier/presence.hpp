@@ -38,12 +38,12 @@ class alignas(128) Presence {
   }
 
   // By its owner alone: from now on it reads and writes the buffers of the other ranks, for call number `sequence`.
-  // Sequentially consistent, as is the look at the abort board that follows: see engine/direct.hpp.
+  // Sequentially consistent, as is the look at the abort board that follows: see engine/touching.hpp.
   void begin_touching(std::uint64_t sequence) {
     std::atomic_ref(touching_).exchange(2 * sequence + 1, std::memory_order_seq_cst);
   }
-  // By its owner alone, after begin_touching: it has touched nothing in this call and will not, so nobody finds its part
-  // done.
+  // By its owner alone, after begin_touching: the call has failed, and the owner touches nothing any more; nobody finds
+  // its part done. Release: whoever finds this finds the owner's last reads and writes over.
   void renounce_touching(std::uint64_t sequence) { store_release(touching_, 2 * sequence); }
   // By its owner alone: it touches them no more. Release: whoever finds this also finds what it wrote.
   void end_touching(std::uint64_t sequence) { store_release(touching_, 2 * sequence + 2); }

@@ -20,7 +20,7 @@ bool halving_pays(int ranks, std::uint64_t bytes) {
 class HostChoice {
  public:
   HostChoice(const CommunicatorState& state, const Call& call)
-      : engine_(state.engine), tuning_(state.defaults.tuning), call_(call) {}
+      : engine_(state.engine), tuned_(state.tuned), call_(call) {}
 
   [[nodiscard]] bool can(Algorithm algorithm) const {
     if (engine_.size() == 1) return true;  // all do the same: they copy
@@ -91,12 +91,10 @@ class HostChoice {
 
   // Of a hierarchical call: by what the tuning names for as many ranks as there are hosts, while the call is small.
   [[nodiscard]] Algorithm between_hosts() const {
-    static const Tuning by_default = default_tuning();
     const int hosts = engine_.hosts();
     const std::uint64_t bytes = call_.count * size_of(call_.type);
     if (hosts == 1 || bytes > kMostByLeaders) return Algorithm::ring;
-    const Tuning& tuning = tuning_.has(Reach::network) ? tuning_ : by_default;
-    const Algorithm tuned = tuning.algorithm_for(Reach::network, hosts, bytes);
+    const Algorithm tuned = tuned_.between_leaders.at(bytes);
     if (tuned == Algorithm::naive || tuned == Algorithm::recursive_doubling) return tuned;
     const bool halves = tuned == Algorithm::halving_doubling &&
                         bytes <= engine_.offers().leaders_halving_bytes &&
@@ -116,8 +114,7 @@ class HostChoice {
 
  private:
   [[nodiscard]] Algorithm best_for(Reach reach) const {
-    const Algorithm tuned =
-        tuning_.algorithm_for(reach, engine_.size(), call_.count * size_of(call_.type));
+    const Algorithm tuned = tuned_.at(reach, call_.count * size_of(call_.type));
     if (reach == Reach::hosts && tuned == Algorithm::hierarchical && !can(tuned)) {
       return best_for(Reach::network);
     }
@@ -145,7 +142,7 @@ class HostChoice {
   }
 
   const Engine& engine_;
-  const Tuning& tuning_;
+  const Tuned& tuned_;
   const Call& call_;
 };
 

@@ -27,7 +27,9 @@ Defaults resolve_defaults(const CommunicatorOptions& options);
 
 struct CommunicatorState {
   CommunicatorState(Wiring wiring, const Defaults& with)
-      : engine(std::move(wiring)), defaults(with) {}
+      : engine(std::move(wiring)),
+        defaults(with),
+        tuned(defaults.tuning, engine.size(), engine.hosts()) {}
   CommunicatorState(const CommunicatorState&) = delete;
   CommunicatorState& operator=(const CommunicatorState&) = delete;
   ~CommunicatorState() {
@@ -39,6 +41,7 @@ struct CommunicatorState {
   OwnerProcess owner_process;
   Engine engine;
   Defaults defaults;
+  Tuned tuned;
   int exceptions_at_start = std::uncaught_exceptions();
   CallQueue queue;  // last, so that what is queued ends before the engine does
 };

@@ -52,12 +52,23 @@ std::string_view name(Reach reach) {
   return rondo::name(reach == Reach::memory ? Carrier::shm : Carrier::mpi);
 }
 
-bool Tuning::has(Reach reach) const {
-  return std::any_of(rules.begin(), rules.begin() + static_cast<std::ptrdiff_t>(count),
-                     [&](const TuningRule& rule) { return rule.reach == reach; });
+void AlgorithmBySize::add(std::uint64_t from_bytes, Algorithm algorithm) {
+  const auto after =
+      std::upper_bound(steps_.begin(), steps_.end(), from_bytes,
+                       [](std::uint64_t bytes, const Step& s) { return bytes < s.from_bytes; });
+  steps_.insert(after, {from_bytes, algorithm});
 }
 
-Algorithm Tuning::algorithm_for(Reach reach, int ranks, std::uint64_t bytes) const {
+Algorithm AlgorithmBySize::at(std::uint64_t bytes) const {
+  Algorithm algorithm = Algorithm::ring;
+  for (const Step& step : steps_) {
+    if (step.from_bytes > bytes) break;
+    algorithm = step.algorithm;
+  }
+  return algorithm;
+}
+
+AlgorithmBySize Tuning::algorithms_for(Reach reach, int ranks) const {
   // The number of ranks whose rules apply.
   std::int32_t of_ranks = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -67,15 +78,24 @@ Algorithm Tuning::algorithm_for(Reach reach, int ranks, std::uint64_t bytes) con
                                             : of_ranks > ranks && rule.ranks < of_ranks;
     if (of_ranks == 0 || better) of_ranks = rule.ranks;
   }
-  if (of_ranks == 0 && reach == Reach::buffers) return algorithm_for(Reach::memory, ranks, bytes);
-  if (of_ranks == 0 && reach == Reach::hosts) return algorithm_for(Reach::network, ranks, bytes);
-  const TuningRule* best = nullptr;
+  if (of_ranks == 0 && reach == Reach::buffers) return algorithms_for(Reach::memory, ranks);
+  if (of_ranks == 0 && reach == Reach::hosts) return algorithms_for(Reach::network, ranks);
+  AlgorithmBySize result;
   for (std::size_t i = 0; i < count; ++i) {
     const TuningRule& rule = rules[i];
-    if (rule.reach != reach || rule.ranks != of_ranks || rule.from_bytes > bytes) continue;
-    if (best == nullptr || rule.from_bytes >= best->from_bytes) best = &rule;
+    if (rule.reach == reach && rule.ranks == of_ranks) result.add(rule.from_bytes, rule.algorithm);
   }
-  return best == nullptr ? Algorithm::ring : best->algorithm;
+  return result;
+}
+
+Tuned::Tuned(const Tuning& tuning, int ranks, int hosts) {
+  for (const Reach reach : kReaches) {
+    by_reach[static_cast<std::size_t>(reach)] = tuning.algorithms_for(reach, ranks);
+  }
+  between_leaders = tuning.algorithms_for(Reach::network, hosts);
+  if (between_leaders.empty()) {
+    between_leaders = default_tuning().algorithms_for(Reach::network, hosts);
+  }
 }
 
 Tuning default_tuning() {

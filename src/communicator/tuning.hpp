@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <rondo/types.hpp>
 
@@ -25,6 +26,22 @@ struct TuningRule {
   std::uint64_t from_bytes = 0;
 };
 
+// Which algorithm to use from which size on.
+class AlgorithmBySize {
+ public:
+  void add(std::uint64_t from_bytes, Algorithm algorithm);
+  // That of the largest `from_bytes` that is at most `bytes`; `ring` if there is none.
+  [[nodiscard]] Algorithm at(std::uint64_t bytes) const;
+  [[nodiscard]] bool empty() const { return steps_.empty(); }
+
+ private:
+  struct Step {
+    std::uint64_t from_bytes = 0;
+    Algorithm algorithm = Algorithm::ring;
+  };
+  std::vector<Step> steps_;  // in the order of sizes
+};
+
 // Fixed size: it travels as bytes.
 struct Tuning {
   static constexpr std::size_t kMostRules = 128;
@@ -32,12 +49,24 @@ struct Tuning {
   std::array<TuningRule, kMostRules> rules{};
   std::size_t count = 0;
 
-  [[nodiscard]] bool has(Reach reach) const;
-  // Looks among the rules for `ranks`; if there are none, those for the next smaller number of ranks; if none either,
-  // those for the smallest number. Of these, takes the rule with the largest `from_bytes` that is at most `bytes`.
-  // `ring` if no rule applies. If there is no rule for `buffers` at all, those for `shm` apply; if none for `hosts`, those
-  // for `mpi`.
-  [[nodiscard]] Algorithm algorithm_for(Reach reach, int ranks, std::uint64_t bytes) const;
+  // Takes the rules for `ranks`; if there are none, those for the next smaller number of ranks; if none either, those for
+  // the smallest number. If there is no rule for `buffers` at all, takes those for `shm`; if none for `hosts`, those for
+  // `mpi`.
+  [[nodiscard]] AlgorithmBySize algorithms_for(Reach reach, int ranks) const;
+};
+
+// What the calls of a communicator look up.
+struct Tuned {
+  // `hosts`: between which `hierarchical` goes.
+  Tuned(const Tuning& tuning, int ranks, int hosts);
+
+  [[nodiscard]] Algorithm at(Reach reach, std::uint64_t bytes) const {
+    return by_reach[static_cast<std::size_t>(reach)].at(bytes);
+  }
+
+  std::array<AlgorithmBySize, 4> by_reach;
+  // Between the leaders of hosts, as among as many ranks. Built in, if a file has no rules for `mpi`.
+  AlgorithmBySize between_leaders;
 };
 
 // What was measured on the machine that docs/performance.md names, for 2 to 16 ranks; for more, the cost model.

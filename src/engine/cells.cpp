@@ -15,19 +15,20 @@ std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return (a + b - 1) /
 
 }  // namespace
 
-Cells::Cells(const Call& call, int owners, int host, int hosts, const Slicing& rail,
+Cells::Cells(const Call& call, int owners, int host, int hosts, const std::optional<Slicing>& rail,
              const JobWindows& windows)
     : elems_(call.count),
       granule_(kChunkGranuleBytes / size_of(call.type)),
       owners_(owners),
       host_(host),
-      rail_(rail),
       windows_(windows) {
   const std::uint64_t largest = chunk(0).count;
   const bool alone = hosts == 1;
   const bool whole = largest * size_of(call.type) <= kWholeBytes;
-  parts_ = alone || whole ? 1 : static_cast<int>(rail.chunks);
-  if (parts_ == 1) {
+  if (rail && !alone && !whole) {
+    rail_ = *rail;
+    parts_ = static_cast<int>(rail->chunks);
+  } else {
     // Alone, a whole number of windows of either kind of job.
     const std::uint64_t elems_alone = static_cast<std::uint64_t>(owners) * windows.elems_reduced;
     rail_ = Slicing{.granule = granule_,

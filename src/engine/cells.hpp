@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include <rondo/call.hpp>
 #include <rondo/chunk.hpp>
@@ -38,9 +39,9 @@ struct Job {
 class Cells {
  public:
   Cells() = default;
-  // For host number `host` of `hosts`. `rail`: how the rail's ring cuts a chunk; its `count` is set for each owner. A rail
-  // with one chunk takes the owner's as a whole. Without other hosts, nothing has to be cut for them.
-  Cells(const Call& call, int owners, int host, int hosts, const Slicing& rail,
+  // For host number `host` of `hosts`. `rail`: how the rail's ring cuts a chunk; its `count` is set for each owner. Where
+  // nothing cuts it, or there are no other hosts, a chunk has no parts.
+  Cells(const Call& call, int owners, int host, int hosts, const std::optional<Slicing>& rail,
         const JobWindows& windows);
 
   // The part of the vector that is this owner's.
@@ -48,6 +49,7 @@ class Cells {
   // Of each owner's chunk.
   [[nodiscard]] std::uint64_t count() const { return cells_; }
 
+  [[nodiscard]] const JobWindows& at_once() const { return windows_; }
   [[nodiscard]] std::uint64_t jobs() const { return 2 * cells_; }
   [[nodiscard]] Job job_at(std::uint64_t number) const;
   [[nodiscard]] std::uint64_t number_of_reduction(std::uint64_t cell) const;

@@ -13,14 +13,10 @@ namespace {
 // A part is copied in pieces that stay in the L1 cache from one target to the next.
 constexpr std::uint64_t kCopyBytes = 8192;
 
-DirectCall plan_of(const Call& call, int size) {
-  return {call.collective, size, call.root, call.count, kChunkGranuleBytes / size_of(call.type)};
-}
-
 }  // namespace
 
-Direct::Direct(Wiring& wiring, Waiter& waiter)
-    : wiring_(wiring), waiter_(waiter), touching_(wiring, waiter), copy_(vector_copy()) {
+Direct::Direct(Wiring& wiring, Waiter& waiter, Touching& touching)
+    : wiring_(wiring), waiter_(waiter), touching_(touching), copy_(vector_copy()) {
   const auto size = static_cast<std::size_t>(wiring.size);
   buffers_.resize(size);
   ins_.resize(size);
@@ -30,7 +26,7 @@ Direct::Direct(Wiring& wiring, Waiter& waiter)
 BufferLocations Direct::locations_of(const Call& call) const {
   const Registry& registry = *wiring_.links.registry;
   if (!registry.reaches_any()) return {};
-  const DirectCall plan = plan_of(call, wiring_.size);
+  const DirectCall plan = direct_part_of(call, wiring_.size);
   const auto locate = [&](const void* data, const Range& range) {
     if (range.count == 0) return kNothingNeeded;
     return registry.location_of(data, range.count * size_of(call.type));
@@ -40,11 +36,10 @@ BufferLocations Direct::locations_of(const Call& call) const {
 
 Direct::Outcome Direct::run(const Call& call, const ShownCall& shown, bool or_else) {
   call_ = &call;
-  plan_ = plan_of(call, wiring_.size);
+  plan_ = direct_part_of(call, wiring_.size);
   shown_ = shown;
   or_else_ = or_else;
   met_ = 1;
-  touching_.begin_call(shown.signature.sequence);
   reachable_ = true;
   unreachable_rank_.reset();
   failure_ = {};
@@ -145,10 +140,6 @@ bool Direct::finish() {
   if (touching_.wait_for_all()) return true;
   failure_ = touching_.failure();
   return false;
-}
-
-void Direct::withdraw() {
-  touching_.withdraw(*call_, plan_.input(wiring_.rank), plan_.output(wiring_.rank));
 }
 
 }  // namespace rondo::detail

@@ -31,7 +31,7 @@ namespace rondo::detail {
 
 class Direct {
  public:
-  Direct(Wiring& wiring, Waiter& waiter);
+  Direct(Wiring& wiring, Waiter& waiter, Touching& touching);
 
   // Where the other ranks find this rank's buffers in `call`.
   [[nodiscard]] BufferLocations locations_of(const Call& call) const;
@@ -50,9 +50,6 @@ class Direct {
   // The lowest rank whose buffers were found unreachable, or nothing if that rank had gone on already.
   [[nodiscard]] std::optional<int> unreachable_rank() const { return unreachable_rank_; }
 
-  // After the call has failed and the abort board is raised: returns when no rank touches this rank's buffers.
-  void withdraw();
-
   // The port of run_direct.
   bool meet();
   void handle(const Range& elements, const RankRange& sources, const RankRange& targets);
@@ -67,7 +64,7 @@ class Direct {
 
   Wiring& wiring_;
   Waiter& waiter_;
-  Touching touching_;
+  Touching& touching_;
   CopyKernel copy_;
   // Of the call in progress.
   const Call* call_ = nullptr;

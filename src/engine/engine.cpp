@@ -12,7 +12,7 @@
 #include "engine/call_text.hpp"
 #include "engine/chain.hpp"
 #include "engine/one_shot.hpp"
-#include "engine/rail_port.hpp"
+#include "engine/owner_port.hpp"
 
 namespace rondo::detail {
 
@@ -21,8 +21,9 @@ Engine::Engine(Wiring wiring)
       board_(wiring_.links.segment->board()),
       waiter_(wiring_),
       confirmation_(wiring_),
-      direct_(wiring_, waiter_),
-      inside_(wiring_, waiter_),
+      touching_(wiring_, waiter_),
+      direct_(wiring_, waiter_, touching_),
+      inside_(wiring_, waiter_, touching_),
       place_{wiring_.rank, wiring_.size, &wiring_.topology.ring, wiring_.links.ring_geometry,
              wiring_.links.off_ring_geometry},
       among_leaders_{wiring_.rank, wiring_.links.hosts, &wiring_.links.rail,
@@ -89,22 +90,41 @@ void Engine::run(const Call& call, const Route& route, std::chrono::milliseconds
   Presence& presence = wiring_.links.segment->presence(wiring_.rank);
   presence.enter(shown);
   waiter_.begin_call(signature, timeout, call.options.background);
+  touching_.begin_call(call, signature.sequence);
   try {
     run_checked(call, route, shown);
     presence.end(signature.sequence);
   } catch (const UsageError&) {
     presence.end(signature.sequence);  // on all ranks alike: the communicator goes on
     throw;
-  } catch (const TransportError& error) {
-    const std::string text =
-        fmt::format("rank {}: {}: {}", wiring_.rank, describe(signature), error.what());
-    raise(text);
-    throw TransportError(text);
-  } catch (const Error&) {
-    throw;  // the abort board was raised where the error was found
-  } catch (const std::exception& error) {
-    raise(fmt::format("rank {}: {}: {}", wiring_.rank, describe(signature), error.what()));
-    throw;
+  } catch (...) {
+    touching_.renounce();
+    const std::exception_ptr error = raise_thrown(signature);
+    // Raised already, unless there was no memory for the error's text.
+    board_.raise(wiring_.rank, "an error in a call for whose text there was no memory");
+    // The caller may free its buffers now.
+    if (reachable(shown.buffers)) touching_.withdraw();
+    std::rethrow_exception(error);
+  }
+}
+
+std::exception_ptr Engine::raise_thrown(const Signature& signature) noexcept {
+  try {
+    try {
+      throw;
+    } catch (const TransportError& error) {
+      const std::string text =
+          fmt::format("rank {}: {}: {}", wiring_.rank, describe(signature), error.what());
+      raise(text);
+      throw TransportError(text);
+    } catch (const Error&) {
+      throw;  // raised where it was found
+    } catch (const std::exception& error) {
+      raise(fmt::format("rank {}: {}: {}", wiring_.rank, describe(signature), error.what()));
+      throw;
+    }
+  } catch (...) {
+    return std::current_exception();
   }
 }
 
@@ -125,30 +145,13 @@ void Engine::run_checked(const Call& call, const Route& route, const ShownCall& 
   }
 }
 
-template <class Body, class Withdraw>
-void Engine::run_touching(Body body, Withdraw withdraw) {
-  try {
-    body();
-  } catch (...) {
-    // Raised already, unless there was no memory for the error's text. The caller may free its buffers now.
-    board_.raise(wiring_.rank, "an error in a call for whose text there was no memory");
-    withdraw();
-    throw;
-  }
-}
-
 bool Engine::run_by_direct(const Call& call, const Route& route, const ShownCall& shown) {
   ring_all(wiring_.links.bells);  // for those who wait for what this rank shows
   const bool or_else = route.algorithm == Algorithm::automatic;
-  Direct::Outcome outcome = Direct::Outcome::failed;
-  run_touching(
-      [&] {
-        outcome = direct_.run(call, shown, or_else);
-        if (outcome == Direct::Outcome::failed) {
-          fail(shown.signature, direct_.failure(), direct_.so_far());
-        }
-      },
-      [this] { direct_.withdraw(); });
+  const Direct::Outcome outcome = direct_.run(call, shown, or_else);
+  if (outcome == Direct::Outcome::failed) {
+    fail(shown.signature, direct_.failure(), direct_.so_far());
+  }
   if (outcome == Direct::Outcome::unreachable && !or_else) throw_unreachable(shown.signature);
   if (outcome == Direct::Outcome::done) confirmation_.forget();
   return outcome == Direct::Outcome::done;
@@ -172,26 +175,24 @@ void Engine::run_by_one_shot(const Call& call, const Signature& signature) {
 void Engine::run_by_hierarchy(const Call& call, Algorithm between_hosts, const ShownCall& shown) {
   const Signature& signature = shown.signature;
   const bool crosses = wiring_.links.hosts > 1;
-  const bool by_leaders = between_hosts != Algorithm::ring;
-  Plan plan = by_leaders ? make_plan(call, between_hosts, among_leaders_, kChunkGranuleBytes)
-                         : rail_plan(call, wiring_.links);
   // Between hosts, averages are divided by the number of all ranks.
-  inside_.begin(call, crosses && call.op == ReduceOp::avg ? ReduceOp::sum : call.op,
-                by_leaders ? 1 : wiring_.links.rails, by_leaders ? Slicing{} : plan.slicing);
-  plan.slicing.count = inside_.chunk().count;
+  const ReduceOp op = crosses && call.op == ReduceOp::avg ? ReduceOp::sum : call.op;
+  Plan plan;
+  if (between_hosts == Algorithm::ring) {
+    plan = rail_plan(call, wiring_.links);
+    inside_.begin(call, op, wiring_.links.rails, plan.slicing);
+    plan.slicing.count = inside_.chunk().count;
+  } else {
+    plan = make_plan(call, between_hosts, among_leaders_, kChunkGranuleBytes);
+    inside_.begin(call, op, 1, std::nullopt);
+  }
   if (wiring_.links.pump != nullptr) wiring_.links.pump->begin_call(Algorithm::hierarchical);
   const auto require = [&](bool done) {
-    if (done) return;
-    fail(signature, inside_.failure(),
-         fmt::format("{} jobs inside the host done", inside_.jobs_done()));
+    if (!done) fail(signature, inside_.failure(), inside_.so_far());
   };
-  run_touching(
-      [&] {
-        require(inside_.meet(shown));
-        if (crosses && inside_.owns()) run_between(call, plan, signature);
-        require(inside_.finish());
-      },
-      [this] { inside_.withdraw(); });
+  require(inside_.meet(shown));
+  if (crosses && inside_.owns()) run_between(call, plan, signature);
+  require(inside_.finish());
   confirmation_.forget();
 }
 
@@ -202,10 +203,10 @@ void Engine::run_between(const Call& call, const Plan& plan, const Signature& si
   between.count = chunk.count;
   const HostCall host_call = host_call_of(between, plan, signature);
   HostPort port(wiring_, waiter_, host_call);
-  RailPort rail(port, inside_);
+  OwnerPort owner(port, inside_);
   waiter_.set_meanwhile([this] { return inside_.work(); });
-  if (!run_schedule(plan.schedule, plan.slicing, rail)) {
-    fail(signature, rail.failure(), describe(port.progress()));
+  if (!run_schedule(plan.schedule, plan.slicing, owner)) {
+    fail(signature, owner.failure(), describe(port.progress()));
   }
   drain(signature, port.progress());
   waiter_.set_meanwhile(nullptr);
@@ -244,7 +245,7 @@ void Engine::run_by_schedule(const Call& call, Algorithm algorithm, const Signat
 Progress Engine::walk(const Call& call, const Plan& plan, const Signature& signature) {
   const HostCall host_call = host_call_of(call, plan, signature);
   HostPort port(wiring_, waiter_, host_call);
-  if (wiring_.links.pump != nullptr) wiring_.links.pump->begin_call(plan.edges);
+  if (wiring_.links.pump != nullptr) wiring_.links.pump->begin_call(plan.schedule.algorithm);
   if (!run_schedule(plan.schedule, plan.slicing, port)) {
     fail(signature, port.failure(), describe(port.progress()));
   }
@@ -284,6 +285,7 @@ void Engine::drain(const Signature& signature, const Progress& progress) {
 }
 
 void Engine::fail(const Signature& signature, const Failure& failure, const std::string& so_far) {
+  touching_.renounce();  // before the time that it takes to tell other hosts
   const int peer = failure.peer;
   if (failure.other_call) {
     const std::string text = text_of_mismatch(wiring_.rank, signature, peer, *failure.other_call);

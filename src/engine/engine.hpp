@@ -80,9 +80,6 @@ class Engine {
   // Each owner's chunk is reduced inside its host, then between the hosts, and spread inside the host.
   void run_by_hierarchy(const Call& call, Algorithm between_hosts, const ShownCall& shown);
   void run_between(const Call& call, const Plan& plan, const Signature& signature);
-  // What a call does in which ranks touch each other's buffers: if it fails, it throws when no rank touches this one's.
-  template <class Body, class Withdraw>
-  void run_touching(Body body, Withdraw withdraw);
   void run_by_chain(const Call& call, const Signature& signature);
   // Walks the steps of a plan. The buffers are the call's, or scratch memory in place of its output.
   Progress walk(const Call& call, const Plan& plan, const Signature& signature);
@@ -98,6 +95,9 @@ class Engine {
   [[nodiscard]] std::string text_of_missing(const Signature& signature, const Failure& failure,
                                             const std::string& so_far) const;
   [[nodiscard]] std::string who_is_missing(const Signature& signature) const;
+  // In a handler of what a call has thrown: raises the abort board with its text, unless that was done where the error
+  // was found. Returns what the caller is to be told.
+  std::exception_ptr raise_thrown(const Signature& signature) noexcept;
   void raise(const std::string& text) noexcept;
   void throw_if_ended(const Signature& signature);
 
@@ -105,6 +105,7 @@ class Engine {
   AbortBoard& board_;
   Waiter waiter_;
   Confirmation confirmation_;
+  Touching touching_;
   Direct direct_;
   Inside inside_;
   RingPlace place_;

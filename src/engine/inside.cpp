@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include <fmt/format.h>
+
 #include "reduce/fold.hpp"
 
 namespace rondo::detail {
@@ -13,24 +15,25 @@ constexpr int kStepsPerPoll = 16;
 
 }  // namespace
 
-Inside::Inside(Wiring& wiring, Waiter& waiter)
-    : wiring_(wiring), waiter_(waiter), touching_(wiring, waiter), copy_(vector_copy()) {
+Inside::Inside(Wiring& wiring, Waiter& waiter, Touching& touching)
+    : wiring_(wiring), waiter_(waiter), touching_(touching), copy_(vector_copy()) {
   const std::vector<int>& ranks = wiring.links.ranks_sharing;
   index_ = static_cast<int>(std::find(ranks.begin(), ranks.end(), wiring.rank) - ranks.begin());
   buffers_.resize(ranks.size());
   ins_.resize(ranks.size());
 }
 
-void Inside::begin(const Call& call, ReduceOp op, int owners, const Slicing& rail) {
+void Inside::begin(const Call& call, ReduceOp op, int owners, const std::optional<Slicing>& rail) {
   const std::size_t element = size_of(call.type);
   const std::uint64_t granule = kChunkGranuleBytes / element;
   const std::size_t stage_bytes = wiring_.links.segment->stage_bytes();
   call_ = &call;
   op_ = op;
   owners_ = owners;
-  at_once_ = {stage_bytes / static_cast<std::size_t>(owners) / element / granule * granule,
-              stage_bytes / element};
-  cells_ = Cells(call, owners, wiring_.links.host, wiring_.links.hosts, rail, at_once_);
+  const JobWindows at_once{
+      stage_bytes / static_cast<std::size_t>(owners) / element / granule * granule,
+      stage_bytes / element};
+  cells_ = Cells(call, owners, wiring_.links.host, wiring_.links.hosts, rail, at_once);
   reaches_ = false;
   final_cells_ = wiring_.links.hosts == 1 ? cells_.count() : 0;
   job_ = 0;
@@ -105,9 +108,10 @@ bool Inside::finish() {
   return false;
 }
 
-void Inside::withdraw() {
-  const Range all{0, call_->count};
-  touching_.withdraw(*call_, all, all);
+std::string Inside::so_far() const {
+  if (!reaches_) return fmt::format("{} jobs inside the host done", job_);
+  return fmt::format("{} of {} ranks of the host had done their part", touching_.done(),
+                     buffers_.size());
 }
 
 bool Inside::wait_failed(int rank, WaitResult result) {
@@ -117,7 +121,6 @@ bool Inside::wait_failed(int rank, WaitResult result) {
 
 bool Inside::meet(const ShownCall& shown) {
   const std::uint64_t sequence = shown.signature.sequence;
-  touching_.begin_call(sequence);
   // This rank knows already that data goes through stages, so it writes its own before the others come. None of them
   // enters the next call before this rank has met it: that needs this rank's arrival at the second window.
   if (!reachable(shown.buffers)) {
@@ -211,7 +214,7 @@ void Inside::write_stage(const Job& job) {
     if (owner == index_) continue;
     const Range slice = elements(job, owner);
     if (slice.count == 0) continue;
-    copy_.cached(to + static_cast<std::size_t>(owner) * at_once_.elems_reduced * element,
+    copy_.cached(to + static_cast<std::size_t>(owner) * cells_.at_once().elems_reduced * element,
                  static_cast<const std::byte*>(call_->in) + slice.offset * element,
                  slice.count * element);
   }
@@ -236,7 +239,8 @@ void Inside::read_stages(const Job& job) {
 void Inside::find_inputs(const Range& slice) {
   const std::size_t element = size_of(call_->type);
   const std::size_t offset = slice.offset * element;
-  const std::size_t in_stage = static_cast<std::size_t>(index_) * at_once_.elems_reduced * element;
+  const std::size_t in_stage =
+      static_cast<std::size_t>(index_) * cells_.at_once().elems_reduced * element;
   for (std::size_t i = 0; i < ins_.size(); ++i) {
     if (static_cast<int>(i) == index_) {
       ins_[i] = static_cast<const std::byte*>(call_->in) + offset;

@@ -4,7 +4,7 @@
 // alone, the leader, for few bytes. Each owner has a chunk of the vector. Its sum over the host's ranks is reduced into the
 // owner's output; then the owners of that chunk on all hosts make it the sum over all hosts; then it is spread to the
 // host's other ranks. All of that goes on at once, so that the network does not wait for the host, nor the host for the
-// network: cell by cell, as engine/cells.hpp says. The owner waits for the network in RailPort, and does what jobs it can in
+// network: cell by cell, as engine/cells.hpp says. The owner waits for the network in OwnerPort, and does what jobs it can in
 // those waits (work()).
 //
 // Where all ranks of the host can reach each other's buffers, an owner reads the others' inputs and writes their outputs,
@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <rondo/call.hpp>
@@ -36,11 +37,11 @@ namespace rondo::detail {
 
 class Inside {
  public:
-  Inside(Wiring& wiring, Waiter& waiter);
+  Inside(Wiring& wiring, Waiter& waiter, Touching& touching);
 
   // A call begins. `op`: for the reduction inside the host. `owners`: of each host. `rail`: how the rail's
-  // ring cuts an owner's chunk; `count` need not be set.
-  void begin(const Call& call, ReduceOp op, int owners, const Slicing& rail);
+  // ring cuts an owner's chunk, where `count` need not be set; if nothing does, the chunk goes between hosts as a whole.
+  void begin(const Call& call, ReduceOp op, int owners, const std::optional<Slicing>& rail);
   // Whether this rank owns a chunk of the call, and which.
   [[nodiscard]] bool owns() const { return index_ < owners_; }
   [[nodiscard]] Range chunk() const { return cells_.chunk(index_); }
@@ -57,11 +58,8 @@ class Inside {
   // The rail is through with the whole chunk: does the jobs that are left.
   bool finish();
   [[nodiscard]] const Failure& failure() const { return failure_; }
-  // Jobs of the call that began last.
-  [[nodiscard]] std::uint64_t jobs_done() const { return job_; }
-
-  // After the call has failed and the abort board is raised: returns when no rank touches this rank's buffers.
-  void withdraw();
+  // How far the call came inside the host, for errors.
+  [[nodiscard]] std::string so_far() const;
 
  private:
   bool do_jobs_before(std::uint64_t number);
@@ -91,7 +89,7 @@ class Inside {
 
   Wiring& wiring_;
   Waiter& waiter_;
-  Touching touching_;
+  Touching& touching_;
   CopyKernel copy_;
   int index_ = 0;              // this rank's among those of its host
   std::uint64_t windows_ = 0;  // of stages at which this rank has arrived, on its communicator
@@ -103,7 +101,6 @@ class Inside {
   const Call* call_ = nullptr;
   ReduceOp op_ = ReduceOp::sum;
   int owners_ = 1;
-  JobWindows at_once_;
   Cells cells_;
   bool reaches_ = false;           // owners reach all buffers of the host's ranks
   std::uint64_t final_cells_ = 0;  // that can be spread

@@ -20,7 +20,6 @@ Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
   Plan plan;
   plan.schedule = {call.collective, algorithm, position_of(*place.ring, place.rank), place.size,
                    position_of(*place.ring, root)};
-  plan.edges = algorithm;
   plan.ring = place.ring;
   plan.chunks_are_ranks =
       algorithm != Algorithm::halving_doubling && plan.schedule.chunks() == place.size;
@@ -52,7 +51,6 @@ Plan rail_plan(const Call& call, const Links& links) {
   const std::uint64_t element_bytes = size_of(call.type);
   Plan plan;
   plan.schedule = {Collective::all_reduce, Algorithm::ring, links.host, links.hosts, 0};
-  plan.edges = Algorithm::hierarchical;
   plan.ring = &links.rail;
   plan.slicing.chunks = static_cast<std::uint64_t>(links.hosts);
   plan.slicing.granule = kChunkGranuleBytes / element_bytes;

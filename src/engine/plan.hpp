@@ -13,7 +13,7 @@
 
 namespace rondo::detail {
 
-// A rank's place in the ring, and the sizes of the smallest FIFOs.
+// A rank's place in the ring, or that of a leader among the leaders; and the sizes of the smallest FIFOs.
 struct RingPlace {
   int rank = 0;
   int size = 1;
@@ -28,8 +28,6 @@ struct Plan {
   Range own;                     // the rank's own chunk
   std::uint64_t in_origin = 0;   // which element of the vector comes first in the call's `in`
   std::uint64_t out_origin = 0;  // and in its `out`
-  // Of whose edges the pump drives (Pump::begin_call).
-  Algorithm edges = Algorithm::ring;
   const std::vector<int>* ring = nullptr;  // the ranks by their position in the schedule
   bool chunks_are_ranks = false;  // chunk c is that of rank c; else chunks are numbered by position
 };

@@ -1,5 +1,7 @@
 #include "engine/touching.hpp"
 
+#include "schedule/slicing.hpp"
+
 namespace rondo::detail {
 namespace {
 
@@ -7,6 +9,10 @@ namespace {
 constexpr auto kPatience = std::chrono::seconds(2);
 
 }  // namespace
+
+DirectCall direct_part_of(const Call& call, int size) {
+  return {call.collective, size, call.root, call.count, kChunkGranuleBytes / size_of(call.type)};
+}
 
 bool Touching::begin() {
   presence(wiring_.rank).begin_touching(sequence_);
@@ -47,22 +53,25 @@ bool Touching::anyone_touches() const {
   return false;
 }
 
-void Touching::withdraw(const Call& call, const Range& input, const Range& output) {
-  if (presence(wiring_.rank).is_touching(sequence_)) {
-    presence(wiring_.rank).renounce_touching(sequence_);
-    ring_all(wiring_.links.bells);  // of those who wait for that in withdraw()
-  }
+void Touching::renounce() {
+  if (!presence(wiring_.rank).is_touching(sequence_)) return;
+  presence(wiring_.rank).renounce_touching(sequence_);
+  ring_all(wiring_.links.bells);  // of those who wait for that in withdraw()
+}
+
+void Touching::withdraw() {
   wiring_.links.segment->board().order_after_raise();
   Registry& registry = *wiring_.links.registry;
   Bell& bell = wiring_.links.segment->bell(wiring_.rank);
+  const DirectCall part = direct_part_of(*call_, wiring_.size);
+  const std::size_t element = size_of(call_->type);
   Clock::time_point deadline = Clock::now() + kPatience;
-  const std::size_t element = size_of(call.type);
   bool is_private = false;
   while (anyone_touches() && !is_private) {
     bell.sleep([this] { return !anyone_touches(); }, std::chrono::milliseconds(1));
     if (registry.one_process() || Clock::now() < deadline) continue;
-    is_private = registry.make_private(call.in, input.count * element) &&
-                 registry.make_private(call.out, output.count * element);
+    is_private = registry.make_private(call_->in, part.input(wiring_.rank).count * element) &&
+                 registry.make_private(call_->out, part.output(wiring_.rank).count * element);
     deadline = Clock::now() + kPatience;  // there was no memory for it
   }
 }

@@ -13,15 +13,14 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include <rondo/call.hpp>
-#include <rondo/chunk.hpp>
 
 #include "carrier/presence.hpp"
 #include "engine/failure.hpp"
 #include "engine/waiter.hpp"
 #include "engine/wiring.hpp"
+#include "schedule/direct_part.hpp"
 
 namespace rondo::detail {
 
@@ -30,11 +29,16 @@ inline bool reachable(const BufferLocations& buffers) {
   return buffers.in != kUnreachable && buffers.out != kUnreachable;
 }
 
+// The part of `call` that each rank has if every rank reaches all buffers.
+DirectCall direct_part_of(const Call& call, int size);
+
 class Touching {
  public:
   Touching(Wiring& wiring, Waiter& waiter) : wiring_(wiring), waiter_(waiter) {}
 
-  void begin_call(std::uint64_t sequence) {
+  // `call` stays until the call has ended.
+  void begin_call(const Call& call, std::uint64_t sequence) {
+    call_ = &call;
     sequence_ = sequence;
     done_ = 0;
   }
@@ -49,9 +53,10 @@ class Touching {
   // How many ranks are known to have done their part in this call.
   [[nodiscard]] int done() const { return done_; }
 
-  // After the call has failed and the abort board is raised: this rank touches no buffers any more. Returns when no rank
-  // touches this rank's, which are `input` and `output` of the call's vector.
-  void withdraw(const Call& call, const Range& input, const Range& output);
+  // The call has failed: this rank touches no buffers any more.
+  void renounce();
+  // After that, and after the abort board was raised: returns when no rank touches this rank's buffers.
+  void withdraw();
 
  private:
   [[nodiscard]] bool anyone_touches() const;
@@ -59,6 +64,7 @@ class Touching {
 
   Wiring& wiring_;
   Waiter& waiter_;
+  const Call* call_ = nullptr;
   std::uint64_t sequence_ = 0;
   int done_ = 0;
   Failure failure_;

@@ -26,8 +26,9 @@ class DirectTest : public testing::Test {
       shown_[rank] = {signature_of(calls_[rank], Algorithm::direct), {}};
     }
     shown_[0].buffers = direct_.locations_of(calls_[0]);
-    shown_[1].buffers = Direct(group_[1], waiter_).locations_of(calls_[1]);
+    shown_[1].buffers = Direct(group_[1], waiter_, touching_).locations_of(calls_[1]);
     waiter_.begin_call(shown_[0].signature, std::chrono::minutes(5), false);
+    touching_.begin_call(calls_[0], 0);
     for (int rank = 0; rank < 2; ++rank) {
       presence(rank).enter(shown_[static_cast<std::size_t>(rank)]);
     }
@@ -38,7 +39,8 @@ class DirectTest : public testing::Test {
 
   std::vector<Wiring> group_ = wire_local_group(2, {});
   Waiter waiter_{group_[0]};
-  Direct direct_{group_[0], waiter_};
+  Touching touching_{group_[0], waiter_};
+  Direct direct_{group_[0], waiter_, touching_};
   std::vector<float> buffers_[2] = {std::vector<float>(1000, 1.0F), std::vector<float>(1000, 2.0F)};
   Call calls_[2];
   ShownCall shown_[2];
@@ -75,7 +77,7 @@ TEST_F(DirectTest, AFailedRankWaitsForThoseThatTouchItsBuffers) {
   std::atomic<pid_t> id = 0;
   std::thread failed([&] {
     id = ::gettid();
-    direct_.withdraw();
+    touching_.withdraw();
     returned = true;
   });
   while (!returned && !test::is_asleep(id)) std::this_thread::yield();

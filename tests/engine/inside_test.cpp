@@ -44,12 +44,15 @@ class InsideOfRails : public testing::TestWithParam<std::tuple<int, bool>> {
  protected:
   [[nodiscard]] static int rails() { return std::get<0>(GetParam()); }
   // Enters call number `sequence`.
-  static ShownCall enter(Wiring& wiring, Waiter& waiter, const Call& call, std::uint64_t sequence) {
+  static ShownCall enter(Wiring& wiring, Waiter& waiter, Touching& touching, const Call& call,
+                         std::uint64_t sequence) {
     ShownCall shown{signature_of(call, Algorithm::hierarchical), {}};
     shown.signature.sequence = sequence;
-    if (std::get<1>(GetParam())) shown.buffers = Direct(wiring, waiter).locations_of(call);
+    if (std::get<1>(GetParam()))
+      shown.buffers = Direct(wiring, waiter, touching).locations_of(call);
     wiring.links.segment->presence(wiring.rank).enter(shown);
     waiter.begin_call(shown.signature, std::chrono::minutes(5), false);
+    touching.begin_call(call, sequence);
     return shown;
   }
 };
@@ -60,7 +63,8 @@ TEST_P(InsideOfRails, EachOwnerGetsItsChunkAndAllGetAll) {
   for (Wiring& wiring : group.wirings) {
     threads.emplace_back([&wiring] {
       Waiter waiter(wiring);
-      Inside inside(wiring, waiter);
+      Touching touching(wiring, waiter);
+      Inside inside(wiring, waiter, touching);
       std::uint64_t sequence = 0;
       for (const std::size_t count : {0U, 1U, 17U, 500U, 64U}) {
         std::vector<int> in(count);
@@ -73,8 +77,8 @@ TEST_P(InsideOfRails, EachOwnerGetsItsChunkAndAllGetAll) {
                         .out = out.data(),
                         .count = count,
                         .type = DataType::i32};
-        const ShownCall shown = enter(wiring, waiter, call, sequence++);
-        inside.begin(call, ReduceOp::sum, rails(), {});
+        const ShownCall shown = enter(wiring, waiter, touching, call, sequence++);
+        inside.begin(call, ReduceOp::sum, rails(), std::nullopt);
         EXPECT_EQ(inside.owns(), wiring.rank < rails());
         ASSERT_TRUE(inside.meet(shown));
         ASSERT_TRUE(inside.finish());
@@ -134,7 +138,8 @@ TEST_P(InsideOfRails, CellsFollowTheRail) {
         wiring.links.host = host;
         threads.emplace_back([&wiring, hosts, host] {
           Waiter waiter(wiring);
-          Inside inside(wiring, waiter);
+          Touching touching(wiring, waiter);
+          Inside inside(wiring, waiter, touching);
           std::uint64_t sequence = 0;
           for (const std::size_t count :
                {0U, 1U, 50U, 50U, 700U, 700U, 9000U, 9000U, 30000U, 30000U}) {
@@ -149,7 +154,7 @@ TEST_P(InsideOfRails, CellsFollowTheRail) {
                             .out = values.data(),
                             .count = count,
                             .type = DataType::i32};
-            const ShownCall shown = enter(wiring, waiter, call, sequence++);
+            const ShownCall shown = enter(wiring, waiter, touching, call, sequence++);
             Slicing rail;
             rail.chunks = static_cast<std::uint64_t>(hosts);
             rail.granule = kChunkGranuleBytes / sizeof(int);
@@ -193,6 +198,7 @@ TEST(InsideAHost, NoRankReturnsFromAFailedCallWhileAnotherTouchesItsBuffers) {
   std::vector<Call> calls(2);
   std::vector<ShownCall> shown(2);
   std::vector<std::unique_ptr<Waiter>> waiters;
+  std::vector<std::unique_ptr<Touching>> touching;
   std::vector<std::unique_ptr<Inside>> insides;
   for (std::size_t rank = 0; rank < 2; ++rank) {
     calls[rank] = {.collective = Collective::all_reduce,
@@ -200,12 +206,14 @@ TEST(InsideAHost, NoRankReturnsFromAFailedCallWhileAnotherTouchesItsBuffers) {
                    .out = buffers[rank].data(),
                    .count = buffers[rank].size()};
     waiters.push_back(std::make_unique<Waiter>(group[rank]));
+    touching.push_back(std::make_unique<Touching>(group[rank], *waiters[rank]));
+    touching[rank]->begin_call(calls[rank], 0);
     shown[rank] = {signature_of(calls[rank], Algorithm::hierarchical),
-                   Direct(group[rank], *waiters[rank]).locations_of(calls[rank])};
+                   Direct(group[rank], *waiters[rank], *touching[rank]).locations_of(calls[rank])};
     group[rank].links.segment->presence(group[rank].rank).enter(shown[rank]);
     waiters[rank]->begin_call(shown[rank].signature, std::chrono::minutes(5), false);
-    insides.push_back(std::make_unique<Inside>(group[rank], *waiters[rank]));
-    insides[rank]->begin(calls[rank], ReduceOp::sum, 1, {});
+    insides.push_back(std::make_unique<Inside>(group[rank], *waiters[rank], *touching[rank]));
+    insides[rank]->begin(calls[rank], ReduceOp::sum, 1, std::nullopt);
   }
   for (std::size_t rank = 0; rank < 2; ++rank) ASSERT_TRUE(insides[rank]->meet(shown[rank]));
   group[0].links.segment->board().raise(1, "the test ends it");
@@ -213,12 +221,14 @@ TEST(InsideAHost, NoRankReturnsFromAFailedCallWhileAnotherTouchesItsBuffers) {
   std::atomic<pid_t> id = 0;
   std::thread failed([&] {
     id = ::gettid();
-    insides[1]->withdraw();
+    touching[1]->renounce();
+    touching[1]->withdraw();
     returned = true;
   });
   while (!returned && !test::is_asleep(id)) std::this_thread::yield();
   EXPECT_FALSE(returned);
-  insides[0]->withdraw();
+  touching[0]->renounce();
+  touching[0]->withdraw();
   failed.join();
   for (int rank = 0; rank < 2; ++rank) {
     EXPECT_FALSE(group[0].links.segment->presence(rank).has_touched(0))

@@ -1,25 +1,43 @@
 #!/usr/bin/env bash
-# The MPI tests on two test hosts: run.sh REPOSITORY TEST_PROGRAM... Exit code 77 (skipped), with the
+# The MPI tests on several test hosts: run.sh REPOSITORY TEST_PROGRAM... Exit code 77 (skipped), with the
 # reason, where test hosts cannot be made.
 set -uo pipefail
 output=$(mktemp)
-trap 'rm -f "$output"' EXIT
+tuning=$(mktemp)
+trap 'rm -f "$output" "$tuning"' EXIT
 repository=$1
 shift
+
+# Runs a command; shows what it said, without the tests that passed; exits if it failed.
+require() {
+  "$@" >"$output" 2>&1
+  local code=$?
+  if [ $code = 77 ]; then
+    echo "skipped: $(cat "$output")"
+    exit 77
+  fi
+  grep -vE '\[ (RUN|      OK) ' "$output"
+  [ $code = 0 ] || exit $code
+}
+
 # One rank on each host; two, numbered host by host; two, numbered alternately, so that the ring is 0 2 1 3.
 for layout in "1 slot" "2 slot" "2 node"; do
   read -r ranks_per_host order <<<"$layout"
   # The matrix of mismatches takes a minute: it runs only in the last layout.
-  filter=-Mpi.EveryMismatch*
-  if [ "$order" = node ]; then filter=*; fi
+  filter="-Mpi.EveryMismatch*"
+  if [ "$order" = node ]; then filter="*"; fi
   for program in "$@"; do
-    timeout 250 "$repository/tools/test_hosts.sh" --hosts 2 --ranks-per-host "$ranks_per_host" --map-by "$order" -- "$program" "--gtest_filter=$filter" >"$output" 2>&1
-    code=$?
-    if [ $code = 77 ]; then
-      echo "skipped: $(cat "$output")"
-      exit 77
-    fi
-    grep -vE '\[ (RUN|      OK) ' "$output"
-    [ $code = 0 ] || exit $code
+    require timeout 250 "$repository/tools/test_hosts.sh" --hosts 2 --ranks-per-host "$ranks_per_host" --map-by "$order" -- "$program" "--gtest_filter=$filter"
+  done
+done
+
+# More hosts, with different numbers of ranks: only names, by which Rondo tells hosts apart. Each way in which leaders
+# exchange few bytes.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+for names in "a a a b" "a b b c d d e"; do
+  for algorithm in naive recursive_doubling halving_doubling; do
+    printf 'hosts 2 0 hierarchical\nmpi 2 0 %s\n' "$algorithm" >"$tuning"
+    RONDO_TUNING=$tuning require timeout 250 mpirun -n "$(wc -w <<<"$names")" --oversubscribe --mca mpi_yield_when_idle 1 \
+      "$repository/tests/hosts/named.sh" "$names" "$1" '--gtest_filter=Mpi.Hierarchical*:Mpi.NoRankLeaves*'
   done
 done

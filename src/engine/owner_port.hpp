@@ -7,9 +7,9 @@
 
 namespace rondo::detail {
 
-class RailPort {
+class OwnerPort {
  public:
-  RailPort(HostPort& port, Inside& inside) : port_(port), inside_(inside) {}
+  OwnerPort(HostPort& port, Inside& inside) : port_(port), inside_(inside) {}
 
   [[nodiscard]] std::uint64_t chunk_at(int position) const { return port_.chunk_at(position); }
 
@@ -36,6 +36,6 @@ class RailPort {
   Inside& inside_;
   Failure failure_;
 };
-static_assert(Port<RailPort>);
+static_assert(Port<OwnerPort>);
 
 }  // namespace rondo::detail
