@@ -163,4 +163,4 @@ if wants types; then types; fi
 if wants many; then many_hosts; fi
 if wants gradients; then gradients; fi
 if wants parts; then parts; fi
-if wants report; then python3 tools/bench_report.py; fi
+if wants report; then /usr/bin/python3 tools/bench_report.py; fi
