@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <exception>
 #include <system_error>
 #include <thread>
 
@@ -18,14 +19,16 @@
 namespace rondo::cuda {
 
 struct State {
-  State(rondo::Communicator ranks, detail::gpu::DeviceWiring wiring)
+  State(rondo::Communicator ranks, const Options& given, detail::gpu::DeviceWiring wiring)
       : host(std::move(ranks)),
+        options(given),
         host_defaults(detail::state_of(host).defaults),
         rank_order(detail::state_of(host).engine.offers().rank_order),
         engine(detail::state_of(host).engine, host_defaults.timeout, std::move(wiring)) {}
 
   detail::OwnerProcess owner_process;
   rondo::Communicator host;
+  Options options;  // for communicators that are split off
   const detail::Defaults& host_defaults;
   bool rank_order;  // is promised: CommunicatorOptions::rank_order
   detail::gpu::DeviceEngine engine;
@@ -165,6 +168,26 @@ RegisteredBytes Communicator::allocate_bytes(std::size_t count, std::size_t elem
       detail::gpu::register_device_memory(state_->host, state_->engine, count, element_bytes));
 }
 
+std::optional<Communicator> Communicator::split(std::optional<int> color, int key) {
+  state_->engine.wait_for_calls();
+  std::optional<rondo::Communicator> ranks = state_->host.split(color, key);
+  std::optional<Communicator> made;
+  std::exception_ptr error;
+  try {
+    Options options = state_->options;
+    options.device = device();
+    if (ranks) made = join(std::move(*ranks), options);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  // The kernels of the next call must not keep a device from what other ranks still do there to join.
+  state_->host.barrier();
+  if (error) std::rethrow_exception(error);
+  return made;
+}
+
+Communicator Communicator::duplicate() { return std::move(*split(0, rank())); }
+
 void Communicator::check() { state_->engine.check(); }
 void Communicator::wait(Stream stream) { state_->engine.wait(stream); }
 void Communicator::abort(const std::string& reason) { state_->engine.abort(reason); }
@@ -173,7 +196,7 @@ Communicator join(rondo::Communicator host, const Options& options) {
   try {
     detail::gpu::DeviceWiring wiring =
         detail::gpu::wire_devices(host, detail::state_of(host).engine, options);
-    return Communicator(std::make_unique<State>(std::move(host), std::move(wiring)));
+    return Communicator(std::make_unique<State>(std::move(host), options, std::move(wiring)));
   } catch (...) {
     // All ranks throw this error. The host communicator is destroyed here and not while the exception unwinds the
     // stack: its destructor would then abort ranks that have not seen the error yet.

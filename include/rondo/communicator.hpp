@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -94,6 +95,17 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   [[nodiscard]] RegisteredMemory<T> allocate(std::size_t count) {
     return RegisteredMemory<T>(allocate_bytes(count, sizeof(T)), count);
   }
+
+  /// A communicator of this rank and of all ranks that pass the same `color`, in the order of their `key`, and of their
+  /// ranks here where keys are equal; nothing for a rank that passes no color. It has the options and the tuning of this
+  /// one, and no more to do with it: either may be destroyed or fail first. Collective, and ordered among the other calls; all
+  /// ranks stay in it until all groups have joined, each step within this communicator's timeout. Communicators with
+  /// edges by MPI may be used by several threads at once with MPI_THREAD_MULTIPLE only.
+  /// Throws, on all ranks of a color, UsageError and TransportError (too little memory), and the errors that any call
+  /// throws; after TransportError this communicator goes on.
+  [[nodiscard]] std::optional<Communicator> split(std::optional<int> color, int key = 0);
+  /// Another communicator of the same ranks: split() with one color.
+  [[nodiscard]] Communicator duplicate();
 
   /// Ends the communicator on all ranks: calls in progress and later ones fail as PeerError with
   /// `reason`. Any thread may call; does not block. Ranks of this host see it at once; ranks of other hosts learn of

@@ -125,6 +125,17 @@ class RONDO_API Communicator : public Collectives<Communicator, Stream> {
     return RegisteredMemory<T>(allocate_bytes(count, sizeof(T)), count);
   }
 
+  /// As Communicator::split: a communicator over the devices of this rank and of all ranks that pass the same `color`, with
+  /// the options of this one; nothing for a rank that passes no color. Collective over host threads: every rank calls it,
+  /// each on its own thread and not while a stream is captured; it uses host(), and first waits for the calls made so far. No
+  /// replay of a graph with calls may be unfinished. Kernels of several communicators may be at work at once only as far as
+  /// their blocks fit on a device together (Options::channels), and as ranks have connections to it
+  /// (CUDA_DEVICE_MAX_CONNECTIONS). Throws what join() and
+  /// Communicator::split throw, on all ranks of a color.
+  [[nodiscard]] std::optional<Communicator> split(std::optional<int> color, int key = 0);
+  /// Another communicator over the same devices: split() with one color.
+  [[nodiscard]] Communicator duplicate();
+
   /// Enqueues one collective on `stream`; see Call.
   void enqueue(const Call& call, Stream stream);
 

@@ -238,6 +238,22 @@ std::unique_ptr<Pump> MpiPump::another(PumpEdges edges) {
   return std::make_unique<MpiPump>(comm, std::move(edges));
 }
 
+std::unique_ptr<Pump> MpiPump::among(const std::vector<int>& ranks, PumpEdges edges) {
+  MPI_Group all = MPI_GROUP_NULL;
+  MPI_Group some = MPI_GROUP_NULL;
+  MPI_Comm comm = MPI_COMM_NULL;
+  // Fail only for arguments that are wrong on all ranks.
+  MPI_Comm_group(comm_, &all);
+  MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &some);
+  // Other groups of the same ranks may do the same at the same time.
+  const int code = MPI_Comm_create_group(comm_, some, kGroupTag, &comm);
+  if (some != MPI_GROUP_NULL) MPI_Group_free(&some);
+  if (all != MPI_GROUP_NULL) MPI_Group_free(&all);
+  check_mpi(code, "MPI_Comm_create_group");
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  return std::make_unique<MpiPump>(comm, std::move(edges));
+}
+
 bool MpiPump::can_be_driven() const {
   int gone = 0;
   MPI_Finalized(&gone);

@@ -55,6 +55,7 @@ class MpiPump final : public Pump {
   bool progress() override;
   void look_for_abort() override;
   std::unique_ptr<Pump> another(PumpEdges edges) override;
+  std::unique_ptr<Pump> among(const std::vector<int>& ranks, PumpEdges edges) override;
   [[nodiscard]] std::optional<int> busy_peer() override;
   void tell_call(int peer, const Signature& call) override;
   [[nodiscard]] const std::vector<std::optional<Signature>>& told_calls() const override {
@@ -79,7 +80,8 @@ class MpiPump final : public Pump {
   static constexpr int kCallTag = 1;
   static constexpr int kConfirmTag = 2;
   static constexpr int kConnectTag = 3;
-  static constexpr int kFirstSlotTag = 4;  // and one more for each channel
+  static constexpr int kGroupTag = 4;
+  static constexpr int kFirstSlotTag = 5;  // and one more for each channel
 
   // Requests for consecutive messages of one edge, oldest first.
   class RequestRing {

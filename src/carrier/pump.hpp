@@ -59,6 +59,9 @@ class Pump {
   // Another pump between the same ranks, for other edges. Collective over the ranks. Throws
   // TransportError.
   virtual std::unique_ptr<Pump> another(PumpEdges edges) = 0;
+  // A pump between some of the ranks, for a communicator in which they have the order of `ranks`. Collective over them.
+  // Throws TransportError.
+  virtual std::unique_ptr<Pump> among(const std::vector<int>& ranks, PumpEdges edges) = 0;
   // The first peer to which a slot published by this rank is still being sent; nothing if there is none.
   [[nodiscard]] virtual std::optional<int> busy_peer() = 0;
   // Tells `peer`, on another host, which call this rank is in; once for each call and peer. For a rank that

@@ -124,7 +124,8 @@ std::vector<Communicator> local_group(int size, const CommunicatorOptions& optio
   defaults.tuning = detail::load_tuning();
   std::vector<Communicator> group;
   for (detail::Wiring& wiring : detail::wire_local_group(size, options)) {
-    group.emplace_back(std::make_unique<detail::CommunicatorState>(std::move(wiring), defaults));
+    group.emplace_back(
+        std::make_unique<detail::CommunicatorState>(std::move(wiring), defaults, options));
   }
   return group;
 }

@@ -26,7 +26,7 @@ std::unique_ptr<CommunicatorState> join(Bootstrap& bootstrap, const Communicator
   // Before wire_processes(), since the pump that it makes then owns the bootstrap's MPI communicator.
   joining.defaults.tuning = bootstrap.exchange(joining.defaults.tuning)[0];
   Wiring wiring = wire_processes(bootstrap, options, joining.refusal, probe, make_pump);
-  return std::make_unique<CommunicatorState>(std::move(wiring), joining.defaults);
+  return std::make_unique<CommunicatorState>(std::move(wiring), joining.defaults, options);
 }
 
 }  // namespace rondo::detail

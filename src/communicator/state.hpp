@@ -26,9 +26,10 @@ struct Defaults {
 Defaults resolve_defaults(const CommunicatorOptions& options);
 
 struct CommunicatorState {
-  CommunicatorState(Wiring wiring, const Defaults& with)
+  CommunicatorState(Wiring wiring, const Defaults& with, const CommunicatorOptions& given)
       : engine(std::move(wiring)),
         defaults(with),
+        options(given),
         tuned(defaults.tuning, engine.size(), engine.hosts()) {}
   CommunicatorState(const CommunicatorState&) = delete;
   CommunicatorState& operator=(const CommunicatorState&) = delete;
@@ -41,6 +42,7 @@ struct CommunicatorState {
   OwnerProcess owner_process;
   Engine engine;
   Defaults defaults;
+  CommunicatorOptions options;  // for communicators that are split off
   Tuned tuned;
   int exceptions_at_start = std::uncaught_exceptions();
   CallQueue queue;  // last, so that what is queued ends before the engine does

@@ -353,6 +353,10 @@ std::unique_ptr<Pump> Engine::another_pump(PumpEdges edges) {
   return wiring_.links.pump->another(std::move(edges));
 }
 
+std::unique_ptr<Pump> Engine::pump_among(const std::vector<int>& ranks, PumpEdges edges) {
+  return wiring_.links.pump->among(ranks, std::move(edges));
+}
+
 void Engine::abort(const std::string& reason) noexcept { board_.raise(wiring_.rank, reason); }
 
 }  // namespace rondo::detail

@@ -5,7 +5,9 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <rondo/call.hpp>
 #include <rondo/topology.hpp>
@@ -60,6 +62,14 @@ class Engine {
   [[nodiscard]] bool process_has_ended(int rank) const { return wiring_.waiting.peers.ended(rank); }
   [[nodiscard]] bool has_pump() const { return wiring_.links.pump != nullptr; }
   std::unique_ptr<Pump> another_pump(PumpEdges edges);
+
+  // For a communicator of some of the ranks: what threads share to hand wirings over, null for processes; a pump among them, which needs has_pump() and is collective over them; and
+  // what is known of the links between hosts.
+  [[nodiscard]] Handover* handover() { return wiring_.links.handover.get(); }
+  std::unique_ptr<Pump> pump_among(const std::vector<int>& ranks, PumpEdges edges);
+  [[nodiscard]] const std::optional<LinkFacts>& slowest_link() const {
+    return wiring_.links.slowest_link;
+  }
 
   // What calls can reach of the memory of other ranks.
   [[nodiscard]] Registry& registry() const { return *wiring_.links.registry; }

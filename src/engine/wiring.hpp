@@ -5,11 +5,13 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <rondo/topology.hpp>
 
+#include "bootstrap/link_probe.hpp"
 #include "carrier/host_segment.hpp"
 #include "carrier/peer_watch.hpp"
 #include "carrier/pump.hpp"
@@ -17,6 +19,8 @@
 #include "fifo/fifo.hpp"
 
 namespace rondo::detail {
+
+class Handover;  // joining/handover.hpp: for ranks that are threads
 
 // How the rank reaches the others.
 struct Links {
@@ -34,7 +38,10 @@ struct Links {
   // Where `hierarchical` is offered: how many hosts are along each rail, and which of them is this rank's.
   int hosts = 1;
   int host = 0;
+  std::shared_ptr<Handover> handover;  // null for processes
   std::shared_ptr<Registry> registry;  // what ranks reach of each other's memory
+  // Measured, of any two ranks that are neighbours in the ring; nothing if no link leaves shared memory.
+  std::optional<LinkFacts> slowest_link;
   std::unique_ptr<Pump> pump;  // null if shared memory carries all; destroyed before `segment`
 };
 

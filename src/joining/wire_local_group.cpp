@@ -7,6 +7,7 @@
 #include "carrier/memory.hpp"
 #include "joining/connect.hpp"
 #include "joining/fifo_sizes.hpp"
+#include "joining/handover.hpp"
 #include "joining/rank_facts.hpp"
 #include "joining/wire.hpp"
 
@@ -30,6 +31,7 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
   const auto segment = std::make_shared<HostSegment>(map_private(plan.bytes()), plan);
   std::vector<int> everyone(static_cast<std::size_t>(size));
   std::iota(everyone.begin(), everyone.end(), 0);
+  const auto handover = std::make_shared<Handover>();
   std::vector<Wiring> group;
   for (int rank = 0; rank < size; ++rank) {
     Wiring wiring = empty_wiring(rank, size, ring);
@@ -42,6 +44,7 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
     wiring.links.off_ring_geometry = geometries.off_ring;
     wiring.links.segment = segment;
     wiring.links.registry = std::make_shared<Registry>(true);
+    wiring.links.handover = handover;
     wiring.links.ranks_sharing = everyone;
     connect_segment(wiring, carried);
     wiring.waiting.crowded = crowded(all);

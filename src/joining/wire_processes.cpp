@@ -31,7 +31,15 @@ class ProcessWirer {
     wiring.topology.places = places_of(facts_);
     const CarrierFacts carriers{options_.carrier, &hosts_, &wiring.topology.places, &shared_};
     wiring.topology.edges = settle_edges(edges_, carriers, rank_);
-    together(bootstrap_, [&] { connect(wiring, make_pump); });
+    std::optional<PumpEdges> carried;
+    together(bootstrap_, [&] {
+      connect(wiring);
+      carried = edges_for_pump(wiring);
+    });
+    // A step of its own, since make_pump may be collective: no rank comes here that has failed before.
+    together(bootstrap_, [&] {
+      if (carried) wiring.links.pump = make_pump(std::move(*carried));
+    });
     if (wiring.links.pump != nullptr) wiring.links.pump->open_connections();
     return wiring;
   }
@@ -147,12 +155,12 @@ class ProcessWirer {
     segment_ = std::make_shared<HostSegment>(std::move(object.mapping), plan);
   }
 
-  void connect(Wiring& wiring, const PumpFactory& make_pump) const {
+  void connect(Wiring& wiring) const {
     wiring.links.segment = segment_;
+    wiring.links.slowest_link = slowest_link_;
     wiring.links.ranks_sharing = ranks_sharing(hosts_, shared_, rank_);
     note_smallest_fifos(wiring);
     connect_segment(wiring, segment_edges_);
-    connect_pump(wiring, make_pump);
     watch_peers(wiring, facts_);
     wiring.waiting.crowded = crowded(facts_of_host(rank_));
     if (slowest_link_) wiring.waiting.nap = nap_for(*slowest_link_, geometries_.link.ring);
@@ -211,7 +219,8 @@ class ProcessWirer {
     }
   }
 
-  void connect_pump(Wiring& wiring, const PumpFactory& make_pump) const {
+  // What a pump is to carry for this rank; nothing if no rank needs one.
+  [[nodiscard]] std::optional<PumpEdges> edges_for_pump(Wiring& wiring) const {
     PumpEdges carried;
     bool any_mpi = false;
     for (std::size_t index = 0; index < edges_.size(); ++index) {
@@ -222,11 +231,11 @@ class ProcessWirer {
                       geometries_.link.of(edges_[index].bulk));
     }
     // A rank that has no MPI edge itself still needs the pump, to receive and announce aborts.
-    if (!any_mpi) return;
+    if (!any_mpi) return std::nullopt;
     carried.ranks_elsewhere = ranks_elsewhere(bootstrap_.size(), wiring.links.ranks_sharing);
     carried.board = &wiring.links.segment->board();
     carried.session = facts_[0].session;
-    wiring.links.pump = make_pump(std::move(carried));
+    return carried;
   }
 
   Bootstrap& bootstrap_;

@@ -37,6 +37,13 @@ class LoadedTopology {
   bool loaded_ = false;
 };
 
+// The cores, caches and NUMA nodes, null when hwloc cannot load them. Loaded once in a process, which takes longer than
+// all else that a rank does when it joins a communicator.
+hwloc_topology_t without_io() {
+  static const LoadedTopology loaded;
+  return loaded.get();
+}
+
 int count(hwloc_topology_t topology, hwloc_obj_type_t type) {
   const int objects = hwloc_get_nbobjs_by_type(topology, type);
   return objects < 0 ? 0 : objects;
@@ -74,13 +81,13 @@ DeviceLink pci_link(const std::string& a, const std::string& b) {
 }
 
 int bound_numa_node() {
-  const LoadedTopology loaded;
-  if (loaded.get() == nullptr) return -1;
+  const hwloc_topology_t topology = without_io();
+  if (topology == nullptr) return -1;
   const hwloc_cpuset_t cpus = hwloc_bitmap_alloc();
   const hwloc_nodeset_t nodes = hwloc_bitmap_alloc();
   int node = -1;
-  if (hwloc_get_cpubind(loaded.get(), cpus, HWLOC_CPUBIND_PROCESS) == 0) {
-    hwloc_cpuset_to_nodeset(loaded.get(), cpus, nodes);
+  if (hwloc_get_cpubind(topology, cpus, HWLOC_CPUBIND_PROCESS) == 0) {
+    hwloc_cpuset_to_nodeset(topology, cpus, nodes);
     if (hwloc_bitmap_weight(nodes) == 1) node = hwloc_bitmap_first(nodes);
   }
   hwloc_bitmap_free(nodes);
@@ -90,14 +97,14 @@ int bound_numa_node() {
 
 UsableCores usable_cores() {
   UsableCores usable;
-  const LoadedTopology loaded;
-  if (loaded.get() == nullptr) return usable;
+  const hwloc_topology_t topology = without_io();
+  if (topology == nullptr) return usable;
   const hwloc_cpuset_t mine = hwloc_bitmap_alloc();
-  if (hwloc_get_cpubind(loaded.get(), mine, HWLOC_CPUBIND_THREAD) == 0) {
-    usable.bound = hwloc_bitmap_weight(mine) < count(loaded.get(), HWLOC_OBJ_PU);
-    for (int number = 0; number < count(loaded.get(), HWLOC_OBJ_CORE); ++number) {
+  if (hwloc_get_cpubind(topology, mine, HWLOC_CPUBIND_THREAD) == 0) {
+    usable.bound = hwloc_bitmap_weight(mine) < count(topology, HWLOC_OBJ_PU);
+    for (int number = 0; number < count(topology, HWLOC_OBJ_CORE); ++number) {
       const hwloc_obj_t core =
-          hwloc_get_obj_by_type(loaded.get(), HWLOC_OBJ_CORE, static_cast<unsigned>(number));
+          hwloc_get_obj_by_type(topology, HWLOC_OBJ_CORE, static_cast<unsigned>(number));
       std::vector<int> threads;
       for (int thread = hwloc_bitmap_next(core->cpuset, -1); thread != -1;
            thread = hwloc_bitmap_next(core->cpuset, thread)) {
@@ -111,15 +118,15 @@ UsableCores usable_cores() {
 }
 
 bool bind_this_thread(const std::vector<int>& hardware_threads) {
-  const LoadedTopology loaded;
-  if (loaded.get() == nullptr) return false;
+  const hwloc_topology_t topology = without_io();
+  if (topology == nullptr) return false;
   const hwloc_cpuset_t wanted = hwloc_bitmap_alloc();
   for (const int thread : hardware_threads) {
     hwloc_bitmap_set(wanted, static_cast<unsigned>(thread));
   }
   const bool bound =
-      hwloc_bitmap_isincluded(wanted, hwloc_topology_get_allowed_cpuset(loaded.get())) != 0 &&
-      hwloc_set_cpubind(loaded.get(), wanted, HWLOC_CPUBIND_THREAD) == 0;
+      hwloc_bitmap_isincluded(wanted, hwloc_topology_get_allowed_cpuset(topology)) != 0 &&
+      hwloc_set_cpubind(topology, wanted, HWLOC_CPUBIND_THREAD) == 0;
   if (!bound && errno == 0) errno = EINVAL;
   hwloc_bitmap_free(wanted);
   return bound;
@@ -130,15 +137,15 @@ bool bind_this_thread(const std::vector<int>& hardware_threads) {
 Machine this_machine() {
   Machine machine;
   machine.host = detail::host_name();
-  const detail::LoadedTopology loaded;
-  if (loaded.get() == nullptr) {
+  const hwloc_topology_t topology = detail::without_io();
+  if (topology == nullptr) {
     machine.source = "hwloc could not load a topology";
     return machine;
   }
-  machine.cores = detail::count(loaded.get(), HWLOC_OBJ_PU);
-  machine.numa_nodes = detail::count(loaded.get(), HWLOC_OBJ_NUMANODE);
-  machine.l2_bytes = detail::cache_bytes(loaded.get(), HWLOC_OBJ_L2CACHE);
-  machine.l3_bytes = detail::cache_bytes(loaded.get(), HWLOC_OBJ_L3CACHE);
+  machine.cores = detail::count(topology, HWLOC_OBJ_PU);
+  machine.numa_nodes = detail::count(topology, HWLOC_OBJ_NUMANODE);
+  machine.l2_bytes = detail::cache_bytes(topology, HWLOC_OBJ_L2CACHE);
+  machine.l3_bytes = detail::cache_bytes(topology, HWLOC_OBJ_L3CACHE);
   const unsigned version = hwloc_get_api_version();
   machine.source =
       fmt::format("hwloc API {}.{}.{}", version >> 16U, (version >> 8U) & 0xFFU, version & 0xFFU);

@@ -51,7 +51,8 @@ void expect_rung(const std::function<void(Communicator&)>& call) {
   Bell& bell = wirings[0].links.segment->bell(1);
   std::vector<Communicator> group;
   for (Wiring& wiring : wirings) {
-    group.emplace_back(std::make_unique<CommunicatorState>(std::move(wiring), Defaults{}));
+    group.emplace_back(
+        std::make_unique<CommunicatorState>(std::move(wiring), Defaults{}, CommunicatorOptions{}));
   }
   std::thread caller;
   {

@@ -28,7 +28,9 @@
 #include "communicator/state.hpp"
 #include "joining/wire.hpp"
 #include "tests/support/collective_checks.hpp"
+#include "tests/support/cut_cable.hpp"
 #include "tests/support/forked.hpp"
+#include "tests/support/split_checks.hpp"
 
 namespace rondo::test {
 namespace {
@@ -539,37 +541,6 @@ TEST(Processes, AFailureOfOneRankIsAnErrorOfAll) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
-// Stands for a network that fails during a call.
-class CutCable final : public detail::Pump {
- public:
-  explicit CutCable(detail::PumpEdges edges) : edges_(std::move(edges)) {}
-  void begin_call(Algorithm /*algorithm*/) override {}
-  void drive_all() override {}
-  bool progress() override { throw TransportError("the cable is cut"); }
-  void look_for_abort() override { throw TransportError("nobody answers"); }
-  std::unique_ptr<Pump> another(detail::PumpEdges /*edges*/) override { return nullptr; }
-  std::optional<int> busy_peer() override { return std::nullopt; }
-  void tell_call(int /*peer*/, const detail::Signature& /*call*/) override {}
-  [[nodiscard]] const std::vector<std::optional<detail::Signature>>& told_calls() const override {
-    return told_;
-  }
-  void open_connections() override {}
-  void tell_confirmed(std::uint64_t /*sequence*/) override {}
-  void expect_confirmation(int /*rank*/, std::uint64_t /*sequence*/) override {}
-  void hear_confirmations() override {}
-  [[nodiscard]] bool has_confirmed(int /*rank*/, std::uint64_t /*sequence*/) const override {
-    return true;
-  }
-  void announce_abort(const detail::AbortRecord& /*record*/) noexcept override {}
-  [[nodiscard]] bool can_be_driven() const override { return true; }
-  [[nodiscard]] std::string objection_to_this_thread() const override { return {}; }
-  [[nodiscard]] std::string objection_to_progress_thread() const override { return {}; }
-
- private:
-  detail::PumpEdges edges_;
-  std::vector<std::optional<detail::Signature>> told_;
-};
-
 TEST(Processes, ANetworkThatFailsEndsTheCallAndTheCommunicator) {
   const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
     std::string told;
@@ -580,8 +551,8 @@ TEST(Processes, ANetworkThatFailsEndsTheCallAndTheCommunicator) {
         [](int, int) { return detail::LinkFacts{}; },
         [](detail::PumpEdges edges) { return std::make_unique<CutCable>(std::move(edges)); });
     {
-      Communicator comm(
-          std::make_unique<detail::CommunicatorState>(std::move(wiring), detail::Defaults{}));
+      Communicator comm(std::make_unique<detail::CommunicatorState>(
+          std::move(wiring), detail::Defaults{}, CommunicatorOptions{}));
       std::vector<float> data(10);
       try {
         comm.all_reduce(data);
@@ -600,6 +571,15 @@ TEST(Processes, ANetworkThatFailsEndsTheCallAndTheCommunicator) {
     return told.find("nobody answers") != std::string::npos ? 0 : 5;
   });
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+TEST(Processes, SplitByColorInTheOrderOfKeys) {
+  const std::vector<int> codes = run_forked(5, [](const ForkedRank& me) {
+    Communicator comm = join(me);
+    expect_groups_by_color(comm);
+    return testing::Test::HasFailure() ? 1 : 0;
+  });
+  EXPECT_EQ(codes, std::vector<int>(5, 0));
 }
 
 }  // namespace

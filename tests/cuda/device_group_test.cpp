@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -107,6 +108,32 @@ TEST_P(DeviceGroups, RanksAsThreads) {
       for (int round = 0; round < 3; ++round) {
         prepare_all_collectives<double>(rank, 3001, false);
         rank.run();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Groups by rank modulo 2, in the reverse order of ranks, and all ranks once more.
+TEST_P(DeviceGroups, SplitByColor) {
+  Group group(spread(GetParam()));
+  std::vector<std::thread> threads;
+  for (DeviceRank& rank : group.ranks()) {
+    threads.emplace_back([&rank] {
+      const int mine = rank.comm().rank();
+      std::optional<cuda::Communicator> part = rank.comm().split(mine % 2, -mine);
+      const int size = rank.comm().size();
+      ASSERT_TRUE(part.has_value());
+      EXPECT_EQ(part->size(), (size + 1 - mine % 2) / 2);
+      EXPECT_EQ(part->rank(), (size - 1 - mine) / 2);
+      EXPECT_EQ(part->device(), rank.comm().device());
+      EXPECT_FALSE(rank.comm().split(std::nullopt).has_value());
+      cuda::Communicator all = rank.comm().duplicate();
+      EXPECT_EQ(all.rank(), mine);
+      for (cuda::Communicator* one : {&*part, &all}) {
+        DeviceRank member(*one);
+        prepare_all_collectives<double>(member, 3001, false);
+        member.run();
       }
     });
   }

@@ -38,6 +38,6 @@ for names in "a a a b" "a b b c d d e"; do
   for algorithm in naive recursive_doubling halving_doubling; do
     printf 'hosts 2 0 hierarchical\nmpi 2 0 %s\n' "$algorithm" >"$tuning"
     RONDO_TUNING=$tuning require timeout 250 mpirun -n "$(wc -w <<<"$names")" --oversubscribe --mca mpi_yield_when_idle 1 \
-      "$repository/tests/hosts/named.sh" "$names" "$1" '--gtest_filter=Mpi.Hierarchical*:Mpi.NoRankLeaves*'
+      "$repository/tests/hosts/named.sh" "$names" "$1" '--gtest_filter=Mpi.Hierarchical*:Mpi.NoRankLeaves*:Mpi.Split*'
   done
 done

@@ -16,6 +16,7 @@
 #include "tests/support/large_check.hpp"
 #include "tests/support/mismatch_matrix.hpp"
 #include "tests/support/rank_order_checks.hpp"
+#include "tests/support/split_checks.hpp"
 
 namespace rondo::test {
 namespace {
@@ -153,6 +154,11 @@ TEST(Mpi, HierarchicalInRegisteredMemory) {
       }
     }
   }
+}
+
+TEST(Mpi, SplitByColorInTheOrderOfKeys) {
+  Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+  expect_groups_by_color(comm);
 }
 
 // The bits are those of one host, whatever carries the edges.

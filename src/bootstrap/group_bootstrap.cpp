@@ -1,0 +1,77 @@
+#include "bootstrap/group_bootstrap.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rondo/errors.hpp>
+
+namespace rondo::detail {
+
+GroupBootstrap::GroupBootstrap(Communicator& parent, std::vector<int> members)
+    : ranks_(parent), parent_(parent), members_(std::move(members)) {
+  rank_ = static_cast<int>(std::find(members_.begin(), members_.end(), parent.rank()) -
+                           members_.begin());
+}
+
+std::size_t GroupBootstrap::longest(const std::vector<Part>& parts) {
+  std::uint64_t most = 0;
+  for (const Part& part : parts) most = std::max(most, part.bytes);
+  return most;
+}
+
+std::vector<std::byte> GroupBootstrap::exchange_parts(const void* mine, std::size_t mine_bytes,
+                                                      std::size_t bytes) {
+  std::vector<std::byte> part(bytes);
+  if (mine_bytes > 0) std::memcpy(part.data(), mine, mine_bytes);
+  std::vector<std::byte> parts(bytes * static_cast<std::size_t>(parent_.size()));
+  if (bytes > 0) parent_.all_gather(part.data(), parts.data(), bytes);
+  return parts;
+}
+
+template <class Body>
+void GroupBootstrap::in_round(Body body) {
+  try {
+    body();
+  } catch (const Error&) {
+    throw;  // the parent has failed
+  } catch (const std::exception& error) {
+    ranks_.abort(fmt::format("rank {} failed while communicators were split off: {}", ranks_.rank(),
+                             error.what()));
+    throw;
+  }
+}
+
+void GroupBootstrap::all_gather(const void* mine, void* all, std::size_t bytes) {
+  std::vector<Part> announced;
+  std::vector<std::byte> parts;
+  in_round([&] {
+    announced = parent_.exchange(Part{bytes, false});
+    parts = exchange_parts(mine, bytes, longest(announced));
+  });
+  const std::size_t stride = longest(announced);
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const auto member = static_cast<std::size_t>(members_[i]);
+    if (announced[member].leaves) {
+      throw TransportError(fmt::format("rank {} has given up joining; it knows why", member));
+    }
+    if (bytes == 0) continue;
+    std::memcpy(static_cast<std::byte*>(all) + i * bytes, parts.data() + member * stride, bytes);
+  }
+}
+
+void GroupBootstrap::leave() {
+  bool all_leave = false;
+  while (!all_leave) {
+    in_round([&] {
+      const std::vector<Part> announced = parent_.exchange(Part{0, true});
+      all_leave = std::all_of(announced.begin(), announced.end(),
+                              [](const Part& part) { return part.leaves; });
+      exchange_parts(nullptr, 0, longest(announced));
+    });
+  }
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,57 @@
+// Some of the ranks of a communicator as a bootstrap, for a communicator of their own; several such groups at once.
+//
+// All ranks of the parent make their exchanges in rounds: in each, every rank says how many bytes it has for its group, or
+// that it needs no more rounds; then all exchange as many bytes as the longest of them. So groups need not make the same
+// exchanges, nor as many.
+//
+// Example: ranks 0 and 1 are a group, rank 2 is alone, and rank 3 in none. The group makes two exchanges, of 100 and 8
+// bytes. Ranks 2 and 3 call leave() at once: their part in these two rounds is empty. In the third round ranks 0 and 1 have
+// come to leave(), too, and all return.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "bootstrap/bootstrap.hpp"
+#include "bootstrap/communicator_bootstrap.hpp"
+
+namespace rondo::detail {
+
+class GroupBootstrap final : public Bootstrap {
+ public:
+  // `members`: the ranks of the group in `parent`, in the order that they have in the group; empty for a rank in none.
+  GroupBootstrap(Communicator& parent, std::vector<int> members);
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override { return static_cast<int>(members_.size()); }
+  void all_gather(const void* mine, void* all, std::size_t bytes) override;
+
+  // Collective over the parent's ranks: every rank calls it when it needs no more exchanges, whether they went well or
+  // not. Returns when all ranks have. If a rank leaves while others of its group need it, their exchange throws
+  // TransportError.
+  void leave();
+
+ private:
+  // What a rank says as a round begins.
+  struct Part {
+    std::uint64_t bytes = 0;
+    bool leaves = false;
+  };
+  static std::size_t longest(const std::vector<Part>& parts);
+  // What every rank of the parent brings: `bytes` bytes, by rank.
+  std::vector<std::byte> exchange_parts(const void* mine, std::size_t mine_bytes,
+                                        std::size_t bytes);
+
+  // The round that the body makes. If this rank cannot end it, it ends the parent: else the others would take what it
+  // brings to the next round for a part of this one.
+  template <class Body>
+  void in_round(Body body);
+
+  Communicator& ranks_;
+  CommunicatorBootstrap parent_;
+  std::vector<int> members_;
+  int rank_ = 0;
+};
+
+}  // namespace rondo::detail

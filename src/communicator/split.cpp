@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <rondo/communicator.hpp>
+
+#include "bootstrap/group_bootstrap.hpp"
+#include "bootstrap/together.hpp"
+#include "communicator/state.hpp"
+#include "joining/handover.hpp"
+#include "joining/wire.hpp"
+
+namespace rondo {
+namespace detail {
+namespace {
+
+struct Wish {
+  bool joins = false;
+  std::int32_t color = 0;
+  std::int32_t key = 0;
+};
+
+// The ranks of `rank`'s group, in the order that they have there; none if `rank` wants no group.
+std::vector<int> members_with(const std::vector<Wish>& wishes, int rank) {
+  const auto wish_of = [&](int one) { return wishes[static_cast<std::size_t>(one)]; };
+  std::vector<int> members;
+  for (int one = 0; one < static_cast<int>(wishes.size()); ++one) {
+    const bool both_join = wish_of(rank).joins && wish_of(one).joins;
+    if (both_join && wish_of(one).color == wish_of(rank).color) members.push_back(one);
+  }
+  std::sort(members.begin(), members.end(), [&](int a, int b) {
+    return std::pair(wish_of(a).key, a) < std::pair(wish_of(b).key, b);
+  });
+  return members;
+}
+
+// Ranks that are threads: the first of the group makes the wirings of all, and each takes its own.
+Wiring wire_threads(GroupBootstrap& group, Handover& handover, const CommunicatorOptions& options) {
+  std::uint64_t number = 0;
+  together(group, [&] {
+    if (group.rank() != 0) return;
+    number = handover.leave(
+        std::make_shared<std::vector<Wiring>>(wire_local_group(group.size(), options)));
+  });
+  number = group.exchange(number)[0];
+  Wiring mine = std::move((*handover.find(number))[static_cast<std::size_t>(group.rank())]);
+  group.exchange(0);  // all have taken theirs
+  if (group.rank() == 0) handover.forget(number);
+  return mine;
+}
+
+Wiring wire_members(GroupBootstrap& group, CommunicatorState& parent,
+                    const std::vector<int>& members) {
+  Engine& engine = parent.engine;
+  if (Handover* handover = engine.handover()) {
+    return wire_threads(group, *handover, parent.options);
+  }
+  CommunicatorOptions options = parent.options;
+  // There is nothing to fall back to.
+  if (!engine.has_pump()) options.carrier = CarrierChoice::shm;
+  // The links are the parent's, which has measured them.
+  const auto probe = [&](int next, int) {
+    return next == kNoLink ? LinkFacts{} : engine.slowest_link().value_or(LinkFacts{});
+  };
+  return wire_processes(group, options, {}, probe, [&](PumpEdges edges) {
+    return engine.pump_among(members, std::move(edges));
+  });
+}
+
+}  // namespace
+}  // namespace detail
+
+std::optional<Communicator> Communicator::split(std::optional<int> color, int key) {
+  using namespace detail;
+  const Wish mine{color.has_value(), color.value_or(0), key};
+  const std::vector<int> members =
+      members_with(CommunicatorBootstrap(*this).exchange(mine), rank());
+  GroupBootstrap group(*this, members);
+  std::unique_ptr<CommunicatorState> made;
+  std::exception_ptr error;
+  try {
+    if (color) {
+      made = std::make_unique<CommunicatorState>(wire_members(group, *state_, members),
+                                                 state_->defaults, state_->options);
+    }
+  } catch (...) {
+    error = std::current_exception();
+  }
+  group
+      .leave();  // the other groups may not be through; if this communicator has failed, this throws why
+  if (error) std::rethrow_exception(error);
+  if (made == nullptr) return std::nullopt;
+  return Communicator(std::move(made));
+}
+
+Communicator Communicator::duplicate() { return std::move(*split(0, rank())); }
+
+}  // namespace rondo
