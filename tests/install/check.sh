@@ -13,16 +13,17 @@ pc=$(find "$prefix" -name rondo.pc)
 library=$(find "$prefix" -name 'librondo.so' | head -1)
 [ -f "${library%.so}.a" ] || { echo "librondo.a is not installed" >&2; exit 1; }
 
-# Overrides the prefix instead of setting a sysroot, which would also move the folder of CUDA's libraries.
+# The tree was moved: into $prefix.
 export PKG_CONFIG_PATH=$(dirname "$pc")
-here=--define-variable=prefix=${pc%/lib*/rondo.pc}
-read -ra flags <<<"$(pkg-config "$here" --cflags --libs rondo)"
+moved=$(pkg-config --define-prefix --cflags --libs rondo)
+[ "$moved" = "$(pkg-config --cflags --libs rondo)" ] || { echo "with --define-prefix: $moved" >&2; exit 1; }
+read -ra flags <<<"$moved"
 ${CXX:-c++} -std=c++20 -Wall -Wextra -Werror "$program" -o "$prefix/program" "${flags[@]}"
 LD_LIBRARY_PATH=$(dirname "$library") "$prefix/program"
 
 if [ $# -gt 2 ]; then mpicxx -std=c++20 -Wall -Wextra "$3" -o "$prefix/mpi_program" "${flags[@]}"; fi
 
-read -ra static_flags <<<"$(pkg-config "$here" --static --cflags --libs rondo | sed 's/-lrondo/-l:librondo.a/')"
+read -ra static_flags <<<"$(pkg-config --static --cflags --libs rondo | sed 's/-lrondo/-l:librondo.a/')"
 ${CXX:-c++} -std=c++20 "$program" -o "$prefix/static_program" "${static_flags[@]}"
 "$prefix/static_program"
 
