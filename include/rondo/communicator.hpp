@@ -86,8 +86,8 @@ class RONDO_API Communicator : public Collectives<Communicator>,
 
   /// Memory for `count` elements, zeroed, whose bytes the other ranks of this host can reach: if all ranks pass such
   /// memory to a call, whole or in parts, Algorithm::direct can carry the call, and no byte is copied on its way from one
-  /// rank's buffer to another's. For other communicators it is ordinary memory. Ranks of one process reach all memory
-  /// anyway. Collective, and ordered among the other calls: every rank calls it, with a count of its own. The caller
+  /// rank's buffer to another's. Where hosts hold several ranks, Algorithm::hierarchical uses it so inside each host; for other
+  /// communicators it is ordinary memory. Ranks of one process reach all memory anyway. Collective, and ordered among the other calls: every rank calls it, with a count of its own. The caller
   /// owns the memory, and each rank may free its own at any time and on any thread, also after the communicator has
   /// failed or was destroyed, but not while a call uses it. Throws, on all ranks, UsageError (more bytes than there are
   /// addresses), TransportError (too little memory), and the errors that any call throws.
