@@ -55,7 +55,9 @@ void GroupBootstrap::all_gather(const void* mine, void* all, std::size_t bytes) 
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const auto member = static_cast<std::size_t>(members_[i]);
     if (announced[member].leaves) {
-      throw TransportError(fmt::format("rank {} has given up joining; it knows why", member));
+      throw TransportError(fmt::format(
+          "rank {} of the communicator that is split could not join; its own error says why",
+          member));
     }
     if (bytes == 0) continue;
     std::memcpy(static_cast<std::byte*>(all) + i * bytes, parts.data() + member * stride, bytes);

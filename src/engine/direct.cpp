@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "base/collective_traits.hpp"
-#include "schedule/slicing.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -52,19 +51,13 @@ std::string Direct::so_far() const {
                      wiring_.size, touching_.done());
 }
 
-bool Direct::wait_failed(int rank, WaitResult result) {
-  failure_ = waiter_.why(result, rank);
-  reachable_ = true;
-  return false;
-}
-
 Direct::Seen Direct::look_at(int rank) {
   const std::uint64_t sequence = shown_.signature.sequence;
   if (rank != wiring_.rank) {
     const WaitResult result =
         waiter_.wait(rank, [&] { return presence(rank).has_entered(sequence); });
     if (result != WaitResult::ready) {
-      wait_failed(rank, result);
+      failure_ = waiter_.why(result, rank);
       return Seen::failed;
     }
   }

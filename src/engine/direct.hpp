@@ -60,7 +60,6 @@ class Direct {
   Seen look_at(int rank);
   void copy_to_all(const FoldOperands& operands, std::size_t bytes);
   [[nodiscard]] Presence& presence(int rank) const { return wiring_.links.segment->presence(rank); }
-  bool wait_failed(int rank, WaitResult result);
 
   Wiring& wiring_;
   Waiter& waiter_;

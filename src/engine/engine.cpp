@@ -50,37 +50,6 @@ Engine::~Engine() {
   }
 }
 
-// Called by the destructor, which cannot throw: the caller can be told by the log only.
-void Engine::tell_unconfirmed(const Confirmation::Unconfirmed& last) {
-  const int peer = last.failure.peer;
-  const std::string call = describe(last.call);
-  if (last.failure.result == WaitResult::timed_out) {
-    log(LogLevel::warning,
-        "rank {}: the communicator is destroyed, and it is not known whether all ranks made {}: "
-        "rank {} has not confirmed it within the call's timeout",
-        wiring_.rank, call, peer);
-    return;
-  }
-  raise(text_of_missing(last.call, last.failure, "this rank's own part is over"));
-}
-
-// `so_far`: how far this rank came.
-std::string Engine::text_of_missing(const Signature& signature, const Failure& failure,
-                                    const std::string& so_far) const {
-  const int peer = failure.peer;
-  if (failure.result == WaitResult::peer_ended) {
-    return fmt::format(
-        "rank {}: rank {} (process {}) ended during {}; {}. Look at that process's own output for "
-        "the reason",
-        wiring_.rank, peer, wiring_.topology.places[static_cast<std::size_t>(peer)].process_id,
-        describe(signature), so_far);
-  }
-  return fmt::format(
-      "rank {}: rank {} has destroyed its communicator and will not make {}; {}. Make the same "
-      "calls in the same order on all ranks",
-      wiring_.rank, peer, describe(signature), so_far);
-}
-
 void Engine::run(const Call& call, const Route& route, std::chrono::milliseconds timeout) {
   ShownCall shown{signature_of(call, route.algorithm), {}};
   Signature& signature = shown.signature;
@@ -105,26 +74,6 @@ void Engine::run(const Call& call, const Route& route, std::chrono::milliseconds
     // The caller may free its buffers now.
     if (reachable(shown.buffers)) touching_.withdraw();
     std::rethrow_exception(error);
-  }
-}
-
-std::exception_ptr Engine::raise_thrown(const Signature& signature) noexcept {
-  try {
-    try {
-      throw;
-    } catch (const TransportError& error) {
-      const std::string text =
-          fmt::format("rank {}: {}: {}", wiring_.rank, describe(signature), error.what());
-      raise(text);
-      throw TransportError(text);
-    } catch (const Error&) {
-      throw;  // raised where it was found
-    } catch (const std::exception& error) {
-      raise(fmt::format("rank {}: {}: {}", wiring_.rank, describe(signature), error.what()));
-      throw;
-    }
-  } catch (...) {
-    return std::current_exception();
   }
 }
 
@@ -155,15 +104,6 @@ bool Engine::run_by_direct(const Call& call, const Route& route, const ShownCall
   if (outcome == Direct::Outcome::unreachable && !or_else) throw_unreachable(shown.signature);
   if (outcome == Direct::Outcome::done) confirmation_.forget();
   return outcome == Direct::Outcome::done;
-}
-
-void Engine::throw_unreachable(const Signature& signature) const {
-  const std::optional<int> rank = direct_.unreachable_rank();
-  throw UsageError(fmt::format(
-      "rank {}: {}: direct needs buffers that all ranks can reach, and those of {} are not; use "
-      "memory of Communicator::allocate on all ranks, or let Rondo choose the algorithm",
-      wiring_.rank, describe(signature),
-      rank ? fmt::format("rank {}", *rank) : std::string("another rank")));
 }
 
 void Engine::run_by_one_shot(const Call& call, const Signature& signature) {
@@ -282,62 +222,6 @@ void Engine::drain(const Signature& signature, const Progress& progress) {
       fail(signature, waiter_.why(result, *peer), describe(progress));
     }
   }
-}
-
-void Engine::fail(const Signature& signature, const Failure& failure, const std::string& so_far) {
-  touching_.renounce();  // before the time that it takes to tell other hosts
-  const int peer = failure.peer;
-  if (failure.other_call) {
-    const std::string text = text_of_mismatch(wiring_.rank, signature, peer, *failure.other_call);
-    raise(text);
-    throw MismatchError(text);
-  }
-  if (failure.result == WaitResult::peer_ended || failure.result == WaitResult::peer_left) {
-    const std::string text = text_of_missing(signature, failure, so_far);
-    raise(text);
-    throw PeerError(text);
-  }
-  if (failure.result == WaitResult::timed_out) {
-    const std::string text =
-        text_of_timeout(fmt::format("rank {}", wiring_.rank), peer, signature, so_far,
-                        who_is_missing(signature) + wiring_.waiting.unwatched);
-    raise(text);
-    throw TimeoutError(text);
-  }
-  throw_if_ended(signature);
-  throw Error(
-      fmt::format("rank {}: {} stopped without a reason", wiring_.rank, describe(signature)));
-}
-
-std::string Engine::who_is_missing(const Signature& signature) const {
-  std::string missing;
-  for (const int rank : wiring_.links.ranks_sharing) {
-    if (wiring_.links.segment->presence(rank).has_entered(signature.sequence)) continue;
-    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
-  }
-  const std::string where =
-      wiring_.links.ranks_sharing.size() < static_cast<std::size_t>(wiring_.size) ? " of this host"
-                                                                                  : "";
-  if (missing.empty()) return fmt::format("All ranks{} have made that call.", where);
-  return fmt::format("Ranks{} that have not made that call: {}.", where, missing);
-}
-
-void Engine::raise(const std::string& text) noexcept {
-  told_of_the_end_ = true;
-  board_.raise(wiring_.rank, text);
-  if (wiring_.links.pump != nullptr) wiring_.links.pump->announce_abort({wiring_.rank, text});
-  log(LogLevel::warning, "{}", text);
-}
-
-void Engine::throw_if_ended(const Signature& signature) {
-  if (!board_.raised()) return;
-  told_of_the_end_ = true;
-  const AbortRecord record = board_.read();
-  // The rank that raised the board may be in no call, and so may not have told other hosts: every rank that finds
-  // the board raised tells them.
-  if (wiring_.links.pump != nullptr) wiring_.links.pump->announce_abort(record);
-  throw PeerError(fmt::format("rank {}: {} cannot go on, rank {} has ended the communicator: {}",
-                              wiring_.rank, describe(signature), record.rank, record.text));
 }
 
 std::string Engine::objection_to_this_thread() const {

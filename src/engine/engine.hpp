@@ -63,10 +63,11 @@ class Engine {
   [[nodiscard]] bool has_pump() const { return wiring_.links.pump != nullptr; }
   std::unique_ptr<Pump> another_pump(PumpEdges edges);
 
-  // For a communicator of some of the ranks: what threads share to hand wirings over, null for processes; a pump among them, which needs has_pump() and is collective over them; and
-  // what is known of the links between hosts.
+  // For a communicator of some of the ranks. Where threads hand wirings to each other; null for processes.
   [[nodiscard]] Handover* handover() { return wiring_.links.handover.get(); }
+  // A pump among `ranks`; collective over them, and needs has_pump().
   std::unique_ptr<Pump> pump_among(const std::vector<int>& ranks, PumpEdges edges);
+  // What is known of the links between hosts.
   [[nodiscard]] const std::optional<LinkFacts>& slowest_link() const {
     return wiring_.links.slowest_link;
   }
