@@ -7,7 +7,7 @@ set -euo pipefail
 
 packages=(
   g++ meson ninja-build pkg-config
-  libopenmpi-dev openmpi-bin libhwloc-dev libhwy-dev libfmt-dev
+  libopenmpi-dev openmpi-bin libhwloc-dev libhwy-dev libfmt-dev libsodium-dev libucx-dev
   libcli11-dev nlohmann-json3-dev
   libdnnl-dev zlib1g-dev libxxhash-dev dataset-fashion-mnist
 )

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Runs a command under mpirun across several hosts that are network namespaces of this machine.
 #
-#   tools/test_hosts.sh [--hosts N] [--ranks-per-host K] [--rate 1gbit] [--map-by slot|node] [--pin] -- PROGRAM ARGUMENTS...
+#   tools/test_hosts.sh [--hosts N] [--ranks-per-host K] [--rate 1gbit] [--map-by slot|node] [--pin] [--launcher RONDO_LAUNCH]
+#     -- PROGRAM ARGUMENTS...
 #
+# --launcher: a rondo-launch that starts the ranks in place of mpirun.
 # --pin: host i of N gets the i-th of N parts of the machine's cores; if there are no more cores than hosts, it gets
 # core i modulo their number.
 # Without --pin, all hosts share all cores.
@@ -16,7 +18,8 @@ ranks_per_host=1
 rate=1gbit
 map_by=slot
 pin=
-usage() { sed -n '2,11s/^# \{0,1\}//p' "$0"; }
+launcher=
+usage() { sed -n '2,13s/^# \{0,1\}//p' "$0"; }
 while [ $# -gt 0 ]; do
   case "$1" in
     --hosts) hosts=$2; shift 2 ;;
@@ -24,6 +27,7 @@ while [ $# -gt 0 ]; do
     --rate) rate=$2; shift 2 ;;
     --map-by) map_by=$2; shift 2 ;;
     --pin) pin=yes; shift ;;
+    --launcher) launcher=$2; shift 2 ;;
     --help) usage; exit 0 ;;
     --) shift; break ;;
     *) usage >&2; exit 2 ;;
@@ -33,7 +37,7 @@ done
 
 [ "$(id -u)" = 0 ] || { echo "test_hosts: making network namespaces needs root" >&2; exit 77; }
 command -v ip >/dev/null || { echo "test_hosts: ip is missing (Debian: iproute2)" >&2; exit 77; }
-command -v mpirun >/dev/null || { echo "test_hosts: mpirun is missing (Debian: openmpi-bin)" >&2; exit 77; }
+[ -n "$launcher" ] || command -v mpirun >/dev/null || { echo "test_hosts: mpirun is missing (Debian: openmpi-bin)" >&2; exit 77; }
 
 prefix=rondo$$
 made=()
@@ -44,7 +48,10 @@ cleanup() {
   if [ -n "$run" ]; then
     kill "$run" 2>/dev/null && wait "$run" || true
   fi
-  for space in "${made[@]}"; do ip netns delete "$space" 2>/dev/null || true; done
+  for space in "${made[@]}"; do
+    ip netns delete "$space" 2>/dev/null || true
+    rm -rf "/etc/netns/$space"
+  done
   rm -rf "$work"
 }
 trap cleanup EXIT
@@ -79,6 +86,10 @@ for ((i = 0; i < hosts; ++i)); do
   shape "$space" eth0
   shape "$prefix-net" "port$i"
   names="$names,h$i:$ranks_per_host"
+  # What ip netns exec shows its command as /etc/hosts.
+  mkdir -p "/etc/netns/$space"
+  echo "127.0.0.1 localhost" > "/etc/netns/$space/hosts"
+  for ((j = 0; j < hosts; ++j)); do echo "10.77.0.$((j + 1)) h$j" >> "/etc/netns/$space/hosts"; done
 done
 
 cores=$(nproc)
@@ -100,6 +111,17 @@ shift
 exec taskset -c "\$(cat "$work/cores-\$host")" ip netns exec "$prefix-\$host" unshare -u sh -c 'hostname "\$0"; exec sh -c "\$1"' "\$host" "\$*"
 AGENT
 chmod +x "$work/agent"
+
+if [ -n "$launcher" ]; then
+  # In the background, since bash acts on a signal only between commands.
+  RONDO_TEST_HOSTS=$work taskset -c "$(cores_of 0)" ip netns exec "$prefix-h0" unshare -u sh -c 'hostname h0; exec "$@"' sh \
+    "$launcher" --hosts "${names#,}" --ssh "$work/agent" "$@" &
+  run=$!
+  code=0
+  wait "$run" || code=$?
+  run=
+  exit $code
+fi
 
 # Open MPI 5 starts processes through PRRTE, which has settings of its own.
 case "$(mpirun --version | head -1)" in

@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   namespace perf = rondo::perf;
   const perf::Options options =
       perf::parse(argc, argv, perf::has_mpi_peer(), perf::has_gloo_peer());
-  const bool under_mpirun = options.ranks + options.processes == 0;
+  const bool under_mpirun = rondo::launch::starts_mpi(options.ranks, options.processes);
   const auto asked_for = [&](const char* algo) {
     return std::find(options.algos.begin(), options.algos.end(), algo) != options.algos.end();
   };

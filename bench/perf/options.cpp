@@ -7,6 +7,7 @@
 #include <map>
 #include <rondo/version.hpp>
 
+#include "tools/launch/launch.hpp"
 #include "tools/launch/options.hpp"
 
 namespace rondo::perf {
@@ -78,11 +79,12 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
       ->transform(CLI::AsSizeValue(false));
   app.add_option("--slots", options.host.slots, "slots of a FIFO; 0: the library chooses");
   app.add_flag("--rank-order", options.host.rank_order, "promise reductions in rank order");
-  app.add_option("--carrier", options.host.carrier, "between ranks of one host: auto, shm or mpi")
+  app.add_option("--carrier", options.host.carrier, "between ranks: auto, shm, mpi or ucx")
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, CarrierChoice>{{"auto", CarrierChoice::automatic},
                                                {"shm", CarrierChoice::shm},
-                                               {"mpi", CarrierChoice::mpi}}));
+                                               {"mpi", CarrierChoice::mpi},
+                                               {"ucx", CarrierChoice::ucx}}));
   app.add_option("--tune", options.tune,
                  "instead of the rows: measure which algorithm is the fastest at which sizes, and "
                  "write this file for RONDO_TUNING");
@@ -100,7 +102,9 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
       options.algos = {"ring", "one_shot", "direct", "naive", "copy"};
     } else if (options.algos.empty()) {
       options.algos = {"auto", "naive"};
-      if (has_mpi && options.ranks + options.processes == 0) options.algos.emplace_back("mpi");
+      if (has_mpi && launch::starts_mpi(options.ranks, options.processes)) {
+        options.algos.emplace_back("mpi");
+      }
     }
     if (!supports(options.type, options.redop)) {
       throw CLI::ValidationError("-o", std::string(name(options.redop)) + " is not defined for " +

@@ -46,6 +46,10 @@ class DeviceWirer {
     // Any failure until here has been thrown by all ranks, so that no rank waits alone in the collective MPI calls
     // below.
     if (any_by_mpi()) together(bootstrap_, [&] { make_pump(std::move(pumped)); });
+    // Until here `mpi` stands for whatever the host communicator's pump sends by.
+    for (Edge& edge : wiring_.topology.edges) {
+      if (edge.carrier == Carrier::mpi) edge.carrier = host_.network();
+    }
     return std::move(wiring_);
   }
 
@@ -149,8 +153,9 @@ class DeviceWirer {
   void require_pump() const {
     if (!host_.has_pump()) {
       throw TransportError(
-          "some ranks share no memory, and the host communicator was made without MPI; make it "
-          "with from_mpi");
+          "some ranks share no memory, and the host communicator has no network between hosts; "
+          "make "
+          "it with from_mpi or from_store");
     }
     const std::string objection = host_.objection_to_progress_thread();
     if (!objection.empty()) throw UsageError(objection);

@@ -4,14 +4,15 @@
 #include <rondo/options.hpp>
 #include <rondo/version.hpp>
 
+#include "tools/launch/launch.hpp"
 #include "tools/launch/options.hpp"
 
 namespace lenet {
 
 std::optional<int> read_command_line(int argc, char** argv, Options& options) {
   CLI::App app(
-      "Trains LeNet on Fashion-MNIST; start it with mpirun -n RANKS, or with --ranks or "
-      "--processes.",
+      "Trains LeNet on Fashion-MNIST; start it with mpirun or rondo-launch -n RANKS, or with "
+      "--ranks or --processes.",
       "rondo-lenet");
   app.add_option("--epochs", options.epochs, "passes over the training set")
       ->check(CLI::PositiveNumber)
@@ -71,7 +72,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
     app.parse(argc, argv);
     if (overlap) options.overlap = true;
     if (no_overlap) options.overlap = false;
-    const bool without_mpi = options.ranks + options.processes > 0;
+    const bool without_mpi = !rondo::launch::starts_mpi(options.ranks, options.processes);
     if (options.algo == "mpi" && (without_mpi || options.device == "cuda")) {
       throw CLI::ValidationError("--algo", "mpi works only with --device cpu and under mpirun");
     }

@@ -9,7 +9,7 @@
 namespace rondo {
 
 /// A communicator of the ranks of `comm`, which is duplicated and never used otherwise. Ranks that share a host are
-/// joined by shared memory, others by MPI messages. Collective over `comm`. It waits, as MPI does, without a deadline
+/// joined by shared memory, others by MPI messages, or by UCX with CarrierChoice::ucx. Collective over `comm`. It waits, as MPI does, without a deadline
 /// for a rank that never calls it.
 ///
 /// Threading: MPI must be initialised and not finalised. While every edge is shared memory, MPI is used only in this

@@ -7,18 +7,34 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include <rondo/types.hpp>
 
 namespace rondo {
 
 /// How the edges between ranks are carried.
-/// - `automatic`: shared memory on one host, MPI between hosts, and MPI towards a rank of the same host
-///   that cannot map its memory (a container with another network, say); Communicator::topology() says which
-///   and why. Too little memory is an error whose text says what to do.
+/// - `automatic`: shared memory on one host. Between hosts, and towards a rank of the same host that cannot map its
+///   memory (a container with another network, say): MPI for communicators of from_mpi(), UCX for those of from_store()
+///   and from_environment(). Communicator::topology() says which and why. Too little memory is an error whose text says what to do.
 /// - `shm`: shared memory or an error; never a fallback.
-/// - `mpi`: MPI on every edge, also on one host.
-enum class CarrierChoice : std::uint8_t { automatic, shm, mpi };
+/// - `mpi`: MPI on every edge, also on one host; from_mpi() alone.
+/// - `ucx`: UCX on every edge, also on one host; for processes.
+enum class CarrierChoice : std::uint8_t { automatic, shm, mpi, ucx };
+
+/// For ranks that meet through a network: from_store() and from_environment().
+struct NetworkOptions {
+  /// What all ranks know and nobody else. A process that connects to rank 0 must prove that it knows the secret, and so
+  /// must rank 0; the secret itself is never sent. Choose a random one: whoever watches the network can try out short
+  /// ones. Unset: RONDO_SECRET; empty: none.
+  std::optional<std::string> secret = std::nullopt;
+  /// Without a secret, ranks meet only at addresses that no other host reaches (127.0.0.1, ::1). True: at any address;
+  /// then whoever reaches rank 0 can take the place of a rank.
+  bool without_secret = false;
+  /// The network interface to use, such as "eth0": by UCX, and where rank 0 listens if it is not told an exact address.
+  /// May differ between hosts. Unset: RONDO_INTERFACE; empty: any.
+  std::optional<std::string> interface = std::nullopt;
+};
 
 struct CommunicatorOptions {
   /// How long a call may wait for other ranks before it ends as a TimeoutError, counted from its first
@@ -42,6 +58,7 @@ struct CommunicatorOptions {
   std::size_t slot_bytes = 0;
   /// Slots of one FIFO, at least 2; 0: chosen by carrier. The same on every rank.
   std::uint32_t slots = 0;
+  NetworkOptions network = {};
 };
 
 struct CallOptions {

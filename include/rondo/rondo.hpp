@@ -8,6 +8,7 @@
 #include <rondo/communicator.hpp>
 #include <rondo/options.hpp>
 #include <rondo/registered_memory.hpp>
+#include <rondo/start.hpp>
 #include <rondo/work.hpp>
 
 // Averages gradients while backprop goes on.

@@ -24,12 +24,13 @@ struct RankPlace {
 
 /// What carries an edge.
 /// - `shm`: memory that two ranks of one host share.
-/// - `mpi`: messages between hosts.
+/// - `mpi`: messages between hosts, by MPI.
+/// - `ucx`: the same by UCX.
 /// - `p2p`: between GPUs of one process, or on one GPU: device memory that both reach.
 /// - `ipc`: the same between processes, by CUDA's IPC handles.
 /// - `pinned`: host memory that both GPUs reach.
-enum class Carrier : std::uint8_t { shm, mpi, p2p, ipc, pinned };
-inline constexpr int kCarrierCount = 5;
+enum class Carrier : std::uint8_t { shm, mpi, p2p, ipc, pinned, ucx };
+inline constexpr int kCarrierCount = 6;
 
 /// A directed edge between two ranks, and why it is carried as it is.
 struct Edge {

@@ -1,9 +1,9 @@
 // Turns MPI's error codes into exceptions.
 #pragma once
 
-namespace rondo::detail {
+#include "base/rank_pair.hpp"
 
-inline constexpr int kAnyPeer = -1;
+namespace rondo::detail {
 
 // Throws TransportError with MPI's error text unless `code` is MPI_SUCCESS. `peer`: the rank at the other
 // end of the operation.

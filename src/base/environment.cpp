@@ -59,6 +59,12 @@ int environment_device_connections() {
 
 std::optional<std::string> environment_tuning() { return variable("RONDO_TUNING"); }
 
+std::optional<std::string> environment_secret() { return variable("RONDO_SECRET"); }
+
+std::optional<std::string> environment_interface() { return variable("RONDO_INTERFACE"); }
+
+std::optional<std::string> environment_of_others(const char* name) { return variable(name); }
+
 std::optional<std::string> environment_log() { return variable("RONDO_LOG"); }
 
 }  // namespace rondo::detail

@@ -20,6 +20,13 @@ int environment_device_connections();
 // The value of RONDO_TUNING, a file's path, not interpreted.
 std::optional<std::string> environment_tuning();
 
+// The values of RONDO_SECRET and RONDO_INTERFACE.
+std::optional<std::string> environment_secret();
+std::optional<std::string> environment_interface();
+
+// The value of another program's variable: a launcher's (bootstrap/launchers) or UCX's; nothing if it is unset or empty.
+std::optional<std::string> environment_of_others(const char* name);
+
 // The value of RONDO_LOG, not interpreted.
 std::optional<std::string> environment_log();
 

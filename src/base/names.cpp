@@ -54,8 +54,8 @@ std::optional<Algorithm> algorithm_named(std::string_view name) {
 }
 
 std::string_view name(Carrier carrier) {
-  static constexpr std::array<std::string_view, kCarrierCount> kNames = {"shm", "mpi", "p2p", "ipc",
-                                                                         "pinned"};
+  static constexpr std::array<std::string_view, kCarrierCount> kNames = {"shm", "mpi",    "p2p",
+                                                                         "ipc", "pinned", "ucx"};
   return pick(kNames, carrier);
 }
 

@@ -2,6 +2,8 @@
 
 namespace rondo::detail {
 
+inline constexpr int kAnyPeer = -1;
+
 // A directed edge between two ranks.
 struct RankPair {
   int from = 0;

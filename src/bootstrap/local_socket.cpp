@@ -17,6 +17,7 @@
 #include <rondo/errors.hpp>
 
 #include "base/log.hpp"
+#include "bootstrap/sockets.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -89,17 +90,6 @@ std::string objection_to_peer(const FileDescriptor& socket) {
   if (peer.uid == ::geteuid()) return {};
   return fmt::format("process {} belongs to user {}, and this one to user {}", peer.pid, peer.uid,
                      ::geteuid());
-}
-
-bool ready_before(const FileDescriptor& fd, short events, Clock::time_point deadline) {
-  for (;;) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    pollfd request{fd.get(), events, 0};
-    const auto wait = static_cast<int>(std::clamp<std::int64_t>(left + 1, 0, 1000));
-    if (::poll(&request, 1, wait) > 0) return true;
-    if (left < 0) return false;
-  }
 }
 
 FileOffer::FileOffer(const FileDescriptor& file)

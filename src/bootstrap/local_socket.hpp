@@ -15,9 +15,6 @@ FileDescriptor make_local_socket();
 // Why the process at the other end is not trusted: it belongs to another user. Empty if it belongs to this one.
 std::string objection_to_peer(const FileDescriptor& socket);
 
-// Whether `fd` is ready for `events` (as poll has them) before the deadline.
-bool ready_before(const FileDescriptor& fd, short events, Clock::time_point deadline);
-
 // An open file that processes of the same user fetch by a name: nobody else gets it, and nothing of it stays when
 // this process ends, however it ends.
 class FileOffer {

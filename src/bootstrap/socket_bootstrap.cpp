@@ -1,9 +1,6 @@
 #include "bootstrap/socket_bootstrap.hpp"
 
-#include <poll.h>
-#include <sys/socket.h>
-
-#include <cerrno>
+#include <algorithm>
 #include <cstring>
 #include <thread>
 
@@ -11,109 +8,173 @@
 
 #include <rondo/errors.hpp>
 
-#include "bootstrap/local_socket.hpp"
-#include "bootstrap/socket_admission.hpp"
+#include "bootstrap/admission.hpp"
+#include "bootstrap/handshake.hpp"
+#include "bootstrap/sockets.hpp"
 
 namespace rondo::detail {
 namespace {
 
-void throw_refusal(const Answer& answer) {
-  if (answer.verdict == Verdict::usage) throw UsageError(answer.reason.data());
-  if (answer.verdict == Verdict::timeout) throw TimeoutError(answer.reason.data());
-  if (answer.verdict == Verdict::transport) throw TransportError(answer.reason.data());
+// How long a try to connect may take where the next one may find another address.
+constexpr std::chrono::milliseconds kOneTry{2000};
+constexpr std::chrono::milliseconds kBetweenTries{1};
+constexpr std::chrono::milliseconds kAfterAnother{100};  // which may note each visit in its log
+
+// One try to make rank 0 know this rank.
+class Entry {
+ public:
+  Entry(MeetingPoint& place, int rank, int size) : place_(place), rank_(rank), size_(size) {}
+
+  // Connects and proves who this rank is. Returns the socket once rank 0 has proven who it is; else why not. Throws what
+  // rank 0 answers if it has given up, and what the place throws.
+  Attempt run(Clock::time_point deadline);
+  // Something replied that is no rank 0 of these ranks: the next try would meet it again, unless the place may be stale.
+  [[nodiscard]] bool is_final() const { return met_ && !place_.may_be_stale(); }
+  [[nodiscard]] bool met_another() const { return met_; }
+
+ private:
+  // Empty if the reply has come; else why not.
+  std::string hear(const FileDescriptor& socket, Reply& reply, Clock::time_point deadline);
+
+  MeetingPoint& place_;
+  int rank_;
+  int size_;
+  bool met_ = false;
+  Introduction mine_;
+};
+
+std::string Entry::hear(const FileDescriptor& socket, Reply& reply, Clock::time_point deadline) {
+  auto* bytes = reinterpret_cast<char*>(&reply);
+  constexpr std::size_t kFirst = sizeof(reply.introduction);
+  Moved moved = receive_all(socket, bytes, kFirst, deadline);
+  if (moved.end == Moved::End::done) {
+    met_ = true;
+    // What follows may have another size where this differs.
+    std::string objection = objection_to(reply.introduction, mine_);
+    if (!objection.empty()) return objection;
+    moved = receive_all(socket, bytes + kFirst, sizeof(reply) - kFirst, deadline);
+  }
+  if (moved.end == Moved::End::done) return {};
+  return moved.end == Moved::End::late ? "it does not reply" : moved.why;
+}
+
+Attempt Entry::run(Clock::time_point deadline) {
+  Attempt attempt = place_.try_connect(rank_, deadline);
+  if (!attempt.socket.valid()) return attempt;
+  const std::string secret = place_.secret();
+  mine_ = introduce(!secret.empty());
+  const auto stopped = [](std::string why) { return Attempt{FileDescriptor(), std::move(why)}; };
+  if (send_all(attempt.socket, &mine_, sizeof(mine_), deadline).end != Moved::End::done) {
+    return stopped("it closed the connection");
+  }
+  Reply reply;
+  std::string why_not = hear(attempt.socket, reply, deadline);
+  if (!why_not.empty()) return stopped(std::move(why_not));
+  // What answers in a stale place is not to be trusted before it has proven who it is.
+  const auto is_refusal = [&] {
+    if (reply.kind != Reply::Kind::answer) return false;
+    if (!place_.may_be_stale()) throw_refusal(reply);
+    return true;
+  };
+  if (is_refusal()) return stopped("it refuses this rank");
+  Hello hello{rank_, size_, {}};
+  const Nonce firsts = reply.introduction.nonce;
+  hello.proof = prove_for(Speaker::rank, secret, mine_.nonce, firsts, rank_, size_);
+  if (send_all(attempt.socket, &hello, sizeof(hello), deadline).end != Moved::End::done) {
+    return stopped("it closed the connection");
+  }
+  why_not = hear(attempt.socket, reply, deadline);
+  if (!why_not.empty()) return stopped(std::move(why_not));
+  if (is_refusal()) return stopped("it refuses this rank");
+  const Proof expected = prove_for(Speaker::first, secret, mine_.nonce, firsts, rank_, size_);
+  if (reply.kind != Reply::Kind::welcome || !same(reply.proof, expected)) {
+    return stopped("it does not know the secret of these ranks");
+  }
+  return attempt;
 }
 
 }  // namespace
 
-SocketBootstrap::SocketBootstrap(const std::string& path, int rank, int size,
+SocketBootstrap::SocketBootstrap(std::unique_ptr<MeetingPoint> place, int rank, int size,
                                  std::chrono::milliseconds timeout)
     : rank_(rank), size_(size), timeout_(timeout), deadline_(deadline_after(timeout)) {
   if (size < 1 || rank < 0 || rank >= size) {
     throw UsageError(
-        fmt::format("from_socket: rank {} of {}: ranks are 0 to size - 1", rank, size));
+        fmt::format("{}: rank {} of {}: ranks are 0 to size - 1", place->caller(), rank, size));
   }
   if (rank == 0) {
-    sockets_ = admit_ranks(path, size, timeout, deadline_);
+    if (place->first_looks_for_another()) fail_if_another_is_first(*place);
+    sockets_ = admit_ranks(*place, size, timeout, deadline_);
   } else {
-    connect_to_first(path);
+    connect_to_first(*place);
   }
 }
 
-void SocketBootstrap::connect_to_first(const std::string& path) {
-  const sockaddr_un address = address_of(path);
-  FileDescriptor socket = make_local_socket();
-  while (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) !=
-         0) {
-    // Rank 0 may not be there yet.
-    const bool early =
-        errno == ENOENT || errno == ECONNREFUSED || errno == EAGAIN || errno == EINTR;
-    if (!early) {
-      throw TransportError(
-          fmt::format("rank {} cannot connect to {}: {}{}", rank_, path, std::strerror(errno),
-                      errno == EACCES ? "; does the path belong to another user?" : ""));
+void SocketBootstrap::connect_to_first(MeetingPoint& place) {
+  std::string why_not;
+  for (;;) {
+    Entry entry(place, rank_, size_);
+    const Clock::time_point until =
+        place.may_be_stale() ? std::min(deadline_, deadline_after(kOneTry)) : deadline_;
+    Attempt attempt = entry.run(until);
+    if (attempt.socket.valid()) {
+      sockets_.push_back(std::move(attempt.socket));
+      return wait_for_answer();
     }
+    why_not = attempt.why_not;
     if (Clock::now() > deadline_) {
-      throw TimeoutError(fmt::format("rank {} waited {} ms for rank 0 at {}; was it started?",
-                                     rank_, timeout_.count(), path));
+      throw TimeoutError(fmt::format("rank {} waited {} ms for rank 0 at {} ({}); was it started?",
+                                     rank_, timeout_.count(), place.name(), why_not));
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (entry.is_final()) {
+      throw TransportError(fmt::format("rank {} cannot join the process that it reached at {}: {}",
+                                       rank_, place.name(), why_not));
+    }
+    std::this_thread::sleep_for(entry.met_another() ? kAfterAnother : kBetweenTries);
   }
-  const std::string objection = objection_to_peer(socket);
-  if (!objection.empty()) {
-    throw TransportError(fmt::format(
-        "rank {} does not trust who listens at {}: {}. Choose a path in a folder that only you may "
-        "write to",
-        rank_, path, objection));
+}
+
+// Two processes that are both rank 0: the one that came first refuses the other, and tells all ranks.
+void SocketBootstrap::fail_if_another_is_first(MeetingPoint& place) {
+  Attempt attempt;
+  try {
+    attempt = Entry(place, 0, size_).run(std::min(deadline_, deadline_after(kOneTry)));
+  } catch (const TransportError&) {
+    return;  // it is no rank 0 of this group
   }
-  sockets_.push_back(std::move(socket));
-  Hello hello;
-  hello.rank = rank_;
-  hello.size = size_;
-  send_all(sockets_[0], &hello, sizeof(hello), 0);
-  Answer answer;
+  if (!attempt.socket.valid()) return;
+  sockets_.push_back(std::move(attempt.socket));
+  wait_for_answer();
+  throw UsageError(
+      fmt::format("{}: another process is rank 0 at {}", place.caller(), place.name()));
+}
+
+void SocketBootstrap::wait_for_answer() {
+  Reply answer;
   // Wait a second longer than rank 0, whose deadline is running already: its answer names the missing ranks.
   deadline_ = deadline_after(timeout_) + std::chrono::seconds(1);
-  receive_all(sockets_[0], &answer, sizeof(answer), 0);
-  answer.reason.back() = '\0';
+  receive(sockets_[0], &answer, sizeof(answer), 0);
   throw_refusal(answer);
 }
 
-void SocketBootstrap::send_all(const FileDescriptor& to, const void* data, std::size_t bytes,
-                               int peer) const {
-  const auto* next = static_cast<const char*>(data);
-  while (bytes > 0) {
-    if (!ready_before(to, POLLOUT, deadline_)) {
-      throw TimeoutError(fmt::format("rank {} waited {} ms to send to rank {} while joining", rank_,
-                                     timeout_.count(), peer));
-    }
-    const ssize_t sent = ::send(to.get(), next, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (sent <= 0) {
-      throw TransportError(fmt::format("rank {} has lost rank {} while joining: {}", rank_, peer,
-                                       std::strerror(errno)));
-    }
-    next += sent;
-    bytes -= static_cast<std::size_t>(sent);
-  }
+void SocketBootstrap::send(const FileDescriptor& to, const void* data, std::size_t bytes,
+                           int peer) const {
+  require(send_all(to, data, bytes, deadline_), "to send to", peer);
 }
 
-void SocketBootstrap::receive_all(const FileDescriptor& from, void* data, std::size_t bytes,
-                                  int peer) const {
-  auto* next = static_cast<char*>(data);
-  while (bytes > 0) {
-    if (!ready_before(from, POLLIN, deadline_)) {
-      throw TimeoutError(fmt::format("rank {} waited {} ms for rank {} while joining", rank_,
-                                     timeout_.count(), peer));
-    }
-    const ssize_t received = ::recv(from.get(), next, bytes, MSG_DONTWAIT);
-    if (received < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (received <= 0) {
-      throw TransportError(
-          fmt::format("rank {} has lost rank {} while joining: {}", rank_, peer,
-                      received == 0 ? "it ended, or closed its socket" : std::strerror(errno)));
-    }
-    next += received;
-    bytes -= static_cast<std::size_t>(received);
+void SocketBootstrap::receive(const FileDescriptor& from, void* data, std::size_t bytes,
+                              int peer) const {
+  require(receive_all(from, data, bytes, deadline_), "for", peer);
+}
+
+void SocketBootstrap::require(const Moved& moved, const char* waited, int peer) const {
+  if (moved.end == Moved::End::late) {
+    throw TimeoutError(fmt::format("rank {} waited {} ms {} rank {} while joining", rank_,
+                                   timeout_.count(), waited, peer));
+  }
+  if (moved.end == Moved::End::lost) {
+    throw TransportError(
+        fmt::format("rank {} has lost rank {} while joining: {}", rank_, peer, moved.why));
   }
 }
 
@@ -122,17 +183,17 @@ void SocketBootstrap::all_gather(const void* mine, void* all, std::size_t bytes)
   auto* rows = static_cast<char*>(all);
   const std::size_t total = bytes * static_cast<std::size_t>(size_);
   if (rank_ != 0) {
-    send_all(sockets_[0], mine, bytes, 0);
-    receive_all(sockets_[0], all, total, 0);
+    send(sockets_[0], mine, bytes, 0);
+    receive(sockets_[0], all, total, 0);
     return;
   }
   std::memcpy(rows, mine, bytes);
   for (int peer = 1; peer < size_; ++peer) {
     const auto index = static_cast<std::size_t>(peer);
-    receive_all(sockets_[index], rows + index * bytes, bytes, peer);
+    receive(sockets_[index], rows + index * bytes, bytes, peer);
   }
   for (int peer = 1; peer < size_; ++peer) {
-    send_all(sockets_[static_cast<std::size_t>(peer)], all, total, peer);
+    send(sockets_[static_cast<std::size_t>(peer)], all, total, peer);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "base/environment.hpp"
 #include "base/owner_process.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
+#include "bootstrap/unix_meeting_point.hpp"
 #include "communicator/choice.hpp"
 #include "communicator/join.hpp"
 #include "communicator/register_memory.hpp"
@@ -109,14 +110,16 @@ std::string detail::objection_to_calls_here(Communicator& communicator) {
 Communicator from_socket(const std::string& path, int rank, int size,
                          const CommunicatorOptions& options) {
   detail::Joining joining = detail::prepare_to_join(options, rank);
-  if (options.carrier == CarrierChoice::mpi) {
-    joining.refusal = "from_socket: processes that meet at a socket are joined without MPI";
+  if (options.carrier == CarrierChoice::mpi || options.carrier == CarrierChoice::ucx) {
+    joining.refusal =
+        "from_socket: processes that meet at a socket are joined by shared memory alone";
   }
-  // Without MPI there is nothing to fall back to.
+  // There is nothing to fall back to.
   CommunicatorOptions memory_only = options;
   memory_only.carrier = CarrierChoice::shm;
-  detail::SocketBootstrap bootstrap(path, rank, size, joining.defaults.timeout);
-  return Communicator(detail::join(bootstrap, memory_only, std::move(joining), {}, {}));
+  detail::SocketBootstrap bootstrap(detail::meet_at_path(path), rank, size,
+                                    joining.defaults.timeout);
+  return Communicator(detail::join(bootstrap, memory_only, std::move(joining), {}));
 }
 
 std::vector<Communicator> local_group(int size, const CommunicatorOptions& options) {

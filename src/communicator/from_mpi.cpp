@@ -6,9 +6,11 @@
 
 #include "base/check_mpi.hpp"
 #include "bootstrap/mpi_bootstrap.hpp"
-#include "bootstrap/mpi_link_probe.hpp"
-#include "carrier/mpi_pump.hpp"
+#include "carrier/message_pump.hpp"
+#include "carrier/mpi_messenger.hpp"
+#include "communicator/by_ucx.hpp"
 #include "communicator/join.hpp"
+#include "joining/probe_links.hpp"
 
 namespace rondo {
 namespace detail {
@@ -35,47 +37,38 @@ void require_running_mpi(MPI_Comm comm) {
 }
 
 // A duplicate that reports errors instead of ending the program.
-class Duplicate {
- public:
-  explicit Duplicate(MPI_Comm comm) {
-    check_mpi(MPI_Comm_dup(comm, &comm_), "MPI_Comm_dup");
-    MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
-  }
-  Duplicate(const Duplicate&) = delete;
-  Duplicate& operator=(const Duplicate&) = delete;
-  ~Duplicate() {
-    if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
-  }
-  [[nodiscard]] MPI_Comm get() const { return comm_; }
-  MPI_Comm release() { return std::exchange(comm_, MPI_COMM_NULL); }
-
- private:
-  MPI_Comm comm_ = MPI_COMM_NULL;
-};
+MPI_Comm duplicate_of(MPI_Comm comm) {
+  MPI_Comm duplicate = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_dup(comm, &duplicate), "MPI_Comm_dup");
+  MPI_Comm_set_errhandler(duplicate, MPI_ERRORS_RETURN);
+  return duplicate;
+}
 
 }  // namespace
 }  // namespace detail
 
 Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
   detail::require_running_mpi(comm);
-  detail::Duplicate duplicate(comm);
-  detail::MpiBootstrap bootstrap(duplicate.get());
+  const MPI_Comm duplicate = detail::duplicate_of(comm);
+  std::unique_ptr<detail::Messenger> messenger = detail::message_by_mpi(duplicate);
+  detail::MpiBootstrap bootstrap(duplicate);
   const auto probe = [&](int next, int prev) {
     try {
-      return detail::probe_links(duplicate.get(), next, prev);
+      return detail::probe_links(*messenger, next, prev);
     } catch (...) {
       // Messages may still be under way: never free the duplicate, so that no later communicator receives them.
-      static_cast<void>(duplicate.release());
+      static_cast<void>(messenger.release());
       throw;
     }
   };
-  const auto make_pump = [&](detail::PumpEdges edges) {
-    auto pump = std::make_unique<detail::MpiPump>(duplicate.get(), std::move(edges));
-    static_cast<void>(duplicate.release());  // the pump's from now on
-    return pump;
+  const auto make_pump = [&](detail::PumpEdges edges) -> std::unique_ptr<detail::Pump> {
+    return std::make_unique<detail::MessagePump>(std::move(messenger), std::move(edges));
   };
-  return Communicator(detail::join(
-      bootstrap, options, detail::prepare_to_join(options, bootstrap.rank()), probe, make_pump));
+  const detail::Network by_mpi{Carrier::mpi, {}, probe, make_pump};
+  const bool ucx = options.carrier == CarrierChoice::ucx;
+  return Communicator(
+      detail::join(bootstrap, options, detail::prepare_to_join(options, bootstrap.rank()),
+                   ucx ? detail::by_ucx(detail::with_environment(options.network)) : by_mpi));
 }
 
 }  // namespace rondo

@@ -24,7 +24,6 @@ Joining prepare_to_join(const CommunicatorOptions& options, int rank);
 
 // Collective over the bootstrap's ranks; all throw if one cannot join. Throws UsageError, TransportError.
 std::unique_ptr<CommunicatorState> join(Bootstrap& bootstrap, const CommunicatorOptions& options,
-                                        Joining joining, const LinkProbe& probe,
-                                        const PumpFactory& make_pump);
+                                        Joining joining, const Network& network);
 
 }  // namespace rondo::detail

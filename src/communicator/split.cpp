@@ -66,9 +66,10 @@ Wiring wire_members(GroupBootstrap& group, CommunicatorState& parent,
   const auto probe = [&](int next, int) {
     return next == kNoLink ? LinkFacts{} : engine.slowest_link().value_or(LinkFacts{});
   };
-  return wire_processes(group, options, {}, probe, [&](PumpEdges edges) {
+  const auto make_pump = [&](PumpEdges edges) {
     return engine.pump_among(members, std::move(edges));
-  });
+  };
+  return wire_processes(group, options, {}, {engine.network(), {}, probe, make_pump});
 }
 
 }  // namespace

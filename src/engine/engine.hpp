@@ -66,6 +66,7 @@ class Engine {
   // For a communicator of some of the ranks. Where threads hand wirings to each other; null for processes.
   [[nodiscard]] Handover* handover() { return wiring_.links.handover.get(); }
   // A pump among `ranks`; collective over them, and needs has_pump().
+  [[nodiscard]] Carrier network() const { return wiring_.links.network; }
   std::unique_ptr<Pump> pump_among(const std::vector<int>& ranks, PumpEdges edges);
   // What is known of the links between hosts.
   [[nodiscard]] const std::optional<LinkFacts>& slowest_link() const {

@@ -42,7 +42,8 @@ struct Links {
   std::shared_ptr<Registry> registry;  // what ranks reach of each other's memory
   // Measured, of any two ranks that are neighbours in the ring; nothing if no link leaves shared memory.
   std::optional<LinkFacts> slowest_link;
-  std::unique_ptr<Pump> pump;  // null if shared memory carries all; destroyed before `segment`
+  Carrier network = Carrier::mpi;  // by which `pump` sends
+  std::unique_ptr<Pump> pump;      // null if shared memory carries all; destroyed before `segment`
 };
 
 // How the rank waits for the others.

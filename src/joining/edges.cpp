@@ -32,11 +32,20 @@ std::string reason_for_no_memory(const SharedMemory& shared, int from, int to) {
                      shared.reasons[static_cast<std::size_t>(culprit)]);
 }
 
+namespace {
+
+// Whether the network carries all edges, also those within a host.
+bool is_forced(CarrierChoice choice) {
+  return choice == CarrierChoice::mpi || choice == CarrierChoice::ucx;
+}
+
+}  // namespace
+
 Edge edge_of(const ScheduleEdge& edge, const CarrierFacts& facts) {
   const auto [from, to] = edge.ranks;
-  Edge result{from, to, Carrier::mpi, {}, edge.in_ring()};
-  if (facts.choice == CarrierChoice::mpi) {
-    result.reason = "CarrierChoice::mpi";
+  Edge result{from, to, facts.network, {}, edge.in_ring()};
+  if (is_forced(facts.choice)) {
+    result.reason = fmt::format("CarrierChoice::{}", name(facts.network));
   } else if (!facts.hosts->same(from, to)) {
     result.reason = reason_for_network(*facts.places, from, to);
   } else if (!have_same_memory(*facts.hosts, *facts.shared, from, to)) {
@@ -53,19 +62,19 @@ std::vector<Edge> settle_edges(const std::vector<ScheduleEdge>& edges, const Car
   std::vector<Edge> settled;
   for (const ScheduleEdge& one : edges) {
     const Edge& edge = settled.emplace_back(edge_of(one, facts));
-    const bool by_mpi = edge.carrier == Carrier::mpi;
-    if (by_mpi && facts.choice == CarrierChoice::shm) {
+    const bool by_network = edge.carrier == facts.network;
+    if (by_network && facts.choice == CarrierChoice::shm) {
       throw TransportError(
           fmt::format("CarrierChoice::shm refuses the edge from rank {} to rank {}: {}; choose "
-                      "CarrierChoice::automatic to allow MPI there",
+                      "CarrierChoice::automatic to allow messages there",
                       edge.from, edge.to, edge.reason));
     }
     if (edge.from != rank) continue;
     const bool lost =
-        by_mpi && facts.choice != CarrierChoice::mpi && facts.hosts->same(edge.from, edge.to);
+        by_network && !is_forced(facts.choice) && facts.hosts->same(edge.from, edge.to);
     if (lost) {
-      log(LogLevel::warning, "rank {}: falls back to MPI towards rank {}: {}", rank, edge.to,
-          edge.reason);
+      log(LogLevel::warning, "rank {}: falls back to {} towards rank {}: {}", rank,
+          name(edge.carrier), edge.to, edge.reason);
     }
     log(LogLevel::info, "rank {} of {}: to rank {} by {} ({})", rank, facts.hosts->size(), edge.to,
         name(edge.carrier), edge.reason);

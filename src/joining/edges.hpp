@@ -12,9 +12,10 @@
 
 namespace rondo::detail {
 
-// What decides between shared memory and MPI.
+// What decides between shared memory and the network.
 struct CarrierFacts {
   CarrierChoice choice = CarrierChoice::automatic;
+  Carrier network = Carrier::mpi;
   const Hosts* hosts = nullptr;
   const std::vector<RankPlace>* places = nullptr;
   const SharedMemory* shared = nullptr;

@@ -93,7 +93,7 @@ void validate_fifo_size(const char* options, std::size_t slot_bytes, std::uint32
 
 void validate_geometry(const CommunicatorOptions& options) {
   validate_fifo_size("CommunicatorOptions", options.slot_bytes, options.slots);
-  if (options.carrier > CarrierChoice::mpi) {
+  if (options.carrier > CarrierChoice::ucx) {
     throw UsageError("CommunicatorOptions::carrier is not a CarrierChoice");
   }
 }

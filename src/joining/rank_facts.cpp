@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <fstream>
 #include <random>
 
 #include <fmt/format.h>
@@ -21,14 +20,6 @@ namespace {
 
 // Assumed as a core's L2 cache if its size is not known.
 constexpr std::uint64_t kUsualL2Bytes = std::uint64_t{1} << 20U;
-
-// Changes with every start of the machine, so that equal host names on two machines stay apart.
-std::string boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string text;
-  std::getline(file, text);
-  return text;
-}
 
 // The cores that this process may run on; its other threads may be bound to fewer.
 decltype(RankFacts::cores) my_cores() {
@@ -68,7 +59,7 @@ std::uint64_t l2_bytes() {
 RankFacts my_facts(const CommunicatorOptions& options) {
   RankFacts facts;
   put(facts.host, host_name());
-  put(facts.boot, boot_id());
+  put(facts.boot, machine_boot_id());
   facts.session = (std::uint64_t{std::random_device()()} << 32U) | std::random_device()();
   facts.process_namespace = process_namespace();
   facts.process_id = ::getpid();

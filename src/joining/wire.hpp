@@ -21,11 +21,19 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
 // Makes the pump that carries this rank's edges to other hosts.
 using PumpFactory = std::function<std::unique_ptr<Pump>(PumpEdges)>;
 
+// What carries edges between hosts.
+struct Network {
+  Carrier carrier = Carrier::mpi;
+  // Makes the network usable, before it is first used; collective, and all ranks throw if one cannot. Null: it is usable.
+  std::function<void(Bootstrap&)> open = {};
+  LinkProbe probe = {};
+  PumpFactory make_pump = {};
+};
+
 // This process's wiring; collective over the bootstrap's ranks, and all ranks throw if one cannot
 // be joined. A rank that has found its own arguments wrong still takes part, with the reason as
 // `refusal`, so that no other rank waits for it. Throws UsageError, TransportError.
 Wiring wire_processes(Bootstrap& bootstrap, const CommunicatorOptions& options,
-                      const std::string& refusal, const LinkProbe& probe,
-                      const PumpFactory& make_pump);
+                      const std::string& refusal, const Network& network);
 
 }  // namespace rondo::detail

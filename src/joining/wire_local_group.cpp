@@ -16,8 +16,8 @@ namespace rondo::detail {
 std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& options) {
   if (size < 1) throw UsageError(fmt::format("local_group({}): a group has at least 1 rank", size));
   validate_geometry(options);
-  if (options.carrier == CarrierChoice::mpi) {
-    throw UsageError("local_group: ranks of one process are joined by memory, never by MPI");
+  if (options.carrier == CarrierChoice::mpi || options.carrier == CarrierChoice::ucx) {
+    throw UsageError("local_group: ranks of one process are joined by memory, never by MPI or UCX");
   }
   const std::vector<RankFacts> all(static_cast<std::size_t>(size), my_facts(options));
   const std::vector<int> ring = ring_order(order_keys(all));

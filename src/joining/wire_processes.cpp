@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/put.hpp"
@@ -20,17 +21,23 @@ namespace {
 // one rank fails in a step, all ranks throw.
 class ProcessWirer {
  public:
-  ProcessWirer(Bootstrap& bootstrap, const CommunicatorOptions& options)
-      : bootstrap_(bootstrap), options_(options), rank_(bootstrap.rank()) {}
+  ProcessWirer(Bootstrap& bootstrap, const CommunicatorOptions& options, const Network& network)
+      : bootstrap_(bootstrap), options_(options), network_(network), rank_(bootstrap.rank()) {}
 
-  Wiring wire(const std::string& refusal, const LinkProbe& probe, const PumpFactory& make_pump) {
+  Wiring wire(const std::string& refusal) {
     gather_facts(refusal);
-    choose_fifos(probe);
+    choose_fifos();
     share_segment();
     Wiring wiring = empty_wiring(rank_, bootstrap_.size(), ring_);
     wiring.topology.places = places_of(facts_);
-    const CarrierFacts carriers{options_.carrier, &hosts_, &wiring.topology.places, &shared_};
+    wiring.links.network = network_.carrier;
+    const CarrierFacts carriers{options_.carrier, network_.carrier, &hosts_,
+                                &wiring.topology.places, &shared_};
     wiring.topology.edges = settle_edges(edges_, carriers, rank_);
+    const auto by_network = [&](const Edge& edge) { return edge.carrier == network_.carrier; };
+    if (std::any_of(wiring.topology.edges.begin(), wiring.topology.edges.end(), by_network)) {
+      open_network();
+    }
     std::optional<PumpEdges> carried;
     together(bootstrap_, [&] {
       connect(wiring);
@@ -38,7 +45,7 @@ class ProcessWirer {
     });
     // A step of its own, since make_pump may be collective: no rank comes here that has failed before.
     together(bootstrap_, [&] {
-      if (carried) wiring.links.pump = make_pump(std::move(*carried));
+      if (carried) wiring.links.pump = network_.make_pump(std::move(*carried));
     });
     if (wiring.links.pump != nullptr) wiring.links.pump->open_connections();
     return wiring;
@@ -52,8 +59,7 @@ class ProcessWirer {
     require_usable_options(facts_);
     ring_ = options_.rank_order ? rank_order(facts_.size()) : ring_order(order_keys(facts_));
     hosts_ = hosts_of(facts_);
-    recursive_doubling_ =
-        bootstrap_.size() > 1 && (options_.carrier == CarrierChoice::mpi || !hosts_.all_on_one());
+    recursive_doubling_ = bootstrap_.size() > 1 && (!shares_memory() || !hosts_.all_on_one());
     AlgorithmSet algorithms = {Algorithm::ring, Algorithm::naive};
     // Where all ranks share memory, one_shot is faster.
     if (recursive_doubling_) {
@@ -67,7 +73,7 @@ class ProcessWirer {
   // Between hosts of which one has several ranks, each with memory that its ranks share.
   void find_rails() {
     rails_ = {ring_};
-    if (options_.carrier == CarrierChoice::mpi) return;
+    if (!shares_memory()) return;
     RanksByHost by_host;
     for (int rank = 0; rank < bootstrap_.size(); ++rank) {
       if (hosts_.lowest_rank_with(rank) == rank) by_host.push_back(hosts_.ranks_with(rank));
@@ -81,7 +87,7 @@ class ProcessWirer {
   }
 
   // FIFO sizes are the same on all ranks: for the slowest link between hosts, if there is one, and the smallest cache.
-  void choose_fifos(const LinkProbe& probe) {
+  void choose_fifos() {
     std::uint64_t cache_bytes = std::numeric_limits<std::uint64_t>::max();
     LocalEdges most;
     for (int rank = 0; rank < bootstrap_.size(); ++rank) {
@@ -92,20 +98,24 @@ class ProcessWirer {
       most = {std::max(most.ring, local.ring), std::max(most.off_ring, local.off_ring)};
     }
     // Without a probe there is no carrier for links between hosts either; settle_edges() reports that.
-    if (recursive_doubling_ && probe) slowest_link_ = measure_slowest_link(probe);
+    if (recursive_doubling_ && network_.probe) {
+      open_network();
+      slowest_link_ = measure_slowest_link();
+    }
     geometries_ = choose_geometries(options_, cache_bytes, slowest_link_, most);
   }
 
-  std::optional<LinkFacts> measure_slowest_link(const LinkProbe& probe) {
+  std::optional<LinkFacts> measure_slowest_link() {
     const std::size_t size = ring_.size();
     const std::size_t mine = positions_of(ring_)[static_cast<std::size_t>(rank_)];
     const auto across = [&](std::size_t position) {
       const int rank = ring_[position % size];
-      const bool memory = options_.carrier != CarrierChoice::mpi && hosts_.same(rank, rank_);
+      const bool memory = shares_memory() && hosts_.same(rank, rank_);
       return rank == rank_ || memory ? kNoLink : rank;
     };
     LinkFacts facts;
-    together(bootstrap_, [&] { facts = probe(across(mine + 1), across(mine + size - 1)); });
+    together(bootstrap_,
+             [&] { facts = network_.probe(across(mine + 1), across(mine + size - 1)); });
     std::optional<LinkFacts> slowest;
     for (const LinkFacts& one : bootstrap_.exchange(facts)) {
       if (one.bytes_per_us <= 0) continue;  // that rank shares memory with the next one
@@ -134,11 +144,19 @@ class ProcessWirer {
     return facts;
   }
 
+  // Whether ranks of one host may share memory.
+  [[nodiscard]] bool shares_memory() const {
+    return options_.carrier != CarrierChoice::mpi && options_.carrier != CarrierChoice::ucx;
+  }
+
+  void open_network() {
+    if (network_.open && !std::exchange(is_open_, true)) network_.open(bootstrap_);
+  }
+
   // One segment a host, made by its lowest rank and handed to the others. A host that shares nothing has an abort
   // board in each process.
   void share_segment() {
-    const bool wanted =
-        options_.carrier != CarrierChoice::mpi && hosts_.ranks_with(rank_).size() > 1;
+    const bool wanted = shares_memory() && hosts_.ranks_with(rank_).size() > 1;
     segment_edges_ = with_geometry(edges_of_host(rank_), geometries_.memory);
     SegmentPlan plan{bootstrap_.size(),
                      hosts_.all_on_one() ? one_shot_limit_bytes(bootstrap_.size()) : 0,
@@ -203,8 +221,7 @@ class ProcessWirer {
       const bool reached = on_host == 1 || shared_.mapped[static_cast<std::size_t>(rank)];
       all_have_stages &= reached && stage_bytes_for(on_host) > 0;
     }
-    wiring.offers.hierarchical =
-        options_.carrier != CarrierChoice::mpi && some_host_has_several && all_have_stages;
+    wiring.offers.hierarchical = shares_memory() && some_host_has_several && all_have_stages;
   }
 
   // The FIFO sizes that a schedule can count on at every edge.
@@ -222,16 +239,16 @@ class ProcessWirer {
   // What a pump is to carry for this rank; nothing if no rank needs one.
   [[nodiscard]] std::optional<PumpEdges> edges_for_pump(Wiring& wiring) const {
     PumpEdges carried;
-    bool any_mpi = false;
+    bool any = false;
     for (std::size_t index = 0; index < edges_.size(); ++index) {
       const Edge& edge = wiring.topology.edges[index];
-      any_mpi |= edge.carrier == Carrier::mpi;
-      if (edge.carrier != Carrier::mpi || (edge.from != rank_ && edge.to != rank_)) continue;
+      any |= edge.carrier == network_.carrier;
+      if (edge.carrier != network_.carrier || (edge.from != rank_ && edge.to != rank_)) continue;
       connect_to_pump(wiring, carried, edge, edges_[index].algorithms,
                       geometries_.link.of(edges_[index].bulk));
     }
-    // A rank that has no MPI edge itself still needs the pump, to receive and announce aborts.
-    if (!any_mpi) return std::nullopt;
+    // A rank that has no such edge itself still needs the pump, to receive and announce aborts.
+    if (!any) return std::nullopt;
     carried.ranks_elsewhere = ranks_elsewhere(bootstrap_.size(), wiring.links.ranks_sharing);
     carried.board = &wiring.links.segment->board();
     carried.session = facts_[0].session;
@@ -240,6 +257,8 @@ class ProcessWirer {
 
   Bootstrap& bootstrap_;
   const CommunicatorOptions& options_;
+  const Network& network_;
+  bool is_open_ = false;
   int rank_;
   std::vector<RankFacts> facts_;
   Hosts hosts_;
@@ -257,9 +276,8 @@ class ProcessWirer {
 }  // namespace
 
 Wiring wire_processes(Bootstrap& bootstrap, const CommunicatorOptions& options,
-                      const std::string& refusal, const LinkProbe& probe,
-                      const PumpFactory& make_pump) {
-  return ProcessWirer(bootstrap, options).wire(refusal, probe, make_pump);
+                      const std::string& refusal, const Network& network) {
+  return ProcessWirer(bootstrap, options, network).wire(refusal);
 }
 
 }  // namespace rondo::detail

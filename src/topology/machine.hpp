@@ -16,6 +16,9 @@ int bound_numa_node();
 
 std::string host_name();
 
+// Changes with every start of the machine, so that equal host names on two machines stay apart.
+std::string machine_boot_id();
+
 // The cores that the calling thread may run on, each with its hardware threads, first to last. All cores of the machine
 // if the thread is not bound.
 struct UsableCores {

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdint>
+#include <fstream>
+#include <string>
 
 #include "topology/machine.hpp"
 
@@ -38,6 +40,13 @@ std::string host_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
   return name.data();
+}
+
+std::string machine_boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string text;
+  std::getline(file, text);
+  return text;
 }
 
 }  // namespace rondo::detail

@@ -111,7 +111,7 @@ TEST(Usage, EnumeratorsOutOfRangeAreErrors) {
                   "not an Algorithm");
   expect_contains(message_of<UsageError>([&] { local_group(2, {.algorithm = no_algorithm}); }),
                   "not an Algorithm");
-  EXPECT_THROW(local_group(2, {.carrier = static_cast<CarrierChoice>(3)}), UsageError);
+  EXPECT_THROW(local_group(2, {.carrier = static_cast<CarrierChoice>(9)}), UsageError);
 }
 
 TEST(Usage, OptionsOutOfRangeAreErrors) {

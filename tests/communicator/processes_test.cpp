@@ -25,6 +25,7 @@
 
 #include "base/file_descriptor.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
+#include "bootstrap/unix_meeting_point.hpp"
 #include "communicator/state.hpp"
 #include "joining/wire.hpp"
 #include "tests/support/collective_checks.hpp"
@@ -240,7 +241,8 @@ TEST(Processes, SayWhenTheyCannotWatch) {
 // The first send to a process that has ended is refused at once.
 TEST(Processes, OneThatEndsWhileTheyJoinIsNamed) {
   const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
-    detail::SocketBootstrap bootstrap(me.socket, me.rank, me.size, std::chrono::minutes(5));
+    detail::SocketBootstrap bootstrap(detail::meet_at_path(me.socket), me.rank, me.size,
+                                      std::chrono::minutes(5));
     const std::vector<pid_t> processes = bootstrap.exchange(::getpid());
     if (me.rank == 0) ::_exit(200);
     wait_for_end(processes[0]);
@@ -256,9 +258,10 @@ TEST(Processes, OneThatEndsWhileTheyJoinIsNamed) {
 
 TEST(Processes, ARefusalIsToldToAll) {
   const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
-    detail::SocketBootstrap bootstrap(me.socket, me.rank, me.size, std::chrono::minutes(5));
+    detail::SocketBootstrap bootstrap(detail::meet_at_path(me.socket), me.rank, me.size,
+                                      std::chrono::minutes(5));
     try {
-      detail::wire_processes(bootstrap, {}, me.rank == 1 ? "no timeout given" : "", {}, {});
+      detail::wire_processes(bootstrap, {}, me.rank == 1 ? "no timeout given" : "", {});
     } catch (const UsageError& error) {
       return says(error, "rank 1: no timeout given") ? 0 : 1;
     }
@@ -299,8 +302,9 @@ TEST(Processes, KnowWhetherTheyHaveCoresEnough) {
   for (const bool share : {true, false}) {
     const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
       if (!bind_to_core(share ? 0 : static_cast<std::size_t>(me.rank))) return 77;
-      detail::SocketBootstrap bootstrap(me.socket, me.rank, me.size, std::chrono::minutes(5));
-      return detail::wire_processes(bootstrap, {}, "", {}, {}).waiting.crowded == share ? 0 : 1;
+      detail::SocketBootstrap bootstrap(detail::meet_at_path(me.socket), me.rank, me.size,
+                                        std::chrono::minutes(5));
+      return detail::wire_processes(bootstrap, {}, "", {}).waiting.crowded == share ? 0 : 1;
     });
     if (codes[1] == 77) GTEST_SKIP() << "needs two cores";
     EXPECT_EQ(codes, (std::vector<int>{0, 0})) << share;
@@ -524,7 +528,8 @@ TEST(Processes, ToldOfDifferentSizesAreRefused) {
 // A pump that cannot be made stands for whatever fails on one rank alone.
 TEST(Processes, AFailureOfOneRankIsAnErrorOfAll) {
   const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
-    detail::SocketBootstrap bootstrap(me.socket, me.rank, me.size, std::chrono::minutes(5));
+    detail::SocketBootstrap bootstrap(detail::meet_at_path(me.socket), me.rank, me.size,
+                                      std::chrono::minutes(5));
     const auto make_pump = [&](const detail::PumpEdges&) -> std::unique_ptr<detail::Pump> {
       if (me.rank == 0) throw TransportError("no pump today");
       return nullptr;
@@ -532,7 +537,7 @@ TEST(Processes, AFailureOfOneRankIsAnErrorOfAll) {
     try {
       detail::wire_processes(
           bootstrap, {.carrier = CarrierChoice::mpi}, {},
-          [](int, int) { return detail::LinkFacts{}; }, make_pump);
+          {Carrier::mpi, {}, [](int, int) { return detail::LinkFacts{}; }, make_pump});
     } catch (const TransportError& error) {
       return says(error, "rank 0") && says(error, "no pump today") ? 0 : 1;
     }
@@ -545,11 +550,14 @@ TEST(Processes, ANetworkThatFailsEndsTheCallAndTheCommunicator) {
   const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
     std::string told;
     set_log_hook([&](LogLevel, std::string_view text) { told += text; }, LogLevel::warning);
-    detail::SocketBootstrap bootstrap(me.socket, me.rank, me.size, std::chrono::minutes(5));
+    detail::SocketBootstrap bootstrap(detail::meet_at_path(me.socket), me.rank, me.size,
+                                      std::chrono::minutes(5));
     detail::Wiring wiring = detail::wire_processes(
         bootstrap, {.carrier = CarrierChoice::mpi}, {},
-        [](int, int) { return detail::LinkFacts{}; },
-        [](detail::PumpEdges edges) { return std::make_unique<CutCable>(std::move(edges)); });
+        {Carrier::mpi,
+         {},
+         [](int, int) { return detail::LinkFacts{}; },
+         [](detail::PumpEdges edges) { return std::make_unique<CutCable>(std::move(edges)); }});
     {
       Communicator comm(std::make_unique<detail::CommunicatorState>(
           std::move(wiring), detail::Defaults{}, CommunicatorOptions{}));

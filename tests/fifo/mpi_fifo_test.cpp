@@ -1,7 +1,8 @@
 // The FIFO contract for the MPI pump: one process sends to itself.
 
 #include "carrier/memory.hpp"
-#include "carrier/mpi_pump.hpp"
+#include "carrier/message_pump.hpp"
+#include "carrier/mpi_messenger.hpp"
 #include "tests/fifo/fifo_contract.hpp"
 
 namespace rondo::detail {
@@ -22,7 +23,7 @@ class MpiToMyself {
     edges.out.push_back({0, algorithms, 0, RecvEnd(out)});
     edges.in.push_back({0, algorithms, 0, SendEnd(in)});
     edges.board = &board_;
-    pump_ = std::make_unique<MpiPump>(comm, std::move(edges));
+    pump_ = std::make_unique<MessagePump>(message_by_mpi(comm), std::move(edges));
   }
   [[nodiscard]] static FifoGeometry geometry() { return kGeometry; }
   // The slots of both local FIFOs, and what MPI buffers: bounded, since one message in every half FIFO is synchronous.
@@ -38,13 +39,13 @@ class MpiToMyself {
   AbortBoard board_;
   SendEnd send_;
   RecvEnd recv_;
-  std::unique_ptr<MpiPump> pump_;
+  std::unique_ptr<MessagePump> pump_;
 };
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Mpi, FifoContract, MpiToMyself);
 
 // A peer may be in another call, by an algorithm with other edges. So a rank that waits long drives all edges.
-TEST(MpiPump, DrivesTheEdgesOfItsCallUntilItIsAskedToDriveAll) {
+TEST(MessagePump, DrivesTheEdgesOfItsCallUntilItIsAskedToDriveAll) {
   MpiToMyself fifo({Algorithm::naive});
   const auto arrives = [&] {
     for (int round = 0; round < 10000 && !fifo.recv_end().can_peek(); ++round) fifo.drive();
@@ -65,7 +66,7 @@ TEST(MpiPump, DrivesTheEdgesOfItsCallUntilItIsAskedToDriveAll) {
 }
 
 // A confirmation that comes after MPI_Comm_free could be taken by a new communicator with the same number.
-TEST(MpiPump, KeepsItsCommunicatorUntilExpectedConfirmationsHaveCome) {
+TEST(MessagePump, KeepsItsCommunicatorUntilExpectedConfirmationsHaveCome) {
   static int freed = 0;
   const auto on_delete = [](MPI_Comm, int, void*, void*) {
     ++freed;
@@ -83,7 +84,7 @@ TEST(MpiPump, KeepsItsCommunicatorUntilExpectedConfirmationsHaveCome) {
       PumpEdges edges;
       edges.ranks_elsewhere = {0};
       edges.board = reinterpret_cast<AbortBoard*>(memory.data());
-      MpiPump pump(comm, std::move(edges));
+      MessagePump pump(message_by_mpi(comm), std::move(edges));
       for (std::uint64_t call = 0; call < 3; ++call) {
         pump.expect_confirmation(0, call);
         if (comes) pump.tell_confirmed(call);
@@ -94,7 +95,7 @@ TEST(MpiPump, KeepsItsCommunicatorUntilExpectedConfirmationsHaveCome) {
   MPI_Comm_free_keyval(&key);
 }
 
-TEST(MpiPump, AnAbortReachesTheOtherSidesBoard) {
+TEST(MessagePump, AnAbortReachesTheOtherSidesBoard) {
   const Mapping memory = map_private(sizeof(AbortBoard));
   auto& board = *reinterpret_cast<AbortBoard*>(memory.data());
   MPI_Comm comm = MPI_COMM_NULL;
@@ -102,7 +103,7 @@ TEST(MpiPump, AnAbortReachesTheOtherSidesBoard) {
   PumpEdges edges;
   edges.ranks_elsewhere = {0};
   edges.board = &board;
-  MpiPump pump(comm, std::move(edges));
+  MessagePump pump(message_by_mpi(comm), std::move(edges));
   pump.announce_abort({3, "out of data"});
   for (int round = 0; round < 10000 && !board.raised(); ++round) pump.progress();
   ASSERT_TRUE(board.raised());

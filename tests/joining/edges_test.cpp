@@ -24,7 +24,9 @@ class Edges : public testing::Test {
   Edge between(int from, int to, CarrierChoice choice = CarrierChoice::automatic) const {
     return edge_of({{from, to}, {Algorithm::ring}}, facts(choice));
   }
-  CarrierFacts facts(CarrierChoice choice) const { return {choice, &hosts_, &places_, &shared_}; }
+  CarrierFacts facts(CarrierChoice choice) const {
+    return {choice, Carrier::mpi, &hosts_, &places_, &shared_};
+  }
 
   Hosts hosts_{{"a", "a", "a", "b"}};
   std::vector<RankPlace> places_;

@@ -1,4 +1,4 @@
-// Communicators over MPI processes. RONDO_TEST_CARRIER=mpi forces the MPI carrier onto one host.
+// Communicators over MPI processes. RONDO_TEST_CARRIER=mpi or ucx forces that carrier onto one host.
 
 #include <algorithm>
 #include <chrono>
@@ -25,9 +25,9 @@ CommunicatorOptions options() {
   CommunicatorOptions result;
   result.timeout = std::chrono::seconds(120);
   const char* carrier = std::getenv("RONDO_TEST_CARRIER");
-  if (carrier != nullptr && std::string_view(carrier) == "mpi") {
-    result.carrier = CarrierChoice::mpi;
-  }
+  const std::string_view forced = carrier == nullptr ? "" : carrier;
+  if (forced == "mpi") result.carrier = CarrierChoice::mpi;
+  if (forced == "ucx") result.carrier = CarrierChoice::ucx;
   return result;
 }
 
@@ -58,10 +58,10 @@ TEST(Mpi, LargeOddCountsWithDefaultSlots) {
   }
 }
 
-bool uses_mpi(const Communicator& comm) {
+bool leaves_memory(const Communicator& comm) {
   const std::vector<Edge>& edges = comm.topology().edges;
   return std::any_of(edges.begin(), edges.end(),
-                     [](const Edge& edge) { return edge.carrier == Carrier::mpi; });
+                     [](const Edge& edge) { return edge.carrier != Carrier::shm; });
 }
 
 // Whether the communicator has room for the call.
@@ -80,7 +80,7 @@ TEST(Mpi, HalvingAndDoubling) {
     CommunicatorOptions with = options();
     with.slot_bytes = slot_bytes;
     Communicator comm = from_mpi(MPI_COMM_WORLD, with);
-    if (!uses_mpi(comm)) return;  // its edges are made between hosts only
+    if (!leaves_memory(comm)) return;  // its edges are made between hosts only
     for_each_type_and_op([&]<class T>(ReduceOp op) {
       for (const std::size_t count : {0U, 1U, 15U, 17U, 100U, 1000U, 20001U}) {
         const Call call{.collective = Collective::all_reduce,
@@ -175,7 +175,7 @@ TEST(Mpi, RankOrderWhereItIsPromised) {
 
 TEST(Mpi, RecursiveDoubling) {
   Communicator comm = from_mpi(MPI_COMM_WORLD, options());
-  if (!uses_mpi(comm)) {
+  if (!leaves_memory(comm)) {
     std::vector<float> data(1);
     const CallOptions doubling{.algorithm = Algorithm::recursive_doubling};
     if (comm.size() > 1) {
@@ -202,7 +202,7 @@ TEST(Mpi, RecursiveDoubling) {
 // Ring and recursive doubling use different edges: a message of one may arrive on an edge that the other does not read.
 TEST(Mpi, CallsByDifferentAlgorithmsAreAMismatch) {
   Communicator comm = from_mpi(MPI_COMM_WORLD, options());
-  if (!uses_mpi(comm) || comm.size() < 2) return;
+  if (!leaves_memory(comm) || comm.size() < 2) return;
   std::vector<float> data(10);
   try {
     comm.all_reduce(
@@ -223,7 +223,7 @@ TEST(Mpi, CallsByDifferentAlgorithmsAreAMismatch) {
 // still be under way; it must not reach the next communicator.
 TEST(Mpi, WhatAWaitingRankSaysDoesNotOutliveItsCommunicator) {
   CommunicatorOptions with = options();
-  if (with.carrier != CarrierChoice::mpi) return;
+  if (with.carrier == CarrierChoice::automatic) return;
   for (int round = 0; round < 60; ++round) {
     Communicator comm = from_mpi(MPI_COMM_WORLD, with);
     if (comm.size() == 1) return;
@@ -257,7 +257,7 @@ TEST(Mpi, EveryMismatchIsAnErrorOnEveryRank) {
   int size = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   // tests/communicator/mismatch_test.cpp tests groups that use shared memory only.
-  if (size > 4 || !uses_mpi(from_mpi(MPI_COMM_WORLD, with))) return;
+  if (size > 4 || !leaves_memory(from_mpi(MPI_COMM_WORLD, with))) return;
   std::vector<Algorithm> algorithms = {Algorithm::ring, Algorithm::naive,
                                        Algorithm::recursive_doubling, Algorithm::halving_doubling};
   const Call hierarchical{.collective = Collective::all_reduce,
@@ -277,7 +277,7 @@ TEST(Mpi, EveryMismatchIsAnErrorOnEveryRank) {
 TEST(Mpi, NoRankEndsTwoChainsWithoutARankThatIsLate) {
   int size = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (size < 3 || !uses_mpi(from_mpi(MPI_COMM_WORLD, options()))) return;
+  if (size < 3 || !leaves_memory(from_mpi(MPI_COMM_WORLD, options()))) return;
   for (const LateRank& late : every_late_rank(size)) {
     Communicator comm = from_mpi(MPI_COMM_WORLD, options());
     EXPECT_LE(chains_ended_without(comm, late), 1)
@@ -540,8 +540,10 @@ TEST(Mpi, TheTopologySaysHowEachEdgeIsCarried) {
   for (const Edge& edge : topology.edges) {
     const bool same_host = topology.places[static_cast<std::size_t>(edge.from)].host ==
                            topology.places[static_cast<std::size_t>(edge.to)].host;
-    const bool forced = options().carrier == CarrierChoice::mpi;
-    EXPECT_EQ(edge.carrier, same_host && !forced ? Carrier::shm : Carrier::mpi) << edge.reason;
+    const CarrierChoice choice = options().carrier;
+    const bool in_memory = same_host && choice == CarrierChoice::automatic;
+    const Carrier network = choice == CarrierChoice::ucx ? Carrier::ucx : Carrier::mpi;
+    EXPECT_EQ(edge.carrier, in_memory ? Carrier::shm : network) << edge.reason;
     EXPECT_FALSE(edge.reason.empty());
   }
 }

@@ -1,4 +1,4 @@
-// Gradient reducers over MPI processes. RONDO_TEST_CARRIER=mpi forces the MPI carrier onto one host.
+// Gradient reducers over MPI processes. RONDO_TEST_CARRIER=mpi or ucx forces that carrier onto one host.
 
 #include <algorithm>
 #include <cstdlib>
@@ -20,9 +20,9 @@ Communicator join() {
   CommunicatorOptions options;
   options.timeout = std::chrono::seconds(120);
   const char* carrier = std::getenv("RONDO_TEST_CARRIER");
-  if (carrier != nullptr && std::string_view(carrier) == "mpi") {
-    options.carrier = CarrierChoice::mpi;
-  }
+  const std::string_view forced = carrier == nullptr ? "" : carrier;
+  if (forced == "mpi") options.carrier = CarrierChoice::mpi;
+  if (forced == "ucx") options.carrier = CarrierChoice::ucx;
   return from_mpi(MPI_COMM_WORLD, options);
 }
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Prints the C++ example of a Markdown file: the first block marked ```cpp."""
+"""Prints a C++ example of a Markdown file: the first block marked ```cpp, or that with the given number, from 0 on."""
 import re
 import sys
 
 text = open(sys.argv[1], encoding="utf-8").read()
-found = re.search(r"^```cpp\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-if not found:
-    sys.exit(f"{sys.argv[1]} has no C++ example")
-print(found.group(1), end="")
+number = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+found = re.findall(r"^```cpp\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+if len(found) <= number:
+    sys.exit(f"{sys.argv[1]} has no C++ example {number}")
+print(found[number], end="")

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <rondo/errors.hpp>
+#include <rondo/start.hpp>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -90,11 +92,22 @@ int run_processes(const How& how, const std::function<int(Communicator)>& body) 
 
 }  // namespace
 
+bool starts_mpi(int ranks, int processes) {
+  if (!kHasMpi || ranks + processes > 0) return false;
+  try {
+    const std::string launched_by = launcher();
+    return launched_by.empty() || launched_by == "Open MPI" || launched_by == "Slurm";
+  } catch (const UsageError&) {
+    return false;  // from_environment() says what is wrong
+  }
+}
+
 int launch(const How& how, int* argc, char*** argv, const std::function<int(Communicator)>& body) {
   return guarded(how.program, [&] {
     if (how.processes > 0) return run_processes(how, body);
-    if (how.ranks == 0 && kHasMpi) return run_under_mpirun(how, argc, argv, body);
-    return run_threads(how, std::max(how.ranks, 1), body);
+    if (how.ranks > 0) return run_threads(how, how.ranks, body);
+    if (starts_mpi(how.ranks, how.processes)) return run_under_mpirun(how, argc, argv, body);
+    return body(from_environment(how.options));
   });
 }
 

@@ -1,4 +1,4 @@
-// Starts the ranks of a program: threads of this process, processes that it forks, or those of mpirun.
+// Starts the ranks of a program: threads of this process, processes that it forks, or those of a launcher.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,16 @@ namespace rondo::launch {
 struct How {
   const char* program = "";  // printed before a failing rank's message
   int ranks = 0;             // threads
-  int processes = 0;         // forked; if both are 0: those of mpirun, or one thread without MPI
+  int processes =
+      0;  // forked. If both are 0: those of rondo-launch or torchrun; of mpirun or srun, by MPI where
+          // it was built with MPI; or this process alone
   // Whether Rondo's own threads may have to call MPI: for devices of several hosts.
   bool threads_use_mpi = false;
   CommunicatorOptions options;
 };
+
+// Whether launch() initialises MPI, given How::ranks and How::processes.
+bool starts_mpi(int ranks, int processes);
 
 // Runs `body` on every rank; `body` returns the rank's exit code. Returns the program's exit code: the largest of this
 // process's ranks, or 2 after an exception, whose message is printed on standard error. Must be called before this

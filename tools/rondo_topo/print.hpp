@@ -7,7 +7,7 @@ namespace rondo::topo {
 
 struct Options {
   int ranks = 0;      // threads
-  int processes = 0;  // forked; if both are 0: the processes of mpirun
+  int processes = 0;  // forked; if both are 0: those of mpirun or rondo-launch
   bool on_devices = false;
   bool require_peer_access = false;
   CarrierChoice carrier = CarrierChoice::automatic;

@@ -1,4 +1,4 @@
-#include "bootstrap/mpi_link_probe.hpp"
+#include "joining/probe_links.hpp"
 
 #include <sched.h>
 
@@ -13,8 +13,6 @@
 
 #include <rondo/errors.hpp>
 
-#include "base/check_mpi.hpp"
-
 namespace rondo::detail {
 namespace {
 
@@ -28,7 +26,8 @@ constexpr int kPings = 10;
 constexpr int kBursts = 3;
 // 1 MiB: more than network adapters and shapers let through at once, and 9 ms at 1 Gbit/s.
 constexpr int kMessages = 32;
-constexpr int kMessageBytes = 32 * 1024;
+constexpr std::size_t kMessageBytes = 32768;
+constexpr const char* kWhat = "measuring a link";
 constexpr auto kPatience = std::chrono::seconds(60);
 
 double us_since(Clock::time_point start) {
@@ -39,7 +38,8 @@ double us_since(Clock::time_point start) {
 // there. Both ends use all tags in the same order.
 class Probe {
  public:
-  Probe(MPI_Comm comm, int next, int prev) : comm_(comm), next_(next), prev_(prev) {}
+  Probe(Messenger& messenger, int next, int prev)
+      : messenger_(messenger), next_(next), prev_(prev) {}
 
   // The shortest time there and back, halved.
   double latency_us() {
@@ -75,11 +75,11 @@ class Probe {
       wait_for_all();
     }
     const double us = std::max(shortest - latency_us, 1.0);
-    return next_ == kNoLink ? 0 : kMessages * double{kMessageBytes} / us;
+    return next_ == kNoLink ? 0 : static_cast<double>(kMessages * kMessageBytes) / us;
   }
 
-  // After a failure MPI may still use the memory.
-  void leave_memory_to_mpi() { static_cast<void>(memory_.release()); }
+  // After a failure the messenger may still use the memory.
+  void leave_memory() { static_cast<void>(memory_.release()); }
 
  private:
   static constexpr std::size_t kNothing = static_cast<std::size_t>(-1);
@@ -89,63 +89,55 @@ class Probe {
     std::vector<std::byte> answer = std::vector<std::byte>(1);
   };
 
-  void send(int peer, int tag, int bytes) {
+  void send(int peer, int tag, std::size_t bytes) {
     if (peer == kNoLink) return;
-    MPI_Request& request = open_.emplace_back(MPI_REQUEST_NULL);
-    check_mpi(MPI_Isend(memory_->out.data(), bytes, MPI_BYTE, peer, tag, comm_, &request),
-              "MPI_Isend", peer);
+    open_.push_back(
+        messenger_.send(peer, tag, memory_->out.data(), bytes, Messenger::Delivery::sent));
   }
-  // The request's index.
+  // The operation's index.
   std::size_t receive(std::vector<std::byte>& into, int peer, int tag) {
     if (peer == kNoLink) return kNothing;
-    MPI_Request& request = open_.emplace_back(MPI_REQUEST_NULL);
-    check_mpi(
-        MPI_Irecv(into.data(), static_cast<int>(into.size()), MPI_BYTE, peer, tag, comm_, &request),
-        "MPI_Irecv", peer);
+    open_.push_back(messenger_.receive(peer, tag, into.data(), into.size()));
     return open_.size() - 1;
   }
   void wait_for(std::size_t index) {
     if (index == kNothing) return;
-    wait_until([&](int& done) { return MPI_Test(&open_[index], &done, MPI_STATUS_IGNORE); });
+    wait_until([&] { return messenger_.has_ended(open_[index], kWhat, kAnyPeer); });
   }
   void wait_for_all() {
-    wait_until([&](int& done) {
-      return MPI_Testall(static_cast<int>(open_.size()), open_.data(), &done, MPI_STATUSES_IGNORE);
-    });
+    wait_until([&] { return messenger_.have_ended(open_, kWhat); });
     open_.clear();
   }
   template <class Test>
   void wait_until(Test test) {
     const auto give_up = Clock::now() + kPatience;
-    for (int done = 0; done == 0;) {
-      check_mpi(test(done), "measuring a link");
-      if (done != 0) return;
+    while (!test()) {
       if (Clock::now() > give_up) {
         throw TransportError(fmt::format(
             "measuring the links from rank {} and to rank {} has not ended in a minute; look at "
-            "their output, and whether MPI can reach them",
+            "their output, and whether these hosts reach each other",
             prev_, next_));
       }
       ::sched_yield();  // the other side may need this core
     }
   }
 
-  MPI_Comm comm_;
+  Messenger& messenger_;
   int next_;
   int prev_;
   std::unique_ptr<Memory> memory_ = std::make_unique<Memory>();
-  std::vector<MPI_Request> open_;
+  std::vector<Operation> open_;
 };
 
 }  // namespace
 
-LinkFacts probe_links(MPI_Comm comm, int next, int prev) {
-  Probe probe(comm, next, prev);
+LinkFacts probe_links(Messenger& messenger, int next, int prev) {
+  Probe probe(messenger, next, prev);
   try {
     const double latency = probe.latency_us();
     return {latency, probe.bytes_per_us(latency)};
   } catch (...) {
-    probe.leave_memory_to_mpi();
+    probe.leave_memory();
     throw;
   }
 }

@@ -1,23 +1,23 @@
-// Carries FIFOs between hosts as MPI messages: a slot in use, header first, is one message.
+// Carries FIFOs between hosts as messages: a slot in use, header first, is one message.
 //
-// Towards a peer: a published slot is sent from where it is, and released once MPI is done with it.
+// Towards a peer: a published slot is sent from where it is, and released once the messenger is done with it.
 // From a peer: a receive is posted into every free slot; slots are published in the order of their
-// messages, which MPI keeps for one sender and tag. So the engine sees two local FIFOs.
+// messages, which the messenger keeps for one sender and tag. So the engine sees two local FIFOs.
 //
-// MPI may buffer messages that the receiver has not taken yet. To bound how much, one message after every half
-// FIFO of bytes, or a thousand messages, is sent synchronously (MPI_Issend). Not after every few messages: the
-// end of a small call would wait for the receiver's answer.
+// A messenger may buffer messages that the receiver has not taken yet. To bound how much, one message after every half
+// FIFO of bytes, or a thousand messages, ends only when the receiver takes it (Delivery::taken). Not after every few
+// messages: the end of a small call would wait for the receiver's answer. A messenger may ask for less
+// (most_unanswered_bytes()).
 #pragma once
 
-#include <mpi.h>
-
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <list>
 #include <memory>
 #include <vector>
 
-#include "base/check_mpi.hpp"
+#include "carrier/messenger.hpp"
 #include "carrier/pump.hpp"
 #include "fifo/fifo.hpp"
 
@@ -44,11 +44,10 @@ struct ConfirmMessage {
   std::uint64_t sequence = 0;
 };
 
-class MpiPump final : public Pump {
+class MessagePump final : public Pump {
  public:
-  // Owns `comm`, which nothing else uses.
-  MpiPump(MPI_Comm comm, PumpEdges edges);
-  ~MpiPump() override;
+  MessagePump(std::unique_ptr<Messenger> messenger, PumpEdges edges);
+  ~MessagePump() override;
 
   void begin_call(Algorithm algorithm) override;
   void drive_all() override { drives_all_ = true; }
@@ -62,7 +61,7 @@ class MpiPump final : public Pump {
     return told_calls_;
   }
   void tell_confirmed(std::uint64_t sequence) override;
-  void open_connections() override;
+  void open_connections() override { messenger_->connect(ranks_elsewhere_); }
   void expect_confirmation(int rank, std::uint64_t sequence) override {
     expected_calls_[static_cast<std::size_t>(rank)] = sequence + 1;
   }
@@ -71,36 +70,40 @@ class MpiPump final : public Pump {
     return confirmed_calls_[static_cast<std::size_t>(rank)] > sequence;
   }
   void announce_abort(const AbortRecord& record) noexcept override;
-  [[nodiscard]] bool can_be_driven() const override;
-  [[nodiscard]] std::string objection_to_this_thread() const override;
-  [[nodiscard]] std::string objection_to_progress_thread() const override;
+  [[nodiscard]] bool can_be_driven() const override { return messenger_->can_be_used(); }
+  [[nodiscard]] std::string objection_to_this_thread() const override {
+    return messenger_->objection_to_this_thread();
+  }
+  [[nodiscard]] std::string objection_to_progress_thread() const override {
+    return messenger_->objection_to_progress_thread();
+  }
 
  private:
   static constexpr int kAbortTag = 0;
   static constexpr int kCallTag = 1;
   static constexpr int kConfirmTag = 2;
-  static constexpr int kConnectTag = 3;
-  static constexpr int kGroupTag = 4;
-  static constexpr int kFirstSlotTag = 5;  // and one more for each channel
+  static constexpr int kFirstSlotTag =
+      5;  // and one more for each channel; 3 and 4 are the messenger's own
 
-  // Requests for consecutive messages of one edge, oldest first.
-  class RequestRing {
+  // Consecutive messages of one edge, oldest first.
+  class OperationRing {
    public:
-    explicit RequestRing(std::uint32_t slots) : requests_(slots, MPI_REQUEST_NULL) {}
+    explicit OperationRing(std::uint32_t slots) : operations_(slots) {}
     [[nodiscard]] std::uint64_t outstanding() const { return started_ - finished_; }
-    MPI_Request& start() { return requests_[started_++ % requests_.size()]; }
-    MPI_Request& oldest() { return requests_[finished_ % requests_.size()]; }
+    Operation& start() { return operations_[started_++ % operations_.size()]; }
+    Operation& oldest() { return operations_[finished_ % operations_.size()]; }
     void finish_oldest() { ++finished_; }
 
    private:
-    std::vector<MPI_Request> requests_;
+    std::vector<Operation> operations_;
     std::uint64_t started_ = 0;
     std::uint64_t finished_ = 0;
   };
-  // Counts what was sent since the last synchronous message.
+  // Counts what was sent since the last message that the receiver answered.
   class RunAhead {
    public:
-    explicit RunAhead(const FifoGeometry& fifo) : most_bytes_(fifo.slots * fifo.slot_bytes / 2) {}
+    RunAhead(const FifoGeometry& fifo, std::uint64_t most_bytes)
+        : most_bytes_(std::min(fifo.slots * fifo.slot_bytes / 2, most_bytes)) {}
     bool must_wait_after(std::uint64_t bytes);
 
    private:
@@ -113,7 +116,7 @@ class MpiPump final : public Pump {
     AlgorithmSet algorithms;
     int tag;
     RecvEnd end;
-    RequestRing requests;
+    OperationRing messages;
     RunAhead run_ahead;
   };
   struct Incoming {
@@ -121,16 +124,16 @@ class MpiPump final : public Pump {
     AlgorithmSet algorithms;
     int tag;
     SendEnd end;
-    RequestRing requests;
+    OperationRing messages;
   };
 
   // A confirmation on its way to all ranks elsewhere.
   struct Telling {
     ConfirmMessage said;
-    std::vector<MPI_Request> requests;
+    std::vector<Operation> operations;
   };
-  // All memory that MPI reads and writes. After a failure an operation may never end: then neither this memory
-  // nor the MPI communicator is ever freed.
+  // All memory that the messenger reads and writes. After a failure an operation may never end: then neither this memory
+  // nor the messenger is ever freed.
   struct Memory {
     std::vector<Mapping> fifos;
     AbortMessage heard;
@@ -144,7 +147,8 @@ class MpiPump final : public Pump {
   // Tries for up to a second to end every operation under way; whether all have ended.
   bool end_operations();
   bool hear_what_is_expected();
-  std::vector<MPI_Request> open_requests();
+  std::vector<Operation> open_receives();
+  std::vector<Operation> open_sends();
   [[nodiscard]] bool drives(AlgorithmSet users) const {
     return drives_all_ || users.has(algorithm_);
   }
@@ -154,19 +158,18 @@ class MpiPump final : public Pump {
   enum class Direction { out, both };  // sends alone, or receives too
   // Whether anything ended. Looks at the oldest operation of each edge.
   bool finish_oldest(Direction direction);
-  void check_ended(int code, int done) const;
-  // Throws TransportError if the operation failed; `what` and `peer` say which it was.
-  static bool finished(MPI_Request& request, const char* what, int peer);
+  template <class Move>
+  bool unless_told_why(Move move);
+  bool hears_of_abort();
+  bool move_slots();
   void listen_for_calls();
   void listen_for_confirmations();
   void look_for_calls();
 
-  MPI_Comm comm_;
-  int thread_level_ = MPI_THREAD_SINGLE;
+  std::unique_ptr<Messenger> messenger_;
   std::vector<Outgoing> outgoing_;
   std::vector<Incoming> incoming_;
   std::vector<int> ranks_elsewhere_;
-  int rank_ = 0;  // in comm_
   AbortBoard* board_;
   std::unique_ptr<Memory> memory_ = std::make_unique<Memory>();
   // Used by finish_oldest() alone; members, so that it allocates nothing.
@@ -174,14 +177,13 @@ class MpiPump final : public Pump {
     Outgoing* out;
     Incoming* in;
   };
-  std::vector<MPI_Request> oldest_;
+  std::vector<Pending> oldest_;
   std::vector<Finisher> finishers_;
-  std::vector<int> ended_;
-  std::vector<MPI_Status> statuses_;
-  MPI_Request hearing_ = MPI_REQUEST_NULL;
-  MPI_Request hearing_call_ = MPI_REQUEST_NULL;
-  MPI_Request saying_call_ = MPI_REQUEST_NULL;
-  MPI_Request hearing_confirmation_ = MPI_REQUEST_NULL;
+  std::vector<std::size_t> ended_;
+  Operation hearing_;
+  Operation hearing_call_;
+  Operation saying_call_;
+  Operation hearing_confirmation_;
   int told_peer_ = kAnyPeer;  // to whom said_call went
   std::vector<std::optional<Signature>> told_calls_;
   // By rank: one more than the number of the last call that it has confirmed, and of the last that it will confirm.
@@ -190,7 +192,7 @@ class MpiPump final : public Pump {
   std::uint64_t session_;
   std::uint64_t pumps_made_ = 0;  // by another()
   bool announced_ = false;
-  std::vector<MPI_Request> saying_;
+  std::vector<Operation> saying_;
   Algorithm algorithm_ = Algorithm::ring;
   bool drives_all_ = false;
   std::uint64_t rounds_ = 0;

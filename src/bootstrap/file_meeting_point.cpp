@@ -1,0 +1,206 @@
+#include "bootstrap/file_meeting_point.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include <rondo/errors.hpp>
+
+#include "bootstrap/card.hpp"
+#include "bootstrap/network.hpp"
+#include "bootstrap/proof.hpp"
+#include "topology/machine.hpp"
+
+namespace rondo::detail {
+namespace {
+
+constexpr std::size_t kMostCardBytes = 65536;
+
+// What is in the folder: a card, or why there is none.
+struct Found {
+  std::optional<Card> card = std::nullopt;
+  std::string why_not = {};
+};
+
+class FileMeetingPoint final : public MeetingPoint {
+ public:
+  FileMeetingPoint(const std::string& folder, const NetworkOptions& network)
+      : name_("file://" + folder),
+        card_path_(folder + "/rondo-rank-0"),
+        folder_(folder),
+        given_secret_(network.secret.value_or("")),
+        interface_(network.interface.value_or("")) {
+    struct stat facts{};
+    if (::stat(folder.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode)) {
+      throw UsageError(fmt::format("from_store: '{}' is no folder on this host: {}", folder,
+                                   errno == 0 ? "it is something else" : std::strerror(errno)));
+    }
+    if (!can_prove()) static_cast<void>(prove("", {}));  // throws why
+  }
+  ~FileMeetingPoint() override { close(); }
+
+  [[nodiscard]] const std::string& name() const override { return name_; }
+  [[nodiscard]] const char* caller() const override { return "from_store"; }
+  [[nodiscard]] std::string secret() const override { return given_secret_ + token_; }
+  std::vector<FileDescriptor> listen() override;
+  void close() noexcept override;
+  [[nodiscard]] std::string objection_to_myself() const override;
+  [[nodiscard]] std::string visitor_name(const FileDescriptor& socket) const override {
+    return peer_address_of(socket).text();
+  }
+  Attempt try_connect(int rank, Clock::time_point deadline) override;
+  [[nodiscard]] bool may_be_stale() const override { return true; }
+  [[nodiscard]] bool first_looks_for_another() const override { return true; }
+
+ private:
+  [[nodiscard]] Found find_card() const;
+  void leave_card(const Card& card);
+  [[noreturn]] void fail_to_write(const char* what) const;
+
+  std::string name_;
+  std::string card_path_;
+  std::string folder_;
+  std::string given_secret_;
+  std::string interface_;
+  std::string token_;     // of the card that this process has left, or last read
+  bool is_left_ = false;  // by this process
+};
+
+std::string random_token() {
+  std::string token;
+  for (const std::uint8_t byte : fresh_nonce()) token += fmt::format("{:02x}", byte);
+  return token;
+}
+
+Found FileMeetingPoint::find_card() const {
+  const FileDescriptor file(
+      ::open(card_path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file.valid()) {
+    return {std::nullopt, fmt::format("{}: {}", card_path_, std::strerror(errno))};
+  }
+  struct stat facts{};
+  if (::fstat(file.get(), &facts) != 0) return {std::nullopt, std::strerror(errno)};
+  if (!S_ISREG(facts.st_mode)) return {std::nullopt, fmt::format("{} is no file", card_path_)};
+  if (given_secret_.empty() && facts.st_uid != ::geteuid()) {
+    throw TransportError(fmt::format(
+        "from_store: {} belongs to user {}, and this process to user {}: choose a folder that only "
+        "you may write to, or give all ranks the same secret (RONDO_SECRET)",
+        card_path_, facts.st_uid, ::geteuid()));
+  }
+  std::string text(kMostCardBytes, '\0');
+  const ssize_t bytes = ::read(file.get(), text.data(), text.size());
+  if (bytes < 0) return {std::nullopt, fmt::format("{}: {}", card_path_, std::strerror(errno))};
+  text.resize(static_cast<std::size_t>(bytes));
+  try {
+    return {parse_card(text)};
+  } catch (const UsageError& error) {
+    return {std::nullopt, fmt::format("{}: {}", card_path_, error.what())};
+  }
+}
+
+void FileMeetingPoint::fail_to_write(const char* what) const {
+  throw TransportError(
+      fmt::format("from_store: rank 0 cannot {} in {}: {}", what, folder_, std::strerror(errno)));
+}
+
+// Under another name first, so that nobody reads a part of it.
+void FileMeetingPoint::leave_card(const Card& card) {
+  const std::string text = to_text(card);
+  const std::string draft = fmt::format("{}.{}", card_path_, token_.substr(0, 16));
+  const FileDescriptor file(
+      ::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!file.valid()) fail_to_write("make a file");
+  const bool written =
+      ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+      ::fsync(file.get()) == 0 && ::rename(draft.c_str(), card_path_.c_str()) == 0;
+  if (!written) {
+    const int code = errno;
+    ::unlink(draft.c_str());
+    errno = code;
+    fail_to_write("write a file");
+  }
+  is_left_ = true;
+  const FileDescriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.valid()) static_cast<void>(::fsync(folder.get()));
+}
+
+std::vector<FileDescriptor> FileMeetingPoint::listen() {
+  token_ = random_token();
+  std::vector<Address> places = own_addresses(interface_, 0);
+  std::vector<FileDescriptor> listeners;
+  Card card{machine_boot_id(), token_, {}, 0};
+  if (interface_.empty()) {
+    listeners.push_back(listen_at(every_address(0)));
+    card.port = address_of(listeners[0]).port();
+  }
+  for (Address& place : places) {
+    place.set_port(card.port);
+    if (!interface_.empty()) {
+      listeners.push_back(listen_at(place));
+      place = address_of(listeners.back());
+      card.port = place.port();  // the same for the next address
+    }
+    const std::string text = place.text();
+    card.addresses.push_back(text.substr(0, text.rfind(':')));
+  }
+  leave_card(card);
+  return listeners;
+}
+
+void FileMeetingPoint::close() noexcept {
+  if (!std::exchange(is_left_, false)) return;
+  try {
+    const Found found = find_card();
+    if (found.card && found.card->token == token_) ::unlink(card_path_.c_str());
+  } catch (const std::exception&) {
+    // Another user has put a file there.
+  }
+}
+
+std::string FileMeetingPoint::objection_to_myself() const {
+  const Found found = find_card();
+  if (!found.card || found.card->token == token_) return {};
+  return fmt::format("from_store: another process came to {} as rank 0", name_);
+}
+
+Attempt FileMeetingPoint::try_connect(int /*rank*/, Clock::time_point deadline) {
+  const Found found = find_card();
+  if (!found.card) return {FileDescriptor(), found.why_not};
+  token_ = found.card->token;
+  const bool same_machine = found.card->boot == machine_boot_id();
+  std::vector<Address> addresses;  // those of this machine first
+  std::string why_not = "the file names no address of another host";
+  for (const bool loopback : {true, false}) {
+    if (loopback && !same_machine) continue;
+    for (const std::string& text : found.card->addresses) {
+      std::string host = text;
+      std::erase_if(host, [](char letter) { return letter == '[' || letter == ']'; });
+      for (const Address& address : addresses_of(host, found.card->port, why_not)) {
+        if (address.is_loopback() == loopback) addresses.push_back(address);
+      }
+    }
+  }
+  if (addresses.empty()) return {FileDescriptor(), std::move(why_not)};
+  Attempt attempt = connect_to_any(addresses, deadline);
+  if (!attempt.socket.valid()) {
+    attempt.why_not = fmt::format(
+        "rank 0, or one of an earlier run, has left a file there, and does not answer: {}",
+        attempt.why_not);
+  }
+  return attempt;
+}
+
+}  // namespace
+
+std::unique_ptr<MeetingPoint> meet_in_folder(const std::string& folder,
+                                             const NetworkOptions& network) {
+  return std::make_unique<FileMeetingPoint>(folder, network);
+}
+
+}  // namespace rondo::detail

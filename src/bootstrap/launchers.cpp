@@ -1,0 +1,166 @@
+#include "bootstrap/launchers.hpp"
+
+#include <charconv>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rondo/errors.hpp>
+
+namespace rondo::detail {
+namespace {
+
+// Reads the variables of one launcher.
+class Reader {
+ public:
+  Reader(const Variables& variables, std::string launcher)
+      : variables_(variables), launcher_(std::move(launcher)) {}
+
+  [[nodiscard]] const std::string& launcher() const { return launcher_; }
+  [[nodiscard]] std::optional<std::string> find(const char* name) const { return variables_(name); }
+  [[nodiscard]] std::string text(const char* name) const {
+    std::optional<std::string> value = variables_(name);
+    if (!value) {
+      throw UsageError(fmt::format("from_environment: {} started this process, but {} is not set",
+                                   launcher_, name));
+    }
+    return *value;
+  }
+  [[nodiscard]] int number(const char* name) const {
+    const std::string value = text(name);
+    int result = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
+    if (error != std::errc{} || end != value.data() + value.size() || result < 0) {
+      throw UsageError(fmt::format(
+          "from_environment: {} is '{}'; it must be a number that is not negative", name, value));
+    }
+    return result;
+  }
+
+ private:
+  const Variables& variables_;
+  std::string launcher_;
+};
+
+// Ports that the system does not give to connections by itself.
+constexpr int kFirstPort = 20000;
+constexpr int kPorts = 12000;
+
+int port_for(std::string_view job) {
+  std::uint32_t hash = 2166136261U;  // FNV-1a
+  for (const char letter : job) {
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619U;
+  }
+  return kFirstPort + static_cast<int>(hash % kPorts);
+}
+
+std::string address(const std::string& host, int port) {
+  return host.find(':') == std::string::npos ? fmt::format("tcp://{}:{}", host, port)
+                                             : fmt::format("tcp://[{}]:{}", host, port);
+}
+
+LaunchedRank from_rondo(const Reader& reader) {
+  return {reader.launcher(), reader.number("RONDO_RANK"), reader.number("RONDO_SIZE"),
+          reader.text("RONDO_STORE")};
+}
+
+// At MASTER_PORT torchrun itself listens, or rank 0 of PyTorch.
+LaunchedRank from_torchrun(const Reader& reader) {
+  constexpr int kLastPort = 65535;
+  const int port = reader.number("MASTER_PORT");
+  return {reader.launcher(), reader.number("RANK"), reader.number("WORLD_SIZE"),
+          address(reader.text("MASTER_ADDR"), port < kLastPort ? port + 1 : port - 1)};
+}
+
+// mpirun's own host, which has rank 0 unless the user gave mpirun a list of other hosts.
+std::string host_of_mpirun(const Reader& reader) {
+  const std::string uri = reader.find("OMPI_MCA_orte_hnp_uri").value_or("");
+  constexpr std::string_view kTcp = "tcp://";
+  const std::size_t begin = uri.find(kTcp);
+  const std::size_t end = uri.find_first_of(",:", begin + kTcp.size());
+  if (begin == std::string::npos || end == std::string::npos) {
+    throw UsageError(
+        "from_environment: this Open MPI does not say where rank 0 is; set RONDO_STORE on all "
+        "ranks, to tcp://HOST-OF-RANK-0:PORT or file:///A/SHARED/FOLDER");
+  }
+  return uri.substr(begin + kTcp.size(), end - begin - kTcp.size());
+}
+
+LaunchedRank from_open_mpi(const Reader& reader) {
+  LaunchedRank launched{reader.launcher(),
+                        reader.number("OMPI_COMM_WORLD_RANK"),
+                        reader.number("OMPI_COMM_WORLD_SIZE"),
+                        {}};
+  if (launched.size == 1 || reader.find("RONDO_STORE")) return launched;
+  const bool one_host = reader.number("OMPI_COMM_WORLD_LOCAL_SIZE") == launched.size;
+  launched.url = address(one_host ? "localhost" : host_of_mpirun(reader),
+                         port_for(reader.text("PMIX_NAMESPACE")));
+  return launched;
+}
+
+LaunchedRank from_slurm(const Reader& reader) {
+  LaunchedRank launched{
+      reader.launcher(), reader.number("SLURM_PROCID"), reader.number("SLURM_STEP_NUM_TASKS"), {}};
+  if (launched.size == 1 || reader.find("RONDO_STORE")) return launched;
+  const bool one_host = reader.number("SLURM_STEP_NUM_NODES") == 1;
+  const std::string first = first_of_slurm_hosts(reader.text("SLURM_STEP_NODELIST"));
+  launched.url =
+      address(one_host ? "localhost" : first,
+              port_for(reader.text("SLURM_JOB_ID") + "." + reader.text("SLURM_STEP_ID")));
+  return launched;
+}
+
+// The launcher is known by a variable that it always sets.
+struct Launcher {
+  const char* name;
+  const char* sign;
+  LaunchedRank (*read)(const Reader&);
+};
+constexpr Launcher kLaunchers[] = {
+    {"rondo-launch", "RONDO_RANK", from_rondo},
+    {"torchrun", "WORLD_SIZE", from_torchrun},
+    {"Open MPI", "OMPI_COMM_WORLD_SIZE", from_open_mpi},
+    {"Slurm", "SLURM_STEP_ID", from_slurm},
+};
+
+}  // namespace
+
+std::string first_of_slurm_hosts(const std::string& list) {
+  std::string first;
+  for (std::size_t i = 0; i < list.size() && list[i] != ','; ++i) {
+    if (list[i] != '[') {
+      first += list[i];
+      continue;
+    }
+    const std::size_t close = list.find(']', i);
+    if (close == std::string::npos) break;
+    first += list.substr(i + 1, list.find_first_of("-,]", i) - i - 1);
+    i = close;
+  }
+  return first;
+}
+
+LaunchedRank launched_rank(const Variables& variables) {
+  for (const Launcher& launcher : kLaunchers) {
+    if (!variables(launcher.sign)) continue;
+    LaunchedRank launched = launcher.read(Reader(variables, launcher.name));
+    if (launched.size < 1 || launched.rank >= launched.size) {
+      throw UsageError(fmt::format("from_environment: {} says that this is rank {} of {}",
+                                   launcher.name, launched.rank, launched.size));
+    }
+    if (const auto store = variables("RONDO_STORE")) launched.url = *store;
+    return launched;
+  }
+  for (const char* sign : {"PMI_RANK", "PMIX_RANK"}) {
+    if (!variables(sign)) continue;
+    throw UsageError(fmt::format(
+        "from_environment: the launcher of this process sets {}, and is none that Rondo knows; set "
+        "RONDO_RANK, RONDO_SIZE and RONDO_STORE (tcp://HOST-OF-RANK-0:PORT) for each process",
+        sign));
+  }
+  return {};
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,28 @@
+// Where a launcher has put this process, from the environment variables that it sets.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace rondo::detail {
+
+// The value of an environment variable, nothing if it is unset or empty.
+using Variables = std::function<std::optional<std::string>(const char* name)>;
+
+struct LaunchedRank {
+  std::string launcher;  // empty: this process was started alone
+  int rank = 0;
+  int size = 1;
+  std::string url;  // for from_store(); empty if size is 1
+};
+
+// In this order: rondo-launch (or whoever sets RONDO_RANK), torchrun, Open MPI, Slurm. If none of them started this process,
+// it is alone. Throws UsageError that names a variable which is missing or cannot be understood, and for a process that
+// another launcher started.
+LaunchedRank launched_rank(const Variables& variables);
+
+// The first host of a list as Slurm writes it: "gpu[03-05,9],login" begins with gpu03.
+std::string first_of_slurm_hosts(const std::string& list);
+
+}  // namespace rondo::detail

@@ -1,0 +1,53 @@
+// Where ranks that are processes meet: rank 0 listens there, and the others connect.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/deadline.hpp"
+#include "base/file_descriptor.hpp"
+
+namespace rondo::detail {
+
+// A try to connect to rank 0: the socket, or why there is none yet.
+struct Attempt {
+  FileDescriptor socket = FileDescriptor();
+  std::string why_not = {};
+};
+
+class MeetingPoint {
+ public:
+  MeetingPoint() = default;
+  MeetingPoint(const MeetingPoint&) = delete;
+  MeetingPoint& operator=(const MeetingPoint&) = delete;
+  virtual ~MeetingPoint() = default;
+
+  // As errors name it, and the function that the caller called.
+  [[nodiscard]] virtual const std::string& name() const = 0;
+  [[nodiscard]] virtual const char* caller() const = 0;
+  // What both sides must know; empty if none is needed. After listen() or try_connect().
+  [[nodiscard]] virtual std::string secret() const { return {}; }
+
+  // Rank 0: sockets at which it listens, one or several. Throws UsageError, TransportError.
+  virtual std::vector<FileDescriptor> listen() = 0;
+  // All ranks have come, or none may come any more: removes what shows where rank 0 listens.
+  virtual void close() noexcept {}
+  // Rank 0, now and then: why it is not the one whom the others find here; empty if it is.
+  [[nodiscard]] virtual std::string objection_to_myself() const { return {}; }
+  // Who is at the other end of an accepted connection, and why that process is sent away at once; empty if it is not.
+  [[nodiscard]] virtual std::string visitor_name(const FileDescriptor& /*socket*/) const {
+    return "a process";
+  }
+  [[nodiscard]] virtual std::string objection_to_visitor(const FileDescriptor& /*socket*/) const {
+    return {};
+  }
+
+  // Another rank: tries once, until the deadline at most. Throws UsageError or TransportError if trying again is useless.
+  virtual Attempt try_connect(int rank, Clock::time_point deadline) = 0;
+  // Whether what answers there may be something else than rank 0, so that the next try may find rank 0.
+  [[nodiscard]] virtual bool may_be_stale() const { return false; }
+  // Whether a rank 0 looks for another one before it listens.
+  [[nodiscard]] virtual bool first_looks_for_another() const { return false; }
+};
+
+}  // namespace rondo::detail

@@ -1,0 +1,47 @@
+// Addresses in IP networks, and TCP sockets at them.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bootstrap/meeting_point.hpp"
+
+namespace rondo::detail {
+
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t bytes = 0;
+
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  [[nodiscard]] bool is_loopback() const;
+  [[nodiscard]] std::uint16_t port() const;
+  void set_port(std::uint16_t port);
+  // "10.0.0.1:29500" or "[::1]:29500".
+  [[nodiscard]] std::string text() const;
+};
+
+// The addresses of a host's name, or of a text such as "10.0.0.1" or "fe80::1%eth0". If there are none, `why_not` says why.
+std::vector<Address> addresses_of(const std::string& host, std::uint16_t port,
+                                  std::string& why_not);
+bool is_numeric(const std::string& host);
+// All addresses of IPv4, or of both IPv6 and IPv4 where the machine has IPv6.
+Address every_address(std::uint16_t port);
+// The addresses of this machine's interfaces that are up; of one interface if it is named. Addresses that are valid only
+// together with an interface's name are left out. Throws UsageError if there is no such interface, or if it has none.
+std::vector<Address> own_addresses(const std::string& interface, std::uint16_t port);
+
+// Listens there. Throws TransportError, with the address in use or not this machine's as the reason.
+FileDescriptor listen_at(const Address& address);
+// Listens at all of them where that is possible; if it is possible at none, throws as listen_at() does.
+std::vector<FileDescriptor> listen_at_any(const std::vector<Address>& addresses);
+// The address that a socket is bound to, and that of its other end.
+Address address_of(const FileDescriptor& socket);
+Address peer_address_of(const FileDescriptor& socket);
+
+// Tries each address once, until the deadline at most.
+Attempt connect_to_any(const std::vector<Address>& addresses, Clock::time_point deadline);
+
+}  // namespace rondo::detail

@@ -1,0 +1,84 @@
+// Messages between ranks: what the message pump and the measuring of links need of a network library.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/rank_pair.hpp"
+
+namespace rondo::detail {
+
+// A message that is on its way, in the library's words.
+struct Operation {
+  void* handle = nullptr;
+  bool under_way = false;
+};
+
+// An operation among others that are looked at together, and what an error says of it.
+struct Pending {
+  Operation* operation = nullptr;
+  const char* what = "";
+  int peer = kAnyPeer;
+};
+
+// Messages of one sender with one tag arrive in their order. Memory belongs to the messenger until the operation has ended.
+// All functions throw TransportError, with the peer's rank.
+class Messenger {
+ public:
+  Messenger() = default;
+  Messenger(const Messenger&) = delete;
+  Messenger& operator=(const Messenger&) = delete;
+  // Gives everything back to the library: only when no operation is under way, here or at a peer. Else leave the
+  // messenger as it is for ever, and so the number under which its messages travel.
+  virtual ~Messenger() = default;
+
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int size() const = 0;
+
+  // When a send ends: its memory may be used again, or the receiver has also begun to take the message.
+  enum class Delivery : std::uint8_t { sent, taken };
+  [[nodiscard]] virtual Operation send(int peer, int tag, const void* data, std::size_t bytes,
+                                       Delivery delivery) = 0;
+  // `peer` may be kAnyPeer. A message may have fewer bytes.
+  [[nodiscard]] virtual Operation receive(int peer, int tag, void* data, std::size_t bytes) = 0;
+
+  // Looks at the network once; closes the operations that have ended, and sets `ended` to their positions.
+  virtual void look(std::span<const Pending> pending, std::vector<std::size_t>& ended) = 0;
+  // Looks at one operation; true when it has ended, and if it was not under way.
+  bool has_ended(Operation& operation, const char* what, int peer);
+  // Looks at several; true when all have ended.
+  bool have_ended(std::vector<Operation>& operations, const char* what);
+  // After it, the operation ends soon, whether its message has come or not.
+  virtual void cancel(Operation& operation) = 0;
+
+  // The operation's memory is never used again, and nobody looks at the operation any more: spares the library the search
+  // through what nobody waits for, where that is possible.
+  virtual void abandon(Operation& /*operation*/) noexcept {}
+  // So much may be sent to a peer by Delivery::sent, after the last message by Delivery::taken, such that it needs no more
+  // looks of this rank once the sends have ended.
+  [[nodiscard]] virtual std::uint64_t most_unanswered_bytes() const = 0;
+  // Makes sure that messages to and from these ranks need no more help of this rank on their way. Collective.
+  virtual void connect(const std::vector<int>& ranks) = 0;
+  // Messages between the same ranks, or between some of them, in this order, that do not meet those of this messenger.
+  // `session`: the group's, which no other has. Collective over these ranks.
+  virtual std::unique_ptr<Messenger> another(std::uint64_t session) = 0;
+  virtual std::unique_ptr<Messenger> among(const std::vector<int>& ranks,
+                                           std::uint64_t session) = 0;
+
+  // False once the program has shut down the library.
+  [[nodiscard]] virtual bool can_be_used() const = 0;
+  // Why the calling thread, or a thread of Rondo's own, may not use the messenger; empty when it may.
+  [[nodiscard]] virtual std::string objection_to_this_thread() const = 0;
+  [[nodiscard]] virtual std::string objection_to_progress_thread() const = 0;
+
+ private:
+  // Used by has_ended() and have_ended() alone; members, so that these allocate nothing.
+  std::vector<Pending> pending_;
+  std::vector<std::size_t> ended_;
+};
+
+}  // namespace rondo::detail

@@ -1,0 +1,44 @@
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include <rondo/errors.hpp>
+#include <rondo/start.hpp>
+
+#include "bootstrap/file_meeting_point.hpp"
+#include "bootstrap/socket_bootstrap.hpp"
+#include "bootstrap/tcp_meeting_point.hpp"
+#include "bootstrap/unix_meeting_point.hpp"
+#include "communicator/by_ucx.hpp"
+#include "communicator/join.hpp"
+
+namespace rondo {
+namespace detail {
+namespace {
+
+std::unique_ptr<MeetingPoint> meet_at(const std::string& url, const NetworkOptions& network) {
+  const auto parsed = parse_store_url(url);
+  if (const auto* socket = std::get_if<UnixUrl>(&parsed)) return meet_at_path(socket->path);
+  if (const auto* file = std::get_if<FileUrl>(&parsed))
+    return meet_in_folder(file->folder, network);
+  return meet_at_address(std::get<TcpUrl>(parsed), network);
+}
+
+}  // namespace
+}  // namespace detail
+
+Communicator from_store(const std::string& url, int rank, int size,
+                        const CommunicatorOptions& options) {
+  detail::Joining joining = detail::prepare_to_join(options, rank);
+  CommunicatorOptions complete = options;
+  complete.network = detail::with_environment(options.network);
+  if (options.carrier == CarrierChoice::mpi) {
+    joining.refusal = "from_store: ranks that meet at a store are joined without MPI";
+  }
+  detail::SocketBootstrap bootstrap(detail::meet_at(url, complete.network), rank, size,
+                                    joining.defaults.timeout);
+  return Communicator(
+      detail::join(bootstrap, complete, std::move(joining), detail::by_ucx(complete.network)));
+}
+
+}  // namespace rondo

@@ -1,0 +1,13 @@
+// Measures the links between hosts.
+#pragma once
+
+#include "bootstrap/link_probe.hpp"
+#include "carrier/messenger.hpp"
+
+namespace rondo::detail {
+
+// Over `messenger`, by which nothing else is under way. After a failure messages may still be on their way: then the
+// messenger must be left as it is for ever. Throws TransportError.
+LinkFacts probe_links(Messenger& messenger, int next, int prev);
+
+}  // namespace rondo::detail

@@ -1,0 +1,133 @@
+// What launchers tell the processes that they start.
+
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <rondo/errors.hpp>
+
+#include "bootstrap/launchers.hpp"
+
+namespace rondo::detail {
+namespace {
+
+using Map = std::map<std::string, std::string>;
+
+LaunchedRank read(const Map& set) {
+  return launched_rank([&](const char* name) -> std::optional<std::string> {
+    const auto found = set.find(name);
+    return found == set.end() ? std::nullopt : std::optional(found->second);
+  });
+}
+
+void expect(const Map& set, const std::string& launcher, int rank, int size,
+            const std::string& url) {
+  const LaunchedRank launched = read(set);
+  EXPECT_EQ(launched.launcher, launcher);
+  EXPECT_EQ(launched.rank, rank);
+  EXPECT_EQ(launched.size, size);
+  EXPECT_EQ(launched.url, url);
+}
+
+void expect_error(const Map& set, const std::string& part) {
+  try {
+    read(set);
+    ADD_FAILURE() << "no error: " << part;
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+Map with(Map set, const Map& more) {
+  for (const auto& [name, value] : more) set[name] = value;
+  return set;
+}
+
+const Map kRondo = {{"RONDO_RANK", "3"}, {"RONDO_SIZE", "8"}, {"RONDO_STORE", "tcp://a:1"}};
+const Map kTorchrun = {
+    {"RANK", "1"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "node1"}, {"MASTER_PORT", "29500"}};
+const Map kOpenMpi = {{"OMPI_COMM_WORLD_RANK", "2"},
+                      {"OMPI_COMM_WORLD_SIZE", "4"},
+                      {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                      {"PMIX_NAMESPACE", "1590165505"},
+                      {"PMIX_RANK", "2"}};
+const Map kSlurm = {{"SLURM_STEP_ID", "0"},
+                    {"SLURM_PROCID", "5"},
+                    {"SLURM_STEP_NUM_TASKS", "6"},
+                    {"SLURM_STEP_NUM_NODES", "3"},
+                    {"SLURM_STEP_NODELIST", "n[2-4]"},
+                    {"SLURM_JOB_ID", "77"}};
+
+TEST(Launchers, SayRankSizeAndAddress) {
+  expect({}, "", 0, 1, "");
+  expect(kRondo, "rondo-launch", 3, 8, "tcp://a:1");
+  expect(kTorchrun, "torchrun", 1, 4, "tcp://node1:29501");
+  expect(with(kTorchrun, {{"MASTER_ADDR", "fd00::1"}, {"MASTER_PORT", "65535"}}), "torchrun", 1, 4,
+         "tcp://[fd00::1]:65534");
+  expect(with(kTorchrun, {{"RONDO_STORE", "file:///x"}}), "torchrun", 1, 4, "file:///x");
+  // A batch script of Slurm is no step: what runs in it was not started by srun.
+  expect({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "6"}, {"SLURM_JOB_ID", "77"}}, "", 0, 1, "");
+}
+
+TEST(Launchers, TheOneThatStartedTheProcessLastCounts) {
+  const Map all = with(with(kSlurm, kOpenMpi), kTorchrun);
+  expect(with(all, kRondo), "rondo-launch", 3, 8, "tcp://a:1");
+  expect(all, "torchrun", 1, 4, "tcp://node1:29501");
+  EXPECT_EQ(read(with(kSlurm, kOpenMpi)).launcher, "Open MPI");
+}
+
+int port_of(const std::string& url) { return std::stoi(url.substr(url.rfind(':') + 1)); }
+
+TEST(Launchers, RanksOfAJobComputeTheSamePortAndOtherJobsAnother) {
+  const LaunchedRank here = read(kSlurm);
+  EXPECT_EQ(here.url, read(with(kSlurm, {{"SLURM_PROCID", "0"}})).url);
+  EXPECT_NE(here.url, read(with(kSlurm, {{"SLURM_STEP_ID", "1"}})).url);
+  EXPECT_NE(here.url, read(with(kSlurm, {{"SLURM_JOB_ID", "78"}})).url);
+  EXPECT_EQ(here.url.substr(0, 9), "tcp://n2:");
+  EXPECT_GE(port_of(here.url), 20000);
+  EXPECT_LT(port_of(here.url), 32000);
+  EXPECT_EQ(read(with(kSlurm, {{"SLURM_STEP_NUM_NODES", "1"}})).url.substr(0, 16),
+            "tcp://localhost:");
+}
+
+TEST(Launchers, OpenMpiIsAtItsOwnHost) {
+  EXPECT_EQ(read(kOpenMpi).url.substr(0, 16), "tcp://localhost:");
+  const Map two_hosts = with(kOpenMpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
+  const Map with_uri =
+      with(two_hosts,
+           {{"OMPI_MCA_orte_hnp_uri", "15.0;tcp://10.77.0.1,192.168.1.1:56267;tcp6://[::]:1"}});
+  EXPECT_EQ(read(with_uri).url.substr(0, 16), "tcp://10.77.0.1:");
+  EXPECT_EQ(
+      read(with(two_hosts, {{"OMPI_MCA_orte_hnp_uri", "15.0;tcp://10.0.0.9:5"}})).url.substr(0, 15),
+      "tcp://10.0.0.9:");
+  expect_error(two_hosts, "RONDO_STORE");
+  expect_error(with(two_hosts, {{"OMPI_MCA_orte_hnp_uri", "nonsense"}}), "RONDO_STORE");
+  expect(with(two_hosts, {{"RONDO_STORE", "file:///x"}}), "Open MPI", 2, 4, "file:///x");
+}
+
+TEST(Launchers, TheFirstHostOfASlurmList) {
+  EXPECT_EQ(first_of_slurm_hosts("alone"), "alone");
+  EXPECT_EQ(first_of_slurm_hosts("a,b"), "a");
+  EXPECT_EQ(first_of_slurm_hosts("gpu[03-05,9],login"), "gpu03");
+  EXPECT_EQ(first_of_slurm_hosts("gpu[7,9]"), "gpu7");
+  EXPECT_EQ(first_of_slurm_hosts("r[1-2]n[08-10].x,y"), "r1n08.x");
+  EXPECT_EQ(first_of_slurm_hosts("broken[1-2"), "broken");
+}
+
+TEST(Launchers, SayWhichVariableIsWrong) {
+  for (const char* name : {"RONDO_SIZE", "RONDO_STORE"}) {
+    Map set = kRondo;
+    set.erase(name);
+    expect_error(set, std::string(name) + " is not set");
+  }
+  for (const char* wrong : {"x", "-1", "3x", "99999999999"}) {
+    expect_error(with(kTorchrun, {{"RANK", wrong}}), std::string("RANK is '") + wrong);
+  }
+  expect_error(with(kTorchrun, {{"RANK", "4"}}), "torchrun says that this is rank 4 of 4");
+  expect_error(with(kRondo, {{"RONDO_SIZE", "0"}}), "rank 3 of 0");
+  expect_error({{"PMI_RANK", "1"}}, "sets PMI_RANK");
+}
+
+}  // namespace
+}  // namespace rondo::detail

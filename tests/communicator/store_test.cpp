@@ -1,0 +1,514 @@
+// Processes that meet in a shared folder or at a TCP address: from_store().
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include <rondo/rondo.hpp>
+
+#include "bootstrap/card.hpp"
+#include "bootstrap/handshake.hpp"
+#include "bootstrap/network.hpp"
+#include "bootstrap/sockets.hpp"
+#include "carrier/ucx_messenger.hpp"
+#include "tests/support/collective_checks.hpp"
+#include "tests/support/forked.hpp"
+#include "topology/machine.hpp"
+
+namespace rondo::test {
+namespace {
+
+using detail::FileDescriptor;
+
+constexpr std::chrono::minutes kPatient{5};
+constexpr std::chrono::milliseconds kHasty{1500};
+
+bool says(const std::exception& error, const std::string& part) {
+  const bool found = std::string_view(error.what()).find(part) != std::string_view::npos;
+  if (!found) std::fprintf(stderr, "'%s' lacks '%s'\n", error.what(), part.c_str());
+  return found;
+}
+
+// A port of the loopback interface that no other program gets, since this one holds it; ranks may listen at it even so.
+class Port {
+ public:
+  explicit Port(int family = AF_INET) : held_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const int on = 1;
+    ::setsockopt(held_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    std::string why_not;
+    const detail::Address address =
+        detail::addresses_of(family == AF_INET ? "127.0.0.1" : "::1", 0, why_not).at(0);
+    usable_ = ::bind(held_.get(), address.get(), address.bytes) == 0;
+    number_ = detail::address_of(held_).port();
+  }
+  [[nodiscard]] bool usable() const { return usable_; }
+  [[nodiscard]] std::string number() const { return std::to_string(number_); }
+  [[nodiscard]] std::uint16_t value() const { return static_cast<std::uint16_t>(number_); }
+  [[nodiscard]] std::vector<detail::Address> addresses() const {
+    std::string why_not;
+    return detail::addresses_of("127.0.0.1", value(), why_not);
+  }
+  [[nodiscard]] std::string url() const { return "tcp://127.0.0.1:" + number(); }
+
+ private:
+  FileDescriptor held_;
+  bool usable_ = false;
+  int number_ = 0;
+};
+
+std::string folder_of(const ForkedRank& me) {
+  return std::filesystem::path(me.socket).parent_path().string();
+}
+std::string card_of(const ForkedRank& me) { return folder_of(me) + "/rondo-rank-0"; }
+
+CommunicatorOptions within(std::chrono::milliseconds timeout, const std::string& secret = {}) {
+  CommunicatorOptions options{.timeout = timeout};
+  options.network.secret = secret;
+  return options;
+}
+
+// Ranks that join and add; 0 if the sum is right.
+int join_and_add(const std::string& url, int rank, int size, const CommunicatorOptions& options) {
+  Communicator comm = from_store(url, rank, size, options);
+  for (const Edge& edge : comm.topology().edges) {
+    if (edge.carrier != Carrier::shm) return 50;
+  }
+  std::vector<int> values(1000);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int>(i) * (rank + 1);
+  comm.all_reduce(values);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] != static_cast<int>(i) * size * (size + 1) / 2) return 51;
+  }
+  return 0;
+}
+
+// The code of a rank that must get this error: 0 if its text has `part`.
+template <class Wanted>
+int expect_error(const std::string& part, const std::function<void()>& what) {
+  try {
+    what();
+  } catch (const Wanted& error) {
+    return says(error, part) ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "another error: %s\n", error.what());
+    return 2;
+  }
+  return 3;
+}
+
+TEST(Store, RanksMeetAtAnAddress) {
+  for (const char* host : {"127.0.0.1", "localhost", "[::1]"}) {
+    const Port port(std::string(host) == "[::1]" ? AF_INET6 : AF_INET);
+    if (!port.usable()) {
+      std::printf("not tried: %s, which this machine does not have\n", host);
+      continue;
+    }
+    const std::string url = "tcp://" + std::string(host) + ":" + port.number();
+    const std::vector<int> codes = run_forked(4, [&](const ForkedRank& me) {
+      return join_and_add(url, me.rank, me.size, within(kPatient));
+    });
+    EXPECT_EQ(codes, std::vector<int>(4, 0)) << url;
+  }
+}
+
+TEST(Store, RanksMeetInAFolderAndLeaveNothing) {
+  if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
+  const std::vector<int> codes = run_forked(4, [&](const ForkedRank& me) {
+    if (me.rank == 2) {  // comes when the file is there already
+      while (::access(card_of(me).c_str(), F_OK) != 0) std::this_thread::yield();
+    }
+    const int code = join_and_add("file://" + folder_of(me), me.rank, me.size, within(kPatient));
+    return std::filesystem::is_empty(folder_of(me)) ? code : 52;
+  });
+  EXPECT_EQ(codes, std::vector<int>(4, 0));
+}
+
+TEST(Store, RanksMeetWithASecret) {
+  if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
+  const Port port;
+  const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
+    CommunicatorOptions options = within(kPatient, "the same");
+    if (me.rank == 1) {  // from the environment
+      options.network.secret.reset();
+      ::setenv("RONDO_SECRET", "the same", 1);
+    }
+    return join_and_add(port.url(), me.rank, me.size, options);
+  });
+  EXPECT_EQ(codes, std::vector<int>(3, 0));
+}
+
+// The rank without the secret knows why at once; the others know who was sent away and who is missing.
+TEST(Store, AWrongSecretIsAnErrorOnBothSides) {
+  if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
+  for (const std::string wrong : {"wrong", ""}) {
+    const Port port;
+    const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
+      const auto join = [&](std::chrono::milliseconds timeout, const std::string& secret) {
+        from_store(port.url(), me.rank, me.size, within(timeout, secret));
+      };
+      if (me.rank == 2) {
+        return expect_error<TransportError>(
+            wrong.empty() ? "it was given a secret, and this process none" : "another secret",
+            [&] { join(kPatient, wrong); });
+      }
+      return expect_error<TimeoutError>(
+          wrong.empty() ? "did not come: 2. Who came: 127.0.0.1:" : "as rank 2 with another secret",
+          [&] { join(kHasty, "right"); });
+    });
+    EXPECT_EQ(codes, std::vector<int>(3, 0)) << wrong;
+  }
+}
+
+TEST(Store, AnAddressThatOthersReachNeedsASecret) {
+  const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+    const std::string url = "tcp://0.0.0.0:" + std::to_string(20000 + me.rank);
+    return expect_error<UsageError>("RONDO_SECRET",
+                                    [&] { from_store(url, me.rank, 2, within(kPatient)); });
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+TEST(Store, RanksThatDoNotComeAreNamedToAll) {
+  const Port port;
+  const std::vector<int> codes = run_forked(5, [&](const ForkedRank& me) {
+    if (me.rank == 2 || me.rank == 3) return 0;
+    return expect_error<TimeoutError>(
+        "did not come: 2, 3", [&] { from_store(port.url(), me.rank, me.size, within(kHasty)); });
+  });
+  EXPECT_EQ(codes, std::vector<int>(5, 0));
+}
+
+TEST(Store, Rank0ThatDoesNotComeIsNamed) {
+  const Port port;
+  const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+    const std::string url = me.rank == 0 ? port.url() : "file://" + folder_of(me);
+    return expect_error<TimeoutError>("for rank 0 at " + url,
+                                      [&] { from_store(url, 1, 2, within(kHasty)); });
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+// Process 1 is a second rank 0, which comes when the first one listens.
+TEST(Store, ASecondRank0IsAnErrorOfBoth) {
+  for (const bool in_folder : {false, true}) {
+    if (in_folder && !detail::can_prove()) continue;
+    const Port port;
+    const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+      const std::string url = in_folder ? "file://" + folder_of(me) : port.url();
+      const auto first_listens = [&] {
+        if (in_folder) return ::access(card_of(me).c_str(), F_OK) == 0;
+        const auto patient = detail::deadline_after(kPatient);
+        return detail::connect_to_any(port.addresses(), patient).socket.valid();
+      };
+      while (me.rank == 1 && !first_listens()) std::this_thread::yield();
+      return expect_error<UsageError>("as rank 0 of 3",
+                                      [&] { from_store(url, 0, 3, within(kPatient)); });
+    });
+    EXPECT_EQ(codes, (std::vector<int>{0, 0})) << in_folder;
+  }
+}
+
+// The rank's part in the conversation, up to rank 0's welcome; the socket stays open.
+FileDescriptor be_welcomed(const Port& port, int rank, int size) {
+  const auto patient = detail::deadline_after(kPatient);
+  detail::Attempt attempt;
+  while (!attempt.socket.valid()) attempt = detail::connect_to_any(port.addresses(), patient);
+  const detail::Introduction mine = detail::introduce(false);
+  detail::send_all(attempt.socket, &mine, sizeof(mine), patient);
+  detail::Reply reply;
+  detail::receive_all(attempt.socket, &reply, sizeof(reply), patient);
+  const detail::Hello hello{rank, size, {}};
+  detail::send_all(attempt.socket, &hello, sizeof(hello), patient);
+  detail::receive_all(attempt.socket, &reply, sizeof(reply), patient);
+  return std::move(attempt.socket);
+}
+
+// Process 1 is welcomed as rank 1 of 3, and then comes again as `rank` of `size`.
+void expect_refusal_of_all(int rank, int size, const std::string& part) {
+  const Port port;
+  const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+    if (me.rank == 0) {
+      return expect_error<UsageError>(part,
+                                      [&] { from_store(port.url(), 0, 3, within(kPatient)); });
+    }
+    const FileDescriptor first = be_welcomed(port, 1, 3);
+    const int code = expect_error<UsageError>(
+        part, [&] { from_store(port.url(), rank, size, within(kPatient)); });
+    if (code != 0) return code;
+    detail::Reply answer;
+    detail::receive_all(first, &answer, sizeof(answer), detail::deadline_after(kPatient));
+    return expect_error<UsageError>(part, [&] { detail::throw_refusal(answer); });
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+TEST(Store, ARankThatComesTwiceIsAnErrorOfAll) {
+  expect_refusal_of_all(1, 3, "each of which comes once");
+}
+
+TEST(Store, AWrongSizeIsAnErrorOfAll) {
+  expect_refusal_of_all(2, 4, "rank 2 of 4, but rank 0 was told of 3 ranks");
+}
+
+TEST(Store, ARankThatEndsMayComeAgain) {
+  const Port port;
+  const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
+    const std::string ended = me.socket + ".ended";
+    if (me.rank == 1) {
+      be_welcomed(port, 1, 3);  // and closes the connection
+      std::ofstream(ended) << "yes";
+    }
+    while (me.rank == 2 && ::access(ended.c_str(), F_OK) != 0) std::this_thread::yield();
+    if (me.rank == 2) ::unlink(ended.c_str());
+    return join_and_add(port.url(), me.rank, me.size, within(kPatient));
+  });
+  EXPECT_EQ(codes, std::vector<int>(3, 0));
+}
+
+TEST(Store, ARankThatEndsAndDoesNotComeAgainIsNamed) {
+  const Port port;
+  const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+    if (me.rank == 1) {
+      be_welcomed(port, 1, 3);
+      return 0;
+    }
+    return expect_error<TimeoutError>("did not come: 1, 2. Who came: rank 1 came and left",
+                                      [&] { from_store(port.url(), 0, 3, within(kHasty)); });
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+// A rank 0 that welcomes one rank and ends, while it waits for others.
+TEST(Store, Rank0ThatEndsIsNamed) {
+  const Port port;
+  const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+    if (me.rank == 1) {
+      return expect_error<TransportError>("rank 1 has lost rank 0 while joining",
+                                          [&] { from_store(port.url(), 1, 3, within(kPatient)); });
+    }
+    const auto patient = detail::deadline_after(kPatient);
+    const FileDescriptor listener = detail::listen_at(port.addresses().at(0));
+    detail::ready_before(listener, POLLIN, patient);
+    const FileDescriptor socket(::accept(listener.get(), nullptr, nullptr));
+    detail::Interview interview("", detail::introduce(false));
+    while (interview.hello() == nullptr) {
+      const std::size_t bytes = interview.room().size();
+      detail::receive_all(socket, interview.room().data(), bytes, patient);
+      const detail::Reply reply = interview.took(bytes).value();
+      detail::send_all(socket, &reply, sizeof(reply), patient);
+    }
+    return 0;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+TEST(Store, StrangersDoNotKeepRanksFromJoining) {
+  const Port port;
+  const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
+    std::vector<FileDescriptor> strangers;
+    if (me.rank == 1) {
+      // More than rank 0 hears at the same time.
+      for (int number = 0; number < 200; ++number) {
+        detail::Attempt attempt;
+        while (!attempt.socket.valid()) {
+          attempt = detail::connect_to_any(port.addresses(), detail::deadline_after(kPatient));
+        }
+        const std::string text(number % 4 == 2 ? 3 : 100, 'x');
+        if (number % 4 >= 2) ::send(attempt.socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
+        if (number % 4 != 1) strangers.push_back(std::move(attempt.socket));
+      }
+    }
+    return join_and_add(port.url(), me.rank, me.size, within(kPatient));
+  });
+  EXPECT_EQ(codes, std::vector<int>(3, 0));
+}
+
+// Writes a rank 0's card as one of an earlier run would have left it.
+void leave_old_card(const ForkedRank& me, std::uint16_t port) {
+  const detail::Card card{detail::machine_boot_id(), "of another run", {"127.0.0.1"}, port};
+  std::ofstream(card_of(me)) << to_text(card);
+}
+
+// In the folder is a card of an earlier run. At its address nobody listens; somebody who takes in connections and never
+// says a word; somebody who says what no rank 0 says; the rank 0 of other ranks.
+TEST(Store, AFileOfAnEarlierRunDoesNoHarm) {
+  if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
+  enum class Listener { nobody, silent, talker, other_first };
+  for (const Listener listens :
+       {Listener::nobody, Listener::silent, Listener::talker, Listener::other_first}) {
+    const Port port;
+    const std::vector<int> codes = run_forked(4, [&](const ForkedRank& me) {
+      const std::string ready = me.socket + ".ready";
+      const std::string done = me.socket + ".done";
+      const auto wait_for = [](const std::string& path) {
+        while (::access(path.c_str(), F_OK) != 0) std::this_thread::yield();
+      };
+      if (me.rank < 3) {
+        wait_for(ready);
+        if (me.rank == 0) wait_for(me.socket + ".come");  // rank 1 has met the old file
+        if (me.rank == 1) std::ofstream(me.socket + ".come") << "yes";
+        const int code = join_and_add("file://" + folder_of(me), me.rank, 3, within(kPatient));
+        if (me.rank == 0) std::ofstream(done) << "yes";
+        return code;
+      }
+      leave_old_card(me, port.value());
+      int code = 0;
+      if (listens == Listener::other_first) {
+        // Is still there when the others have joined: its deadline comes later than their first tries.
+        std::ofstream(ready) << "yes";
+        code = expect_error<TimeoutError>("did not come: 1", [&] {
+          from_store(port.url(), 0, 2, within(std::chrono::seconds(3), "of another run."));
+        });
+      } else {
+        FileDescriptor listener;
+        if (listens != Listener::nobody) listener = detail::listen_at(port.addresses().at(0));
+        std::ofstream(ready) << "yes";
+        std::vector<FileDescriptor> taken;
+        while (::access(done.c_str(), F_OK) != 0) {
+          if (!listener.valid()) continue;
+          FileDescriptor one(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK));
+          if (!one.valid()) continue;
+          const std::string text(1000, 'z');
+          if (listens == Listener::talker)
+            ::send(one.get(), text.data(), text.size(), MSG_NOSIGNAL);
+          taken.push_back(std::move(one));
+        }
+      }
+      wait_for(done);
+      for (const char* end : {".ready", ".done", ".come"}) ::unlink((me.socket + end).c_str());
+      return code;
+    });
+    EXPECT_EQ(codes, std::vector<int>(4, 0)) << static_cast<int>(listens);
+  }
+}
+
+TEST(Store, AHalfWrittenFileIsNamed) {
+  if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
+  const std::vector<int> codes = run_forked(1, [&](const ForkedRank& me) {
+    std::ofstream(card_of(me)) << "{\"boot\": \"abc\", \"tok";
+    const int code = expect_error<TimeoutError>("it is not a whole file of rank 0", [&] {
+      from_store("file://" + folder_of(me), 1, 2, within(kHasty));
+    });
+    ::unlink(card_of(me).c_str());
+    return code;
+  });
+  EXPECT_EQ(codes, std::vector<int>{0});
+}
+
+// A half-written file, too, is replaced by that of the rank 0 that comes.
+TEST(Store, AHalfWrittenFileOfAnEarlierRunDoesNoHarm) {
+  if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
+  const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+    if (me.rank == 0) std::ofstream(card_of(me)) << "{\"boot\": \"abc\", \"tok";
+    return join_and_add("file://" + folder_of(me), me.rank, me.size, within(kPatient));
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+TEST(Store, AFileOfAnotherUserIsNotTrusted) {
+  if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may give files away";
+  const std::vector<int> codes = run_forked(1, [&](const ForkedRank& me) {
+    leave_old_card(me, 1);
+    constexpr uid_t kNobodyUser = 65534;
+    if (::chown(card_of(me).c_str(), kNobodyUser, kNobodyUser) != 0) return 77;
+    const int code = expect_error<TransportError>("belongs to user 65534", [&] {
+      from_store("file://" + folder_of(me), 1, 2, within(kPatient));
+    });
+    ::unlink(card_of(me).c_str());
+    return code;
+  });
+  EXPECT_EQ(codes, std::vector<int>{0});
+}
+
+TEST(Store, WhatCannotBeAStoreIsRefusedAtOnce) {
+  const auto refuses = [](const std::string& url, int rank, int size) {
+    EXPECT_THROW(from_store(url, rank, size, within(kPatient)), UsageError) << url;
+  };
+  refuses("somewhere", 0, 1);
+  refuses("tcp://127.0.0.1", 0, 1);
+  refuses("file:///no/such/folder", 0, 1);
+  refuses("file:///dev/null", 0, 1);
+  refuses("tcp://127.0.0.1:29500", 2, 2);
+  refuses("tcp://127.0.0.1:29500", -1, 2);
+}
+
+TEST(Store, AnInterfaceThatIsNotThereIsNamed) {
+  if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
+  const std::vector<int> codes = run_forked(1, [](const ForkedRank& me) {
+    CommunicatorOptions options = within(kPatient);
+    options.network.interface = "no-such-interface";
+    return expect_error<UsageError>("'no-such-interface' (CommunicatorOptions::network",
+                                    [&] { from_store("file://" + folder_of(me), 0, 1, options); });
+  });
+  EXPECT_EQ(codes, std::vector<int>{0});
+}
+
+// Null where UCX can be tested.
+const char* reason_against_ucx() {
+#ifdef __SANITIZE_THREAD__
+  return "the thread sanitizer does not see how UCX orders its accesses";
+#endif
+  return detail::has_ucx() ? nullptr : "built without UCX";
+}
+
+TEST(Store, UcxCarriesEveryEdgeIfAsked) {
+  if (const char* reason = reason_against_ucx()) GTEST_SKIP() << reason;
+  const Port port;
+  const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
+    ::setenv("UCX_MEM_EVENTS", "no", 1);  // which address sanitizers do not endure
+    CommunicatorOptions options = within(kPatient);
+    options.carrier = CarrierChoice::ucx;
+    Communicator comm = from_store(port.url(), me.rank, me.size, options);
+    for (const Edge& edge : comm.topology().edges) {
+      if (edge.carrier != Carrier::ucx) return 50;
+    }
+    Communicator second = comm.duplicate();
+    for (Communicator* one : {&comm, &second}) {
+      for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive}) {
+        CollectiveCheck<float>(*one, 100003, ReduceOp::sum, algorithm).all();
+      }
+    }
+    return ::testing::Test::HasFailure() ? 51 : 0;
+  });
+  EXPECT_EQ(codes, std::vector<int>(3, 0));
+}
+
+// All ranks that wait get an error that names the rank that was killed.
+TEST(Store, AProcessThatIsKilledIsNamedByUcx) {
+  if (const char* reason = reason_against_ucx()) GTEST_SKIP() << reason;
+  const Port port;
+  const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
+    ::setenv("UCX_MEM_EVENTS", "no", 1);
+    CommunicatorOptions options = within(kPatient);
+    options.carrier = CarrierChoice::ucx;
+    Communicator comm = from_store(port.url(), me.rank, me.size, options);
+    std::vector<float> data(100000);
+    comm.all_reduce(data);
+    if (me.rank == 1) ::raise(SIGKILL);
+    try {
+      for (;;) comm.all_reduce(data);
+    } catch (const Error& error) {
+      return says(error, "rank 1") ? 0 : 1;
+    }
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 200, 0}));
+}
+
+TEST(Store, OneRankAloneNeedsNobody) {
+  const Port port;
+  EXPECT_EQ(join_and_add(port.url(), 0, 1, within(kPatient)), 0);
+}
+
+}  // namespace
+}  // namespace rondo::test

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Ranks on several test hosts without MPI: ucx.sh REPOSITORY RONDO_LAUNCH RONDO_TOPO RONDO_PERF. Exit code 77 (skipped), with
+# the reason, where test hosts cannot be made.
+# shellcheck disable=SC2016  # what the ranks run is expanded by them
+set -uo pipefail
+repository=$1
+launch=$2
+topo=$3
+perf=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+on_hosts() { # HOSTS RANKS-PER-HOST COMMAND...
+  local hosts=$1 ranks=$2
+  shift 2
+  timeout 100 "$repository/tools/test_hosts.sh" --hosts "$hosts" --ranks-per-host "$ranks" --launcher "$launch" -- "$@" >"$work/output" 2>&1
+  code=$?
+  if [ $code = 77 ]; then
+    echo "skipped: $(cat "$work/output")"
+    exit 77
+  fi
+}
+check() { # WHAT CONDITION...
+  local what=$1
+  shift
+  if "$@"; then
+    echo "ok: $what"
+  else
+    echo "FAILED: $what (exit code $code)"
+    cat "$work/output"
+    failed=1
+  fi
+}
+
+on_hosts 2 2 "$topo"
+check "rondo-topo names the carrier" grep -q "edge .* ucx     ring     (hosts h[01] and h[01])" "$work/output"
+for layout in "2 1" "2 2" "3 1"; do
+  read -r hosts ranks <<<"$layout"
+  for op in all_reduce reduce_scatter all_gather broadcast reduce; do
+    on_hosts "$hosts" "$ranks" "$perf" --op "$op" --algo auto -b 4 -e 1MiB -f 64 -n 3 -w 1
+    check "$op on $hosts hosts with $ranks ranks each" [ $code = 0 ]
+  done
+done
+
+# Rank 1 is killed when it has received something in its calls. The others ignore that they are asked to end.
+on_hosts 4 1 sh -c '
+  trap "" TERM
+  if [ "$RONDO_RANK" != 1 ]; then exec "$0" --algo auto -b 4MiB -e 4MiB -n 1000 -w 1 2>&1; fi
+  "$0" --algo auto -b 4MiB -e 4MiB -n 1000 -w 1 &
+  id=$!
+  until [ "$(cat /sys/class/net/eth0/statistics/rx_bytes)" -gt 30000000 ]; do :; done
+  kill -KILL $id
+  wait $id' "$perf"
+check "a killed rank is an error" [ $code = 137 ]
+for rank in 0 2; do check "that names it on rank $rank, beside it" grep -q "^\[$rank\] .*rank 1" "$work/output"; done
+check "on rank 3, too" grep -q "^\[3\] rondo-perf: " "$work/output"
+exit $failed

@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# rondo-launch: rondo_launch.sh RONDO_LAUNCH RONDO_TOPO
+# shellcheck disable=SC2016  # what the ranks run is expanded by them
+set -uo pipefail
+launch=$1
+topo=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+check() { # WHAT CONDITION...
+  local what=$1
+  shift
+  if "$@"; then
+    echo "ok: $what"
+  else
+    echo "FAILED: $what"
+    failed=1
+  fi
+}
+wait_for() { while [ ! -e "$1" ]; do :; done; }
+is_gone() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; }
+# A process that is killed by the system, not by a signal that this script waits for, is gone soon.
+goes() { until is_gone "$1"; do :; done; }
+
+output=$("$launch" -n 3 sh -c 'echo "$RONDO_RANK of $RONDO_SIZE, $RONDO_LOCAL_RANK of $RONDO_LOCAL_SIZE"; printf end >&2' 2>&1 | sort)
+check "each line has its rank, also one without an end" [ "$output" = "[0] 0 of 3, 0 of 3
+[0] end
+[1] 1 of 3, 1 of 3
+[1] end
+[2] 2 of 3, 2 of 3
+[2] end" ]
+output=$("$launch" -n 1 --no-prefix -- echo plain -n 2)
+check "what follows the program belongs to it" [ "$output" = "plain -n 2" ]
+
+# Rank 1 fails when rank 0 is ready; rank 0 ignores being asked to end, and so does what it has started.
+"$launch" -n 2 --grace 0.2 sh -c '
+  if [ $RONDO_RANK = 1 ]; then while [ ! -e "$0/ready" ]; do :; done; exit 7; fi
+  trap "" TERM
+  sleep 1000 & echo $! > "$0/child"; echo $$ > "$0/ready.new"; mv "$0/ready.new" "$0/ready"
+  while :; do wait; done' "$work" 2>"$work/errors"
+check "the exit code is that of the first that failed" [ $? = 7 ]
+check "who failed is named" grep -q "rank 1 ended with exit code 7" "$work/errors"
+check "a rank that does not end is killed" is_gone "$(cat "$work/ready")"
+check "so is what it has started" is_gone "$(cat "$work/child")"
+
+"$launch" -n 2 sh -c 'kill -SEGV $$' 2>"$work/errors"
+check "a signal that ends a rank is 128 and its number" [ $? = 139 ]
+check "the signal is named" grep -q "was ended by signal 11" "$work/errors"
+"$launch" -n 1 "$work/nothing" 2>"$work/errors"
+check "a program that is not there is 127" [ $? = 127 ]
+check "and is named" grep -q "cannot start $work/nothing: No such file" "$work/errors"
+
+# A rank that ends well and leaves a process of another session behind.
+"$launch" -n 1 sh -c 'setsid sleep 1000 >/dev/null 2>&1 & echo $! > "$0/left"' "$work"
+check "a rank that leaves a process behind ends well" [ $? = 0 ]
+check "nothing is left behind" is_gone "$(cat "$work/left")"
+
+# Signals reach every rank.
+rm -f "$work"/rank-*
+"$launch" -n 2 sh -c 'trap "exit 0" USR1; touch "$0/rank-$RONDO_RANK"; while :; do :; done' "$work" &
+started=$!
+wait_for "$work/rank-0"
+wait_for "$work/rank-1"
+kill -USR1 $started
+wait $started
+check "both ranks got the signal, and ended well" [ $? = 0 ]
+
+# A rank that ignores TERM is killed by the second one.
+rm -f "$work"/rank-*
+"$launch" -n 1 sh -c 'trap "touch \"$0/first\"" TERM; touch "$0/rank-0"; while :; do :; done' "$work" 2>/dev/null &
+started=$!
+wait_for "$work/rank-0"
+kill -TERM $started
+wait_for "$work/first"
+kill -TERM $started
+wait $started
+check "a second signal kills" [ $? = 137 ]
+
+# rondo-launch itself is killed.
+rm -f "$work"/rank-*
+"$launch" -n 1 sh -c 'echo $$ > "$0/id"; touch "$0/rank-0"; while :; do :; done' "$work" &
+started=$!
+wait_for "$work/rank-0"
+kill -KILL $started
+wait $started 2>/dev/null
+goes "$(cat "$work/id")"
+check "ranks do not outlive rondo-launch" true
+
+# Other hosts, by a command that takes the place of ssh: it notes what it was asked for, and does that here.
+cat >"$work/ssh" <<'AGENT'
+#!/bin/sh
+echo "$$ $*" >>"$(dirname "$0")/asked"
+host=$1
+shift
+HOST=$host exec sh -c "$*"
+AGENT
+chmod +x "$work/ssh"
+export RONDO_FORWARDED=yes OTHER_VARIABLE=too
+output=$("$launch" --hosts a:2,b:1 --ssh "$work/ssh" --env OTHER_VARIABLE sh -c 'echo "$HOST $RONDO_RANK/$RONDO_SIZE $RONDO_LOCAL_RANK/$RONDO_LOCAL_SIZE $RONDO_FORWARDED $OTHER_VARIABLE ${RONDO_STORE%:*} ${#RONDO_SECRET}"' | sort)
+check "ranks of hosts, in their order" [ "$output" = "[0] a 0/3 0/2 yes too tcp://a 32
+[1] a 1/3 1/2 yes too tcp://a 32
+[2] b 2/3 0/1 yes too tcp://a 32" ]
+check "the command of ssh tells neither secret nor program" [ "$(grep -c -- "--serve$" "$work/asked")" = 2 ]
+output=$("$launch" -n 3 --hosts a:2,b:4 --ssh "$work/ssh" sh -c 'echo "$HOST"' | sort | tr '\n' ' ')
+check "the first so many ranks of the hosts" [ "$output" = "[0] a [1] a [2] b " ]
+"$launch" --hosts a,b --ssh "$work/ssh" sh -c '[ $HOST = a ] || exit 9; while :; do :; done' 2>"$work/errors"
+check "a failure on one host ends the others" [ $? = 9 ]
+check "the rank is named once" [ "$(grep -c "rank 1 ended with exit code 9" "$work/errors")" = 1 ]
+"$launch" --hosts a,b --ssh false sh -c : 2>"$work/errors"
+check "a host that cannot be reached is an error" [ $? = 1 ]
+check "a host that cannot be reached is named" grep -q "host [ab] ended with exit code 1" "$work/errors"
+
+# The connection to a host is lost.
+rm -f "$work"/rank-* "$work/asked"
+cat >"$work/far" <<'AGENT'
+#!/bin/sh
+shift
+mkfifo "$(dirname "$0")/in"
+sh -c "$*" <"$(dirname "$0")/in" &
+exec 3>"$(dirname "$0")/in"
+echo $$ >"$(dirname "$0")/far-id"
+exec cat >&3
+AGENT
+chmod +x "$work/far"
+"$launch" --hosts a --ssh "$work/far" sh -c 'echo $$ > "$0/id"; touch "$0/rank-0"; while :; do :; done' "$work" 2>/dev/null &
+started=$!
+wait_for "$work/rank-0"
+kill -KILL "$(cat "$work/far-id")"
+wait $started
+check "a lost connection is an error" [ $? = 137 ]
+goes "$(cat "$work/id")"
+check "and ends the ranks there" true
+
+# Programs that call from_environment().
+"$launch" -n 3 "$topo" >"$work/output" 2>&1
+check "rondo-topo under rondo-launch" grep -q "^\[0\] ring      0 -> 1 -> 2 -> 0" "$work/output"
+"$launch" --hosts localhost:2 "$topo" >"$work/output" 2>&1
+check "rondo-topo, meeting at an address with a secret" grep -q "^\[0\] ring      0 -> 1 -> 0" "$work/output"
+exit $failed

@@ -1,0 +1,197 @@
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <random>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "job.hpp"
+#include "options.hpp"
+#include "supervisor.hpp"
+
+namespace rondo::launcher {
+namespace {
+
+constexpr int kFailed = 2;
+
+std::chrono::milliseconds grace_of(double seconds) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+}
+
+// Starts the ranks of this host.
+void start_ranks(Supervisor& supervisor, const Job& job) {
+  for (int local = 0; local < job.ranks; ++local) {
+    const int rank = job.first_rank + local;
+    Start what;
+    what.name = fmt::format("rank {}", rank);
+    what.prefix = job.prefix ? fmt::format("[{}] ", rank) : "";
+    what.folder = job.folder;
+    what.environment = job.environment;
+    const auto set = [&](const char* name, const std::string& value) {
+      what.environment.emplace_back(name, value);
+    };
+    set("RONDO_RANK", std::to_string(rank));
+    set("RONDO_SIZE", std::to_string(job.size));
+    set("RONDO_LOCAL_RANK", std::to_string(local));
+    set("RONDO_LOCAL_SIZE", std::to_string(job.ranks));
+    set("RONDO_STORE", job.store);
+    if (!job.secret.empty()) set("RONDO_SECRET", job.secret);
+    what.command = job.command;
+    supervisor.add(start(what));
+  }
+}
+
+std::string random_secret() {
+  std::array<std::uint8_t, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    throw std::runtime_error("the system gives no random numbers");
+  }
+  std::string text;
+  for (const std::uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+int random_port() {
+  std::random_device device;
+  // Below those that systems give to connections by themselves.
+  return std::uniform_int_distribution<int>(20000, 32000)(device);
+}
+
+// As a shell takes it for one word.
+std::string quoted(const std::string& word) {
+  std::string result = "'";
+  for (const char letter : word)
+    result += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return result + "'";
+}
+
+std::vector<std::pair<std::string, std::string>> forwarded_variables(
+    const std::vector<std::string>& names) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const std::size_t equals = text.find('=');
+    const std::string name = text.substr(0, equals);
+    const bool wanted =
+        name.starts_with("RONDO_") || std::find(names.begin(), names.end(), name) != names.end();
+    if (wanted && equals != std::string::npos)
+      variables.emplace_back(name, text.substr(equals + 1));
+  }
+  return variables;
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  for (std::string word; stream >> word;) words.push_back(word);
+  if (words.empty()) throw std::runtime_error("--ssh names no command");
+  return words;
+}
+
+bool is_this_host(const std::string& host) {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return host == "localhost" || host == name.data();
+}
+
+// Ranks on several hosts: one rondo-launch on each of them starts those of its host.
+int run_on_hosts(const Options& options) {
+  Supervisor supervisor(grace_of(options.grace_seconds));
+  Job job;
+  job.grace_seconds = options.grace_seconds;
+  job.prefix = options.prefix;
+  job.folder = std::filesystem::current_path().string();
+  job.command = options.command;
+  job.environment = forwarded_variables(options.forwarded);
+  job.secret = random_secret();
+  job.store =
+      fmt::format("tcp://{}:{}", options.hosts[0].host.substr(options.hosts[0].host.rfind('@') + 1),
+                  options.port != 0 ? options.port : random_port());
+  for (const HostRanks& host : options.hosts) job.size += host.ranks;
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  for (const HostRanks& host : options.hosts) {
+    job.ranks = host.ranks;
+    Start what;
+    what.name = "host " + host.host;
+    what.is_host = true;
+    if (is_this_host(host.host)) {
+      what.command = {self, "--serve"};
+    } else {
+      what.command = words_of(options.ssh);
+      what.command.push_back(host.host);
+      what.command.push_back(quoted(self) + " --serve");
+    }
+    Process process = start(what);
+    process.tell(to_line(job));
+    supervisor.add(std::move(process));
+    job.first_rank += host.ranks;
+  }
+  return supervisor.run();
+}
+
+// On another host: starts what the first rondo-launch says.
+int serve() {
+  std::string line;
+  for (char letter = 0; letter != '\n'; line += letter) {
+    if (::read(STDIN_FILENO, &letter, 1) != 1)
+      return kFailed;  // byte by byte: signals' numbers follow
+  }
+  const Job job = parse_job(line);
+  Supervisor supervisor(grace_of(job.grace_seconds));
+  supervisor.obey_input();
+  start_ranks(supervisor, job);
+  return supervisor.run();
+}
+
+// A folder for the ranks' socket.
+class Folder {
+ public:
+  Folder() : path_((std::filesystem::temp_directory_path() / "rondo-launch-XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot make " + path_);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { std::filesystem::remove_all(path_); }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+int run_here(const Options& options) {
+  const Folder folder;
+  Supervisor supervisor(grace_of(options.grace_seconds));
+  Job job;
+  job.ranks = job.size = std::max(options.ranks, 1);
+  job.store = "unix://" + folder.path() + "/socket";
+  job.prefix = options.prefix;
+  job.command = options.command;
+  start_ranks(supervisor, job);
+  return supervisor.run();
+}
+
+int run(const Options& options) {
+  if (options.serves) return serve();
+  return options.hosts.empty() ? run_here(options) : run_on_hosts(options);
+}
+
+}  // namespace
+}  // namespace rondo::launcher
+
+int main(int argc, char** argv) {
+  const rondo::launcher::Options options = rondo::launcher::parse(argc, argv);
+  try {
+    return rondo::launcher::run(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "rondo-launch: {}\n", error.what());
+    return rondo::launcher::kFailed;
+  }
+}

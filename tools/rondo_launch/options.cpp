@@ -1,0 +1,114 @@
+#include "options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <rondo/version.hpp>
+#include <sstream>
+#include <stdexcept>
+
+namespace rondo::launcher {
+
+std::vector<HostRanks> parse_hosts(const std::string& text) {
+  std::vector<HostRanks> hosts;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    HostRanks host{part, 1};
+    const std::size_t colon = part.find(':');
+    if (colon != std::string::npos) {
+      host.host = part.substr(0, colon);
+      const char* end = part.data() + part.size();
+      const auto [stop, error] = std::from_chars(part.data() + colon + 1, end, host.ranks);
+      if (error != std::errc{} || stop != end || host.ranks < 1) {
+        throw std::invalid_argument(
+            fmt::format("'{}' must be a host and how many ranks it has, such as node1:4", part));
+      }
+    }
+    // A host that begins with '-' would be an option of ssh.
+    if (host.host.empty() || host.host[0] == '-') {
+      throw std::invalid_argument(fmt::format("'{}' names no host", part));
+    }
+    hosts.push_back(std::move(host));
+  }
+  if (hosts.empty()) throw std::invalid_argument("no host is named");
+  const auto is_local = [](const HostRanks& host) { return host.host == "localhost"; };
+  if (std::any_of(hosts.begin(), hosts.end(), is_local) &&
+      !std::all_of(hosts.begin(), hosts.end(), is_local)) {
+    throw std::invalid_argument("beside other hosts, name this one as they know it, not localhost");
+  }
+  return hosts;
+}
+
+std::vector<HostRanks> place(const std::vector<HostRanks>& hosts, int ranks) {
+  std::vector<HostRanks> placed;
+  int left = ranks;
+  for (const HostRanks& host : hosts) {
+    if (ranks > 0 && left == 0) break;
+    const int here = ranks > 0 ? std::min(left, host.ranks) : host.ranks;
+    placed.push_back({host.host, here});
+    left -= here;
+  }
+  if (ranks > 0 && left > 0) {
+    throw std::invalid_argument(
+        fmt::format("the hosts have {} ranks, and {} are to be started", ranks - left, ranks));
+  }
+  return placed;
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  CLI::App app(
+      "Starts the ranks of a program that calls rondo::from_environment(), on this host or on "
+      "others by ssh. Each "
+      "line that a rank writes is shown with its number. When a rank fails, the others are ended; "
+      "the exit code is that "
+      "of the first that failed.",
+      "rondo-launch");
+  std::string hosts;
+  app.add_option("-n,--ranks", options.ranks,
+                 "how many ranks; without it, those of --hosts, or one")
+      ->check(CLI::Range(1, 1'000'000));
+  CLI::Option* with_hosts = app.add_option(
+      "--hosts", hosts, "hosts and their ranks, such as a:2,b:2; rank 0 is on the first");
+  app.add_option(
+         "--ssh", options.ssh,
+         "the command that is called as COMMAND HOST PROGRAM... for a host that is not this one")
+      ->capture_default_str();
+  app.add_option(
+         "--port", options.port,
+         "where rank 0 listens while ranks of several hosts join; without it, one at random")
+      ->check(CLI::Range(1, 65535));
+  app.add_option("--env", options.forwarded,
+                 "an environment variable that ranks of other hosts get too, as those that begin "
+                 "with RONDO_ do")
+      ->allow_extra_args(false);
+  app.add_option("--grace", options.grace_seconds,
+                 "seconds that the other ranks have to end when one has failed")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str();
+  app.add_flag("!--no-prefix", options.prefix, "show lines as they are");
+  app.add_flag("--serve", options.serves)->group("");
+  app.set_version_flag("--version", RONDO_VERSION);
+  app.prefix_command();
+  app.footer("Then the program and its arguments: rondo-launch -n 4 PROGRAM ARGUMENTS");
+  try {
+    app.parse(argc, argv);
+    options.command = app.remaining();
+    if (!options.command.empty() && options.command[0] == "--") {
+      options.command.erase(options.command.begin());
+    }
+    if (options.command.empty() && !options.serves) {
+      throw CLI::ValidationError("PROGRAM", "name the program to start");
+    }
+    if (with_hosts->count() > 0) options.hosts = place(parse_hosts(hosts), options.ranks);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error));
+  } catch (const std::invalid_argument& error) {
+    std::exit(app.exit(CLI::ValidationError("--hosts", error.what())));
+  }
+  return options;
+}
+
+}  // namespace rondo::launcher

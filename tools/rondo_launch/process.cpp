@@ -1,0 +1,140 @@
+#include "process.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace rondo::launcher {
+namespace {
+
+constexpr int kNotRunnable = 126;
+constexpr int kNotFound = 127;
+
+struct Pipe {
+  FileDescriptor read;
+  FileDescriptor write;
+};
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw std::system_error(errno, std::generic_category(), "pipe");
+  }
+  return {FileDescriptor(ends[0]), FileDescriptor(ends[1])};
+}
+
+// In the new process; only what may be called between fork and exec in a process without threads.
+[[noreturn]] void become(const Start& what, pid_t parent, int in, int out, int err) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(kNotRunnable);
+  ::setpgid(0, 0);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  std::signal(SIGPIPE, SIG_DFL);
+  ::dup2(in, STDIN_FILENO);
+  ::dup2(out, STDOUT_FILENO);
+  ::dup2(err, STDERR_FILENO);
+  for (const auto& [name, value] : what.environment) ::setenv(name.c_str(), value.c_str(), 1);
+  if (!what.folder.empty() && ::chdir(what.folder.c_str()) != 0) {
+    ::dprintf(STDERR_FILENO, "rondo-launch: cannot go to %s: %s\n", what.folder.c_str(),
+              std::strerror(errno));
+    ::_exit(kNotRunnable);
+  }
+  std::vector<char*> arguments;
+  for (const std::string& word : what.command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  ::execvp(arguments[0], arguments.data());
+  const int code = errno;
+  ::dprintf(STDERR_FILENO, "rondo-launch: cannot start %s: %s\n", arguments[0],
+            std::strerror(code));
+  ::_exit(code == ENOENT ? kNotFound : kNotRunnable);
+}
+
+void write_all(int to, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(to, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;  // nobody reads any more
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace
+
+Lines::Lines(FileDescriptor from, int to, std::string prefix)
+    : from_(std::move(from)), to_(to), prefix_(std::move(prefix)) {
+  ::fcntl(from_.get(), F_SETFL, O_NONBLOCK);
+}
+
+void Lines::show(const std::string& line) const { write_all(to_, prefix_ + line); }
+
+void Lines::forward() {
+  std::array<char, 65536> buffer{};
+  const ssize_t bytes = ::read(from_.get(), buffer.data(), buffer.size());
+  if (bytes < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  if (bytes <= 0) return end();
+  std::string_view text(buffer.data(), static_cast<std::size_t>(bytes));
+  std::string whole;  // lines that are written together stay together
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    if (!whole.empty()) whole += prefix_;
+    whole += part_;
+    whole += text.substr(0, end + 1);
+    part_.clear();
+    text.remove_prefix(end + 1);
+  }
+  if (!whole.empty()) show(whole);
+  part_ += text;
+}
+
+void Lines::end() {
+  if (!part_.empty()) show(std::exchange(part_, "") + "\n");
+  from_ = FileDescriptor();
+}
+
+void Process::tell(const std::string& text) { write_all(input.get(), text); }
+
+void Process::send(int signal) {
+  if (ended) return;
+  if (is_host) {
+    tell(fmt::format("{}\n", signal));
+  } else {
+    ::kill(-id, signal);
+  }
+}
+
+Process start(const Start& what) {
+  Pipe out = make_pipe();
+  Pipe err = make_pipe();
+  Pipe in;
+  if (what.is_host) {
+    in = make_pipe();
+  } else {
+    in.read = FileDescriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  }
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0)
+    throw std::system_error(errno, std::generic_category(), "cannot start " + what.name);
+  if (child == 0) become(what, parent, in.read.get(), out.write.get(), err.write.get());
+  ::setpgid(child, child);  // also here, so that the group exists before this process signals it
+  Process process;
+  process.id = child;
+  process.name = what.name;
+  process.is_host = what.is_host;
+  process.input = std::move(in.write);
+  process.output.emplace_back(std::move(out.read), STDOUT_FILENO, what.prefix);
+  process.output.emplace_back(std::move(err.read), STDERR_FILENO, what.prefix);
+  return process;
+}
+
+}  // namespace rondo::launcher

@@ -1,0 +1,64 @@
+// A process that rondo-launch has started: a rank, or the connection to another host.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file_descriptor.hpp"
+
+namespace rondo::launcher {
+
+using rondo::detail::FileDescriptor;
+
+// Shows what a process writes, line by line, each with a prefix.
+class Lines {
+ public:
+  Lines(FileDescriptor from, int to, std::string prefix);
+
+  [[nodiscard]] int fd() const { return from_.get(); }
+  [[nodiscard]] bool open() const { return from_.valid(); }
+  // Shows the lines that have arrived; closes at the end of what the process writes.
+  void forward();
+  // Shows what has arrived without the end of a line, and closes.
+  void end();
+
+ private:
+  void show(const std::string& line) const;
+
+  FileDescriptor from_;
+  int to_;
+  std::string prefix_;
+  std::string part_;
+};
+
+struct Process {
+  pid_t id = -1;
+  std::string name;      // "rank 3" or "host b"
+  bool is_host = false;  // the connection to another host's rondo-launch
+  FileDescriptor input;  // to that rondo-launch
+  std::vector<Lines> output;
+  bool ended = false;
+
+  // Signals the process and all that it has started in its group; another host's ranks by a message.
+  void send(int signal);
+  // Another host's rondo-launch reads this text.
+  void tell(const std::string& text);
+};
+
+struct Start {
+  std::string name;
+  std::string prefix;
+  std::string folder;  // empty: this one
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::vector<std::string> command;
+  bool is_host = false;
+};
+
+// The process is in a group of its own, and is killed if this one ends. A program that cannot be started ends with the code
+// that a shell gives, 126 or 127, and says why. Throws std::system_error.
+Process start(const Start& what);
+
+}  // namespace rondo::launcher

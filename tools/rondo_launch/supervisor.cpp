@@ -1,0 +1,190 @@
+#include "supervisor.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <fstream>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace rondo::launcher {
+namespace {
+
+constexpr std::array kPassedOn = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+// How much longer another host has than its ranks, to end them and to say so.
+constexpr std::chrono::seconds kForAnotherHost{2};
+constexpr std::chrono::milliseconds kForLastLines{200};
+
+bool ends_programs(int signal) { return signal != SIGUSR1 && signal != SIGUSR2; }
+
+}  // namespace
+
+Supervisor::Supervisor(std::chrono::milliseconds grace) : grace_(grace) {
+  sigset_t heard;
+  sigemptyset(&heard);
+  sigaddset(&heard, SIGCHLD);
+  for (const int signal : kPassedOn) sigaddset(&heard, signal);
+  ::sigprocmask(SIG_BLOCK, &heard, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  signals_ = FileDescriptor(::signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals_.valid()) throw std::system_error(errno, std::generic_category(), "signalfd");
+  // What a rank leaves behind becomes a child of this process, which ends it.
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+bool Supervisor::all_ended() const {
+  return std::all_of(processes_.begin(), processes_.end(),
+                     [](const Process& process) { return process.ended; });
+}
+
+int Supervisor::run() {
+  while (!all_ended()) {
+    wait_for_events();
+    keep_deadline();
+  }
+  kill_what_is_left();
+  const Clock::time_point until = Clock::now() + kForLastLines;
+  for (Process& process : processes_) {
+    for (Lines& lines : process.output) {
+      while (lines.open() && Clock::now() < until) {
+        pollfd one{lines.fd(), POLLIN, 0};
+        if (::poll(&one, 1, 10) > 0) lines.forward();
+      }
+      lines.end();
+    }
+  }
+  return code_;
+}
+
+void Supervisor::wait_for_events() {
+  std::vector<pollfd> requests = {{signals_.get(), POLLIN, 0},
+                                  {obeys_input_ ? STDIN_FILENO : -1, POLLIN, 0}};
+  std::vector<Lines*> sources;
+  for (Process& process : processes_) {
+    for (Lines& lines : process.output) {
+      if (!lines.open()) continue;
+      requests.push_back({lines.fd(), POLLIN, 0});
+      sources.push_back(&lines);
+    }
+  }
+  int wait = -1;
+  if (deadline_) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(*deadline_ - Clock::now()).count();
+    wait = static_cast<int>(std::max<std::int64_t>(left + 1, 0));
+  }
+  if (::poll(requests.data(), requests.size(), wait) <= 0) return;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (requests[i + 2].revents != 0) sources[i]->forward();
+  }
+  if (requests[1].revents != 0) hear_input();
+  if (requests[0].revents != 0) hear_signals();
+}
+
+void Supervisor::hear_signals() {
+  signalfd_siginfo info{};
+  while (::read(signals_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
+    const int signal = static_cast<int>(info.ssi_signo);
+    if (signal != SIGCHLD) pass_on(signal);
+  }
+  collect_ended();
+}
+
+void Supervisor::hear_input() {
+  std::array<char, 256> buffer{};
+  const ssize_t bytes = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+  if (bytes < 0 && errno == EINTR) return;
+  if (bytes <= 0) {
+    obeys_input_ = false;  // the other rondo-launch is gone
+    if (code_ == 0) code_ = 128 + SIGHUP;
+    return end_all();
+  }
+  input_.append(buffer.data(), static_cast<std::size_t>(bytes));
+  for (std::size_t end = input_.find('\n'); end != std::string::npos; end = input_.find('\n')) {
+    int signal = 0;
+    std::from_chars(input_.data(), input_.data() + end, signal);
+    if (std::find(kPassedOn.begin(), kPassedOn.end(), signal) != kPassedOn.end()) pass_on(signal);
+    if (signal == SIGKILL) {
+      for (Process& process : processes_) process.send(SIGKILL);
+    }
+    input_.erase(0, end + 1);
+  }
+}
+
+// A second signal that usually ends a program means that the first was not enough.
+void Supervisor::pass_on(int signal) {
+  const bool again =
+      ends_programs(signal) && std::exchange(passed_on_, passed_on_ || ends_programs(signal));
+  for (Process& process : processes_) process.send(again ? SIGKILL : signal);
+}
+
+void Supervisor::collect_ended() {
+  int status = 0;
+  for (pid_t id = ::waitpid(-1, &status, WNOHANG); id > 0; id = ::waitpid(-1, &status, WNOHANG)) {
+    for (Process& process : processes_) {
+      if (process.id == id) note_end(process, status);
+    }
+  }
+}
+
+void Supervisor::note_end(Process& process, int status) {
+  process.ended = true;
+  process.input = FileDescriptor();
+  // Others of its group, which it has started and not waited for. Where it ended well they have the time that all have.
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (code == 0) return;
+  ::kill(-process.id, SIGKILL);
+  if (code_ != 0) return;
+  code_ = code;
+  if (!passed_on_) {  // else it ended as it was told to
+    const std::string how = WIFEXITED(status)
+                                ? fmt::format("ended with exit code {}", code)
+                                : fmt::format("was ended by signal {}", WTERMSIG(status));
+    fmt::print(stderr, "rondo-launch: {} {}{}\n", process.name, how,
+               all_ended() ? "" : "; the other ranks are ended");
+  }
+  end_all();
+}
+
+void Supervisor::end_all() {
+  for (Process& process : processes_) process.send(SIGTERM);
+  if (deadline_) return;
+  const bool some_host = std::any_of(processes_.begin(), processes_.end(),
+                                     [](const Process& process) { return process.is_host; });
+  deadline_ = Clock::now() + grace_ + (some_host ? kForAnotherHost : std::chrono::seconds(0));
+}
+
+void Supervisor::keep_deadline() {
+  if (!deadline_ || Clock::now() < *deadline_) return;
+  for (Process& process : processes_) {
+    process.send(SIGKILL);
+    if (process.is_host && !process.ended) ::kill(-process.id, SIGKILL);
+  }
+  deadline_ = Clock::now() + std::chrono::seconds(1);  // until the system has ended them
+}
+
+// Processes that ranks have started and left behind, in whatever group.
+void Supervisor::kill_what_is_left() {
+  for (;;) {
+    std::ifstream children(fmt::format("/proc/self/task/{}/children", ::getpid()));
+    bool any = false;
+    for (pid_t child = 0; children >> child;) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, nullptr, 0);
+      any = true;
+    }
+    if (!any) return;
+  }
+}
+
+}  // namespace rondo::launcher

@@ -1,0 +1,49 @@
+// Keeps watch over processes: shows what they write, passes signals on, and ends all when one fails.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "process.hpp"
+
+namespace rondo::launcher {
+
+class Supervisor {
+ public:
+  // Blocks the signals that it passes on, in this thread: make it before any process is started.
+  explicit Supervisor(std::chrono::milliseconds grace);
+
+  void add(Process process) { processes_.push_back(std::move(process)); }
+  // Takes the numbers of signals to pass on from standard input, line by line. At its end, ends all.
+  void obey_input() { obeys_input_ = true; }
+  // Until all have ended, and nothing that they have started is left. Returns the exit code of the first that failed: what
+  // it returned, or 128 and the number of the signal that ended it; 0 if none failed.
+  int run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void wait_for_events();
+  void hear_signals();
+  void hear_input();
+  void pass_on(int signal);
+  void collect_ended();
+  void note_end(Process& process, int status);
+  void end_all();
+  // Kills what has no more time.
+  void keep_deadline();
+  void kill_what_is_left();
+  [[nodiscard]] bool all_ended() const;
+
+  std::chrono::milliseconds grace_;
+  FileDescriptor signals_;
+  std::vector<Process> processes_;
+  bool obeys_input_ = false;
+  std::string input_;
+  int code_ = 0;
+  bool passed_on_ = false;  // a signal that usually ends a program
+  std::optional<Clock::time_point> deadline_;
+};
+
+}  // namespace rondo::launcher
