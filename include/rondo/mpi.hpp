@@ -9,14 +9,23 @@
 namespace rondo {
 
 /// A communicator of the ranks of `comm`, which is duplicated and never used otherwise. Ranks that share a host are
-/// joined by shared memory, others by MPI messages, or by UCX with CarrierChoice::ucx. Collective over `comm`. It waits, as MPI does, without a deadline
-/// for a rank that never calls it.
+/// joined by shared memory, others by MPI messages, or by UCX with CarrierChoice::ucx. Collective over `comm`. It waits,
+/// as MPI does, without a deadline for a rank that never calls it.
 ///
-/// Threading: MPI must be initialised and not finalised. While every edge is shared memory, MPI is used only in this
-/// function, so any thread level is enough. With MPI edges a blocking call uses MPI on the calling thread
+/// Threading: MPI must be initialised and not finalised. While every edge is shared memory, no call needs MPI, so any
+/// thread level is enough. With MPI edges a blocking call uses MPI on the calling thread
 /// (MPI_THREAD_FUNNELED: from the main thread; MPI_THREAD_SERIALIZED: from any, not while others use MPI), and an
 /// asynchronous call uses it on Rondo's progress thread, which needs MPI_THREAD_MULTIPLE. A level that is not enough
 /// is a UsageError that names the level needed; Rondo itself requests no level.
+///
+/// MPI operations of the program itself: MPI goes on with them only while some thread is in an MPI call. Another rank may
+/// wait for such an operation (a large MPI_Isend, an MPI_Barrier that this rank has left, one-sided access to its
+/// window) while this rank waits in a call of Rondo's. A long wait therefore makes MPI calls too, where it may: on any
+/// thread with MPI_THREAD_MULTIPLE, on MPI's main thread with MPI_THREAD_SINGLE and MPI_THREAD_FUNNELED. With
+/// MPI_THREAD_SERIALIZED another thread of the program may be in MPI just then, so Rondo makes no MPI call: either wait for such
+/// operations before calling Rondo (MPI_Wait, MPI_Win_fence), or make an asynchronous call and MPI calls until
+/// Work::done(). The same holds with MPI_THREAD_FUNNELED where the main thread itself waits in Work::wait() or
+/// GradientReducer::finish().
 ///
 /// Destroy the communicator before MPI_Finalize.
 ///

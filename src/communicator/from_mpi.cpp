@@ -8,6 +8,7 @@
 #include "bootstrap/mpi_bootstrap.hpp"
 #include "carrier/message_pump.hpp"
 #include "carrier/mpi_messenger.hpp"
+#include "carrier/mpi_progress.hpp"
 #include "communicator/by_ucx.hpp"
 #include "communicator/join.hpp"
 #include "joining/probe_links.hpp"
@@ -64,11 +65,13 @@ Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
   const auto make_pump = [&](detail::PumpEdges edges) -> std::unique_ptr<detail::Pump> {
     return std::make_unique<detail::MessagePump>(std::move(messenger), std::move(edges));
   };
-  const detail::Network by_mpi{Carrier::mpi, {}, probe, make_pump};
-  const bool ucx = options.carrier == CarrierChoice::ucx;
-  return Communicator(
-      detail::join(bootstrap, options, detail::prepare_to_join(options, bootstrap.rank()),
-                   ucx ? detail::by_ucx(detail::with_environment(options.network)) : by_mpi));
+  detail::Network network{Carrier::mpi, {}, probe, make_pump};
+  if (options.carrier == CarrierChoice::ucx) {
+    network = detail::by_ucx(detail::with_environment(options.network));
+  }
+  network.drive_program = detail::drive_mpi();
+  return Communicator(detail::join(bootstrap, options,
+                                   detail::prepare_to_join(options, bootstrap.rank()), network));
 }
 
 }  // namespace rondo

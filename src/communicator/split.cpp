@@ -69,7 +69,8 @@ Wiring wire_members(GroupBootstrap& group, CommunicatorState& parent,
   const auto make_pump = [&](PumpEdges edges) {
     return engine.pump_among(members, std::move(edges));
   };
-  return wire_processes(group, options, {}, {engine.network(), {}, probe, make_pump});
+  return wire_processes(group, options, {},
+                        {engine.network(), {}, probe, make_pump, engine.drive_program()});
 }
 
 }  // namespace

@@ -3,9 +3,18 @@
 #include <sched.h>
 
 namespace rondo::detail {
+namespace {
+
+const std::function<void()>* program_driver(const Wiring& wiring) {
+  const bool pump_drives_it = wiring.links.pump != nullptr && wiring.links.network == Carrier::mpi;
+  return wiring.waiting.drive_program && !pump_drives_it ? &wiring.waiting.drive_program : nullptr;
+}
+
+}  // namespace
 
 Waiter::Waiter(Wiring& wiring)
     : pump_(wiring.links.pump.get()),
+      drive_program_(program_driver(wiring)),
       board_(wiring.links.segment->board()),
       bell_(wiring.links.segment->bell(wiring.rank)),
       ranks_(static_cast<std::size_t>(wiring.size)),
@@ -37,6 +46,7 @@ std::optional<WaitResult> Waiter::look_around(std::uint64_t round, int peer) {
   const bool moved = pump_ != nullptr && pump_->progress();
   if (board_.raised()) return WaitResult::aborted;
   if (!pace_.reads_clock(round)) return std::nullopt;
+  if (drive_program_ != nullptr) (*drive_program_)();
   if (pace_.compares_calls(round)) {
     const bool at_rest = pace_.rest_after(round) == Pace::Rest::sleep && !moved;
     if (const auto failure = ends_.find_other_call(peer, at_rest)) return give_up(*failure);

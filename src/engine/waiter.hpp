@@ -83,6 +83,8 @@ class Waiter {
   WaitResult give_up(const Failure& failure);
 
   Pump* pump_;
+  const std::function<void()>*
+      drive_program_;  // null where nothing is to be driven, or the pump does it
   AbortBoard& board_;
   Bell& bell_;
   std::size_t ranks_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,6 +53,9 @@ struct Waiting {
   std::string unwatched;            // sentences on the ranks that `peers` cannot watch, and why
   bool crowded = false;             // more ranks of this host than cores
   std::chrono::microseconds nap{};  // in a wait for a large chunk from another host; 0: none
+  // Drives messages that the program has begun by the library that started it, and that others may wait for; null where
+  // there is none, or the library may not be called. Never throws.
+  std::function<void()> drive_program;
 };
 
 // What calls may use.

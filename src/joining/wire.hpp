@@ -28,6 +28,7 @@ struct Network {
   std::function<void(Bootstrap&)> open = {};
   LinkProbe probe = {};
   PumpFactory make_pump = {};
+  std::function<void()> drive_program = {};  // engine/wiring.hpp: Waiting
 };
 
 // This process's wiring; collective over the bootstrap's ranks, and all ranks throw if one cannot

@@ -31,6 +31,7 @@ class ProcessWirer {
     Wiring wiring = empty_wiring(rank_, bootstrap_.size(), ring_);
     wiring.topology.places = places_of(facts_);
     wiring.links.network = network_.carrier;
+    wiring.waiting.drive_program = network_.drive_program;
     const CarrierFacts carriers{options_.carrier, network_.carrier, &hosts_,
                                 &wiring.topology.places, &shared_};
     wiring.topology.edges = settle_edges(edges_, carriers, rank_);
