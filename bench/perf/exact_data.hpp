@@ -17,6 +17,7 @@ class ExactData {
  public:
   ExactData(int rank, int size, const Options& options, std::uint64_t count)
       : rank_(rank),
+        size_(size),
         op_(options.op),
         own_(
             chunk_range(count, static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(rank))),
@@ -24,8 +25,7 @@ class ExactData {
         expected_(count) {
     for (std::uint64_t i = 0; i < count; ++i) {
       input_[i] = exact::input<T>(options.redop, rank, size, i);
-      expected_[i] = reduces() ? exact::result<T>(options.redop, size, i)
-                               : exact::input<T>(options.redop, 0, size, i);
+      expected_[i] = expected(options, size, i);
     }
     if (op_ != Collective::all_gather) return;
     // The input holds only the rank's own chunk; the rest is 0.
@@ -44,15 +44,20 @@ class ExactData {
     result.count = input_.size();
     result.type = kDataTypeOf<T>;
     result.op = options.redop;
-    result.in = op_ == Collective::all_gather ? in + own_.offset : in;
-    result.out = op_ == Collective::reduce_scatter ? out + own_.offset : out;
+    result.in = has_own_input() ? in + own_.offset : in;
+    result.out = has_own_output() ? out + own_.offset : out;
+    // A shift round the ring; for `send`, between ranks 0 and 1.
+    result.to = op_ == Collective::send ? 1 - rank_ : (rank_ + 1) % size_;
+    result.from = op_ == Collective::send ? 1 - rank_ : (rank_ + size_ - 1) % size_;
+    result.received = result.count;
     return result;
   }
 
   // The number of elements that differ from what the call must leave there.
   [[nodiscard]] std::uint64_t wrong(std::span<const T> result) const {
-    if (op_ == Collective::reduce && rank_ != 0) return 0;
-    const Range checked = op_ == Collective::reduce_scatter ? own_ : Range{0, expected_.size()};
+    const bool root_only = op_ == Collective::reduce || op_ == Collective::gather;
+    if ((root_only && rank_ != 0) || (op_ == Collective::send && rank_ > 1)) return 0;
+    const Range checked = has_own_output() ? own_ : Range{0, expected_.size()};
     std::uint64_t count = 0;
     for (std::uint64_t i = checked.offset; i < checked.offset + checked.count; ++i) {
       count += result[i] == expected_[i] ? 0 : 1;
@@ -61,11 +66,38 @@ class ExactData {
   }
 
  private:
-  [[nodiscard]] bool reduces() const {
-    return op_ != Collective::all_gather && op_ != Collective::broadcast;
+  [[nodiscard]] bool has_own_input() const {
+    return op_ == Collective::all_gather || op_ == Collective::gather;
+  }
+  [[nodiscard]] bool has_own_output() const {
+    return op_ == Collective::reduce_scatter || op_ == Collective::scatter;
+  }
+
+  // Element i of the result.
+  [[nodiscard]] T expected(const Options& options, int size, std::uint64_t i) const {
+    const auto input = [&](int rank, std::uint64_t element) {
+      return exact::input<T>(options.redop, rank, size, element);
+    };
+    switch (op_) {
+      case Collective::all_gather:
+      case Collective::broadcast:
+      case Collective::scatter:
+        return input(0, i);
+      case Collective::gather:
+        return input(static_cast<int>(i / own_.count), i);
+      case Collective::all_to_all:
+        return input(static_cast<int>(i / own_.count), own_.offset + i % own_.count);
+      case Collective::sendrecv:
+        return input((rank_ + size - 1) % size, i);
+      case Collective::send:
+        return input(1 - rank_, i);
+      default:
+        return exact::result<T>(options.redop, size, i);
+    }
   }
 
   int rank_;
+  int size_;
   Collective op_;
   Range own_;
   std::vector<T> input_;

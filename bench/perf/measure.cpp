@@ -137,6 +137,32 @@ Timing time_copies(Communicator& comm, const Options& options, const Call& call,
   return time_runs(comm, options, {copy, {}, {}}, [] { return std::uint64_t{0}; });
 }
 
+// Whether the call may not have its result where its input is.
+bool never_in_place(Collective op) {
+  return op == Collective::all_to_all || op == Collective::sendrecv || op == Collective::send;
+}
+
+// `send` stands for a message from rank 0 to rank 1 and one of the same size back.
+void make(Communicator& comm, const Call& call) {
+  if (call.collective != Collective::send) {
+    comm.run(call);
+    return;
+  }
+  Call answer = call;
+  answer.collective = Collective::recv;
+  if (comm.rank() == 0) comm.run(call);
+  if (comm.rank() < 2) comm.run(answer);
+  if (comm.rank() == 1) comm.run(call);
+}
+
+Timing one_way(Timing timing) {
+  timing.min_us /= 2;
+  timing.median_us /= 2;
+  timing.p99_us /= 2;
+  timing.use_us /= 2;
+  return timing;
+}
+
 template <class T>
 Timing time_one(Communicator& comm, const Options& options, HostBuffers<T>& buffers, bool in_place,
                 const std::function<void()>& run) {
@@ -194,8 +220,9 @@ std::optional<Row> measure(Communicator& comm, const Options& options, const std
       return row;
     }
     for (const bool in_place : {false, true}) {
+      if (in_place && never_in_place(options.op)) break;
       Call call = buffers.call(in_place);
-      std::function<void()> run = [&comm, &call] { comm.run(call); };
+      std::function<void()> run = [&comm, &call] { make(comm, call); };
       if (peer) {
         const auto theirs = peer(call);
         if (!theirs && in_place) break;
@@ -207,7 +234,8 @@ std::optional<Row> measure(Communicator& comm, const Options& options, const std
         if (algo != "auto") call.options.algorithm = algorithm_named(algo);
         row.used = name(comm.algorithm_for(call));
       }
-      const Timing timing = time_one(comm, options, buffers, in_place, run);
+      Timing timing = time_one(comm, options, buffers, in_place, run);
+      if (options.op == Collective::send) timing = one_way(timing);
       if (in_place) {
         row.in_place = timing;
       } else {
@@ -225,6 +253,9 @@ double bus_factor(Collective op, int ranks) {
       return 2 * (n - 1) / n;
     case Collective::reduce_scatter:
     case Collective::all_gather:
+    case Collective::gather:
+    case Collective::scatter:
+    case Collective::all_to_all:
       return (n - 1) / n;
     default:
       return 1;

@@ -30,16 +30,21 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
   CLI::App app("Measures collectives and checks every element of their results.", "rondo-perf");
   auto collectives = names<Collective>(kCollectiveCount);
   collectives.erase("barrier");
-  app.add_option("--op", options.op, "collective")->transform(CLI::CheckedTransformer(collectives));
-  app.add_option("--algo", options.algos,
-                 fmt::format("auto, ring, naive, one_shot, recursive_doubling, halving_doubling, "
-                             "hierarchical, direct, chain{}{}; and copy: each rank copies its "
-                             "vector; several with commas",
-                             has_mpi ? ", mpi" : "", has_gloo ? ", gloo (on one host)" : ""))
+  collectives.erase("recv");
+  app.add_option("--op", options.op,
+                 "collective; send: a message from rank 0 to rank 1 and back, half of the time; "
+                 "sendrecv: all ranks to the next one")
+      ->transform(CLI::CheckedTransformer(collectives));
+  app.add_option(
+         "--algo", options.algos,
+         fmt::format("auto, ring, naive, one_shot, recursive_doubling, halving_doubling, "
+                     "hierarchical, direct, chain, pairwise{}{}; and copy: each rank copies its "
+                     "vector; several with commas",
+                     has_mpi ? ", mpi" : "", has_gloo ? ", gloo (on one host)" : ""))
       ->delimiter(',')
       ->check(CLI::IsMember({"auto", "ring", "naive", "one_shot", "recursive_doubling",
-                             "halving_doubling", "hierarchical", "direct", "chain", "copy", "mpi",
-                             "gloo"}));
+                             "halving_doubling", "hierarchical", "direct", "chain", "pairwise",
+                             "copy", "mpi", "gloo"}));
   app.add_option("-b", options.first_bytes, "first size, such as 4 or 1KiB")
       ->transform(CLI::AsSizeValue(false));
   app.add_option("-e", options.last_bytes, "last size")->transform(CLI::AsSizeValue(false));
@@ -95,13 +100,18 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
     options.on_devices = device == "cuda";
     options.devices.slot_bytes = options.host.slot_bytes;
     options.devices.slots = options.host.slots;
+    const bool reduces_or_spreads = options.op <= Collective::reduce;
+    if (options.on_devices && !reduces_or_spreads) {
+      throw CLI::ValidationError("--op", "not for devices");
+    }
     if (options.on_devices && (options.fresh || options.use)) {
       throw CLI::ValidationError("--device", "--fresh and --use are for host memory");
     }
     if (options.algos.empty() && options.on_devices) {
       options.algos = {"ring", "one_shot", "direct", "naive", "copy"};
     } else if (options.algos.empty()) {
-      options.algos = {"auto", "naive"};
+      options.algos = {"auto"};
+      if (reduces_or_spreads) options.algos.emplace_back("naive");
       if (has_mpi && launch::starts_mpi(options.ranks, options.processes)) {
         options.algos.emplace_back("mpi");
       }

@@ -72,7 +72,13 @@ std::ptrdiff_t own_offset_bytes(const Call& call, const Parts& parts, int rank) 
          static_cast<std::ptrdiff_t>(size_of(call.type));
 }
 
-// all_gather: whether the rank's chunk already lies at its place in the output.
+// Whether the root of a scatter has its chunk where its result goes.
+bool own_out_in_place(const Call& call, const Parts& parts, int rank) {
+  return rank == 0 && static_cast<const char*>(call.in) + own_offset_bytes(call, parts, rank) ==
+                          static_cast<const char*>(call.out);
+}
+
+// all_gather, and the root of a gather: whether the rank's chunk already lies at its place in the output.
 bool own_in_place(const Call& call, const Parts& parts, int rank) {
   return static_cast<const char*>(call.in) ==
          static_cast<const char*>(call.out) + own_offset_bytes(call, parts, rank);
@@ -84,6 +90,7 @@ void run(const Call& call, MPI_Comm comm, MPI_Datatype type, MPI_Op op, const Pa
   const auto count = static_cast<int>(call.count);
   const bool in_place = call.in == call.out;
   const void* in = in_place ? MPI_IN_PLACE : call.in;
+  const int each = parts.counts[0];
   switch (call.collective) {
     case Collective::all_reduce:
       MPI_Allreduce(in, call.out, count, type, op, comm);
@@ -107,6 +114,29 @@ void run(const Call& call, MPI_Comm comm, MPI_Datatype type, MPI_Op op, const Pa
       break;
     case Collective::barrier:
       MPI_Barrier(comm);
+      break;
+    case Collective::gather:
+      MPI_Gather(rank == 0 && own_in_place(call, parts, rank) ? MPI_IN_PLACE : call.in, each, type,
+                 call.out, each, type, 0, comm);
+      break;
+    case Collective::scatter:
+      MPI_Scatter(call.in, each, type,
+                  own_out_in_place(call, parts, rank) ? MPI_IN_PLACE : call.out, each, type, 0,
+                  comm);
+      break;
+    case Collective::all_to_all:
+      MPI_Alltoall(call.in, each, type, call.out, each, type, comm);
+      break;
+    case Collective::sendrecv:
+      MPI_Sendrecv(call.in, count, type, call.to, 0, call.out, count, type, call.from, 0, comm,
+                   MPI_STATUS_IGNORE);
+      break;
+    case Collective::send:  // and back
+      if (rank == 0) MPI_Send(call.in, count, type, 1, 0, comm);
+      if (rank < 2) MPI_Recv(call.out, count, type, call.from, 0, comm, MPI_STATUS_IGNORE);
+      if (rank == 1) MPI_Send(call.in, count, type, 0, 0, comm);
+      break;
+    case Collective::recv:
       break;
   }
 }

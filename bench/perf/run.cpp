@@ -15,11 +15,20 @@
 namespace rondo::perf {
 namespace {
 
-std::vector<std::uint64_t> counts(const Options& options) {
+// Of gather, scatter and all_to_all, the next count that has a part of the same size for each rank.
+std::uint64_t in_parts(const Options& options, std::uint64_t count, int size) {
+  const bool parts = options.op == Collective::gather || options.op == Collective::scatter ||
+                     options.op == Collective::all_to_all;
+  const auto ranks = static_cast<std::uint64_t>(size);
+  return parts ? (count + ranks - 1) / ranks * ranks : count;
+}
+
+std::vector<std::uint64_t> counts(const Options& options, int size) {
   std::vector<std::uint64_t> result;
   double bytes = static_cast<double>(options.first_bytes);
   for (; bytes <= static_cast<double>(options.last_bytes); bytes *= options.factor) {
-    const auto count = static_cast<std::uint64_t>(std::llround(bytes)) / size_of(options.type);
+    const std::uint64_t count = in_parts(
+        options, static_cast<std::uint64_t>(std::llround(bytes)) / size_of(options.type), size);
     if (result.empty() || result.back() != count) result.push_back(count);
     if (bytes < 1) break;
   }
@@ -35,7 +44,7 @@ std::uint64_t measure_all(const Options& options, int rank, int size, const Topo
   if (prints) print_header(options, size);
   std::vector<Row> rows;
   std::vector<std::string> skipped;
-  const std::vector<std::uint64_t> sizes = counts(options);
+  const std::vector<std::uint64_t> sizes = counts(options, size);
   ProgressLine progress(prints, sizes.size() * options.algos.size());
   for (const std::uint64_t count : sizes) {
     for (const std::string& algo : options.algos) {

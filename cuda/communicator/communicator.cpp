@@ -7,6 +7,7 @@
 
 #include <rondo/cuda.hpp>
 
+#include "base/collective_traits.hpp"
 #include "base/owner_process.hpp"
 #include "communicator/choice.hpp"
 #include "communicator/register_device_memory.hpp"
@@ -99,7 +100,8 @@ class DeviceChoice {
  private:
   static bool on_hosts_only(Algorithm algorithm) {
     return algorithm == Algorithm::recursive_doubling || algorithm == Algorithm::chain ||
-           algorithm == Algorithm::halving_doubling || algorithm == Algorithm::hierarchical;
+           algorithm == Algorithm::halving_doubling || algorithm == Algorithm::hierarchical ||
+           algorithm == Algorithm::pairwise;
   }
 
   const detail::gpu::DeviceEngine& engine_;
@@ -111,6 +113,11 @@ class DeviceChoice {
 void check_buffers(const State& state, const Call& call) {
   const detail::gpu::DeviceWiring& wiring = state.engine.wiring();
   detail::validate(call, wiring.rank, wiring.geometry.size);
+  if (detail::goes_pairwise(call.collective) || call.counts != nullptr) {
+    throw UsageError(fmt::format(
+        "rank {}: {}{}: is for host memory only; call it on cuda::Communicator::host()",
+        wiring.rank, name(call.collective), call.counts == nullptr ? "" : " with counts"));
+  }
   for (const void* buffer : {call.in, static_cast<const void*>(call.out)}) {
     if (reinterpret_cast<std::uintptr_t>(buffer) % size_of(call.type) != 0) {
       throw UsageError(

@@ -43,7 +43,7 @@ KernelArguments call_arguments(const Call& call, Algorithm algorithm, const Ring
   arguments.schedule = plan.schedule;
   arguments.slicing = plan.slicing;
   arguments.slicing.channels = static_cast<std::uint64_t>(channels);
-  arguments.signature = signature_of(call, algorithm);
+  arguments.signature = signature_of(call, algorithm, place.size);
   arguments.in = static_cast<const std::byte*>(call.in);
   arguments.out = static_cast<std::byte*>(call.out);
   arguments.in_origin = plan.in_origin;

@@ -125,9 +125,9 @@ class DeviceWirer {
                          geometry().channels_of(edges_[i])});
       }
     }
-    SharedMemory shared = share_memory(
-        bootstrap_, hosts.lowest_rank_with(rank_), hosts.ranks_with(rank_).size() > 1,
-        ControlSegment::bytes_for(size_, geometry().channels, fifos), Reserve::by_maker);
+    const std::size_t bytes = ControlSegment::bytes_for(size_, geometry().channels, fifos);
+    SharedMemory shared = share_memory(bootstrap_, hosts.lowest_rank_with(rank_),
+                                       hosts.ranks_with(rank_).size() > 1, bytes, bytes);
     if (fall_back_to_mpi(wiring_.topology.edges, shared)) {
       wiring_.one_shot_bytes = 0;
       wiring_.all_reached = false;

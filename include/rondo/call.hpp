@@ -1,5 +1,5 @@
 /// \file
-/// One collective as plain values, and the typed ranges that calls are made of.
+/// One call as plain values, and the typed ranges that calls are made of.
 #pragma once
 
 #include <concepts>
@@ -13,22 +13,34 @@
 
 namespace rondo {
 
-/// One collective without C++ element types: what the typed members of Communicator build.
+/// No rank: Call::to and Call::from of calls that do not send, or do not receive.
+inline constexpr int kNoRank = -1;
+
+/// One call without C++ element types: what the typed members of Communicator build.
 struct Call {
   Collective collective = Collective::barrier;
-  /// What this rank contributes. all_gather: only its own chunk; broadcast: read on the root only.
+  /// What this rank contributes. all_gather and gather: only its own chunk; broadcast and scatter: read on the root only.
   const void* in = nullptr;
-  /// Where the result goes. reduce_scatter: only the rank's own chunk; reduce: written on the root
+  /// Where the result goes. reduce_scatter and scatter: only the rank's own chunk; reduce and gather: written on the root
   /// only, may be null elsewhere.
   void* out = nullptr;
-  /// Elements of the whole vector: all chunks together in reduce_scatter and all_gather.
+  /// Elements of the whole vector: all chunks together in reduce_scatter, all_gather, gather, scatter and all_to_all,
+  /// of which the last three cut it into equal chunks. Elements of the message in send and recv; of the one that is sent in sendrecv.
   std::size_t count = 0;
   DataType type = DataType::f32;
-  /// Ignored by all_gather, broadcast and barrier.
+  /// For all_reduce, reduce_scatter and reduce.
   ReduceOp op = ReduceOp::sum;
-  /// For broadcast and reduce.
+  /// For broadcast, reduce, gather and scatter.
   int root = 0;
   CallOptions options = {};
+  /// The rank to which send and sendrecv send, and that from which recv and sendrecv receive.
+  int to = kNoRank;
+  int from = kNoRank;
+  /// Elements that sendrecv receives.
+  std::size_t received = 0;
+  /// Elements of each rank's chunk, by rank, in reduce_scatter and all_gather: `count` is their sum. Null: the chunks of
+  /// chunk_range. Read until the call is done.
+  const std::size_t* counts = nullptr;
 };
 
 namespace detail {

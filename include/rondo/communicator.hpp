@@ -11,6 +11,7 @@
 #include <rondo/call.hpp>
 #include <rondo/collectives.hpp>
 #include <rondo/errors.hpp>
+#include <rondo/exchanges.hpp>
 #include <rondo/export.hpp>
 #include <rondo/options.hpp>
 #include <rondo/registered_memory.hpp>
@@ -27,7 +28,8 @@ CommunicatorState& state_of(Communicator& communicator);
 }  // namespace detail
 
 /// One rank's membership in a group. It can be moved, not copied; an object that was moved from may only be destroyed
-/// or assigned to. Its collectives are members of Collectives and AsyncCollectives (collectives.hpp):
+/// or assigned to. Its calls are members of Collectives and AsyncCollectives (collectives.hpp), Exchanges and
+/// AsyncExchanges (exchanges.hpp):
 ///
 ///     rondo::Communicator comm = rondo::from_socket("/tmp/ranks", rank, size);  // or from_mpi, or local_group
 ///     std::vector<float> gradient(1000);
@@ -35,7 +37,8 @@ CommunicatorState& state_of(Communicator& communicator);
 ///     rondo::Work work = comm.all_reduce_async(gradient);
 ///     work.wait();
 ///
-/// Every rank must make the same calls in the same order, with the same type, count, reduction, root and algorithm.
+/// Every rank must make the same calls in the same order, with the same type, count, reduction, root and algorithm;
+/// messages (send, recv, sendrecv) are made by two ranks only.
 /// If one does not, each rank gets a MismatchError, or a PeerError that quotes it. The call in question throws it;
 /// or, on a rank whose part of that call was over before the difference was found (a rank between two others in the
 /// chain of a broadcast or reduce), the rank's next call. If such a rank makes no further call, the error is logged
@@ -58,7 +61,9 @@ CommunicatorState& state_of(Communicator& communicator);
 /// Work::wait(), on all ranks: the call names Algorithm::direct, and the buffers of a rank cannot be reached. Nothing
 /// has been written then, and the communicator goes on.
 class RONDO_API Communicator : public Collectives<Communicator>,
-                               public AsyncCollectives<Communicator> {
+                               public AsyncCollectives<Communicator>,
+                               public Exchanges<Communicator>,
+                               public AsyncExchanges<Communicator> {
  public:
   explicit Communicator(std::unique_ptr<detail::CommunicatorState> state);
   Communicator(Communicator&&) noexcept;
@@ -80,7 +85,7 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   /// allocate().
   [[nodiscard]] Algorithm algorithm_for(const Call& call) const;
 
-  /// Runs one collective; see Call.
+  /// Runs one call; see Call.
   void run(const Call& call);
   [[nodiscard]] Work run_async(const Call& call);
 

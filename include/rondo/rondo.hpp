@@ -3,9 +3,10 @@
 /// needs them: mpi.hpp (needs MPI's header), cuda.hpp and cuda_gradient_reducer.hpp (device memory).
 #pragma once
 
-// A program starts here: groups of ranks, and their collectives.
+// A program starts here: groups of ranks, and their calls.
 #include <rondo/collectives.hpp>
 #include <rondo/communicator.hpp>
+#include <rondo/exchanges.hpp>
 #include <rondo/options.hpp>
 #include <rondo/registered_memory.hpp>
 #include <rondo/start.hpp>

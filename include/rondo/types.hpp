@@ -37,9 +37,15 @@ enum class Collective : std::uint8_t {
   all_gather,
   broadcast,
   reduce,
-  barrier
+  barrier,
+  gather,
+  scatter,
+  all_to_all,
+  send,
+  recv,
+  sendrecv
 };
-inline constexpr int kCollectiveCount = 6;
+inline constexpr int kCollectiveCount = 12;
 
 /// How a collective is carried out. `automatic` lets Rondo choose.
 /// - `ring`: reduce-scatter and all-gather over chunks, sliced and pipelined (docs/ring.md).
@@ -58,6 +64,8 @@ inline constexpr int kCollectiveCount = 6;
 ///   memory of Communicator::allocate. Host memory only.
 /// - `chain`: the sum goes through all ranks in rank order, then the result does: for reductions of host memory whose
 ///   bits must not depend on anything but the ranks' values (CommunicatorOptions::rank_order).
+/// - `pairwise`: elements go straight from the rank that has them to the rank that gets them, along an edge between the
+///   two that is made when they first use it: gather, scatter, all_to_all, send, recv and sendrecv, and nothing else.
 enum class Algorithm : std::uint8_t {
   automatic,
   ring,
@@ -67,9 +75,10 @@ enum class Algorithm : std::uint8_t {
   direct,
   chain,
   halving_doubling,
-  hierarchical
+  hierarchical,
+  pairwise
 };
-inline constexpr int kAlgorithmCount = 9;
+inline constexpr int kAlgorithmCount = 10;
 
 /// Bytes of one element.
 constexpr std::size_t size_of(DataType type) {

@@ -28,7 +28,8 @@ std::string_view name(ReduceOp op) {
 
 std::string_view name(Collective collective) {
   static constexpr std::array<std::string_view, kCollectiveCount> kNames = {
-      "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "barrier"};
+      "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "barrier",
+      "gather",     "scatter",        "all_to_all", "send",      "recv",   "sendrecv"};
   return pick(kNames, collective);
 }
 
@@ -41,7 +42,8 @@ std::string_view name(Algorithm algorithm) {
                                                                            "direct",
                                                                            "chain",
                                                                            "halving_doubling",
-                                                                           "hierarchical"};
+                                                                           "hierarchical",
+                                                                           "pairwise"};
   return pick(kNames, algorithm);
 }
 

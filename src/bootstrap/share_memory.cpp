@@ -32,14 +32,14 @@ struct Answer {  // from every rank
 }  // namespace
 
 SharedMemory share_memory(Bootstrap& bootstrap, int leader, bool wanted, std::size_t bytes,
-                          Reserve reserve) {
+                          std::size_t reserved_bytes) {
   const bool leads = wanted && leader == bootstrap.rank();
   SharedObject mine;
   std::optional<FileOffer> offer;
   Name name;
   together(bootstrap, [&] {
     if (!leads) return;
-    mine = create_shared(bytes, reserve);
+    mine = create_shared(bytes, reserved_bytes);
     offer.emplace(mine.file);
     put(name.text, offer->name());
   });

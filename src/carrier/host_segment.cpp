@@ -23,6 +23,13 @@ std::size_t fifos_offset(const SegmentPlan& plan) {
   return stages_offset(plan) + static_cast<std::size_t>(plan.sharing) * kHalves * plan.stage_bytes;
 }
 
+std::size_t in_pages(std::size_t bytes) {
+  return (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
+}
+std::size_t pairwise_stride(const SegmentPlan& plan) {
+  return in_pages(contiguous_fifo_bytes(plan.pairwise));
+}
+
 // Each T is an implicit-lifetime type whose initial state is all zero bytes, as in new pages.
 template <class T>
 T& at(const Mapping& mapping, std::size_t offset, int index) {
@@ -31,10 +38,15 @@ T& at(const Mapping& mapping, std::size_t offset, int index) {
 
 }  // namespace
 
-std::size_t SegmentPlan::bytes() const {
+std::size_t SegmentPlan::reserved_bytes() const {
   std::size_t bytes = fifos_offset(*this);
   for (const SegmentEdge& edge : edges) bytes += contiguous_fifo_bytes(edge.geometry);
-  return bytes;
+  return in_pages(bytes);
+}
+
+std::size_t SegmentPlan::bytes() const {
+  const auto ranks = static_cast<std::size_t>(pairwise_ranks);
+  return reserved_bytes() + ranks * ranks * pairwise_stride(*this);
 }
 
 HostSegment::HostSegment(Mapping mapping, SegmentPlan plan)
@@ -66,6 +78,14 @@ std::optional<FifoMemory> HostSegment::fifo(const RankPair& ranks) const {
     offset += contiguous_fifo_bytes(edge.geometry);
   }
   return std::nullopt;
+}
+
+FifoMemory HostSegment::open_pairwise(int from, int to) const {
+  const auto ranks = static_cast<std::size_t>(plan_.pairwise_ranks);
+  const std::size_t number = static_cast<std::size_t>(from) * ranks + static_cast<std::size_t>(to);
+  std::byte* data = mapping_.data() + plan_.reserved_bytes() + number * pairwise_stride(plan_);
+  reserve_pages(data, pairwise_stride(plan_));
+  return contiguous_fifo(data, plan_.pairwise);
 }
 
 }  // namespace rondo::detail

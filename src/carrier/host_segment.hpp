@@ -1,5 +1,6 @@
 // The memory that the ranks of one host share: the abort board, a presence and a bell for each rank,
-// outboxes for one_shot, stages for data on their way inside the host, and a FIFO for each edge between them.
+// outboxes for one_shot, stages for data on their way inside the host, and a FIFO for each edge between them. At its end, without
+// memory until it is first used, is a FIFO for each two of them.
 #pragma once
 
 #include <cstddef>
@@ -27,8 +28,12 @@ struct SegmentPlan {
   std::vector<SegmentEdge> edges;
   int sharing = 0;              // ranks of this host, which have stages
   std::size_t stage_bytes = 0;  // of each stage, a multiple of 64; 0: no stages
+  FifoGeometry pairwise = {};   // of the FIFOs between any two ranks of this host
+  int pairwise_ranks = 0;       // that have them
 
+  // All of the segment, and the part of it that is reserved when it is made.
   [[nodiscard]] std::size_t bytes() const;
+  [[nodiscard]] std::size_t reserved_bytes() const;
 };
 
 // Owns the mapping. All ranks of the host construct it with the same plan.
@@ -47,6 +52,9 @@ class HostSegment {
   [[nodiscard]] std::size_t stage_bytes() const { return plan_.stage_bytes; }
   // The FIFO of the edge; nothing if this segment does not carry the edge.
   [[nodiscard]] std::optional<FifoMemory> fifo(const RankPair& ranks) const;
+  // The FIFO from one rank to another by their numbers among the ranks that share the segment. Reserves its memory: by
+  // either rank, or both, in any order. Throws TransportError.
+  [[nodiscard]] FifoMemory open_pairwise(int from, int to) const;
 
  private:
   Mapping mapping_;

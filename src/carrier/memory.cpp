@@ -90,7 +90,7 @@ Mapping map_private(std::size_t bytes) {
   return {map_or_throw(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1, "private memory"), bytes};
 }
 
-SharedObject create_shared(std::size_t bytes, Reserve who) {
+SharedObject create_shared(std::size_t bytes, std::size_t reserved_bytes) {
   // Some systems refuse a memfd without this flag; older kernels do not know the flag (EINVAL).
   constexpr unsigned kNotExecutable = 8;  // MFD_NOEXEC_SEAL
   FileDescriptor file(::memfd_create("rondo", MFD_CLOEXEC | MFD_ALLOW_SEALING | kNotExecutable));
@@ -102,9 +102,9 @@ SharedObject create_shared(std::size_t bytes, Reserve who) {
         "cannot make shared memory (memfd_create): {}; {}", std::strerror(errno),
         errno == EMFILE ? "allow more open files (ulimit -n)" : "does a sandbox forbid it?"));
   }
-  if (who == Reserve::by_maker) {
-    require_room(bytes);
-    reserve(file, 0, bytes);
+  if (reserved_bytes > 0) {
+    require_room(reserved_bytes);
+    reserve(file, 0, reserved_bytes);
   }
   if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) {
     throw_no_room(bytes, std::strerror(errno));
@@ -132,6 +132,16 @@ void touch(const SharedObject& object, std::size_t offset, std::size_t bytes) {
     reserve(object.file, offset, bytes);
   } else {
     std::memset(data, 0, bytes);
+  }
+}
+
+void reserve_pages(std::byte* data, std::size_t bytes) {
+  require_room(bytes);
+  if (populate(data, bytes)) return;
+  if (errno != EINVAL) throw_no_room(bytes, std::strerror(errno));
+  // Linux before 5.14: the first access reserves a page.
+  for (std::size_t offset = 0; offset < bytes; offset += page_bytes()) {
+    static_cast<void>(*static_cast<volatile std::byte*>(data + offset));
   }
 }
 

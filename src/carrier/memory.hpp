@@ -43,18 +43,18 @@ struct SharedObject {
   Mapping mapping;
 };
 
-// Who reserves the pages of a shared object, so that too little memory is an error then and never a SIGBUS later.
-enum class Reserve : std::uint8_t {
-  by_maker,  // create_shared reserves all of them
-  by_owners  // each rank reserves its own part by touch(), and so has it near its own cores
-};
-
-// It is sealed, so that no process can change its size. Throws TransportError that says what to change.
-SharedObject create_shared(std::size_t bytes, Reserve reserve);
+// It is sealed, so that no process can change its size. Reserves the pages of the first `reserved_bytes`, so that too
+// little memory is an error here and never a SIGBUS later; the rest is reserved by those who use it first: by touch(), or
+// reserve_pages(). Throws TransportError that says what to change.
+SharedObject create_shared(std::size_t bytes, std::size_t reserved_bytes);
 
 // Reserves and maps `bytes` bytes from byte `offset` on, both in whole pages: in huge ones where the system allows it.
 // Throws TransportError.
 void touch(const SharedObject& object, std::size_t offset, std::size_t bytes);
+
+// Reserves whole pages of a mapping, to which other ranks may have written already: also by several ranks at once.
+// Throws TransportError.
+void reserve_pages(std::byte* data, std::size_t bytes);
 
 // Enters the pages of shared memory in this process's page table, so that no later access has to wait for that: a wish.
 // False, with errno, if the system does not do it.

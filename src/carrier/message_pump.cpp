@@ -29,15 +29,8 @@ MessagePump::MessagePump(std::unique_ptr<Messenger> messenger, PumpEdges edges)
       board_(edges.board),
       session_(edges.session) {
   memory_->fifos = std::move(edges.fifos);
-  for (const PumpEdges::Out& edge : edges.out) {
-    outgoing_.push_back({edge.peer, edge.algorithms, kFirstSlotTag + edge.channel, edge.published,
-                         OperationRing(edge.published.geometry().slots),
-                         RunAhead(edge.published.geometry(), messenger_->most_unanswered_bytes())});
-  }
-  for (const PumpEdges::In& edge : edges.in) {
-    incoming_.push_back({edge.peer, edge.algorithms, kFirstSlotTag + edge.channel, edge.free,
-                         OperationRing(edge.free.geometry().slots)});
-  }
+  for (const PumpEdges::Out& edge : edges.out) add(edge);
+  for (const PumpEdges::In& edge : edges.in) add(edge);
   hearing_ = messenger_->receive(kAnyPeer, kAbortTag, &memory_->heard, sizeof(AbortMessage));
   const auto size = static_cast<std::size_t>(messenger_->size());
   told_calls_.resize(size);
@@ -45,6 +38,27 @@ MessagePump::MessagePump(std::unique_ptr<Messenger> messenger, PumpEdges edges)
   confirmed_calls_.resize(size);
   expected_calls_.resize(size);
   listen_for_confirmations();
+}
+
+void MessagePump::add(const PumpEdges::Out& edge) {
+  outgoing_.push_back({edge.peer, edge.algorithms, kFirstSlotTag + edge.channel, edge.published,
+                       OperationRing(edge.published.geometry().slots),
+                       RunAhead(edge.published.geometry(), messenger_->most_unanswered_bytes())});
+}
+
+void MessagePump::add(const PumpEdges::In& edge) {
+  incoming_.push_back({edge.peer, edge.algorithms, kFirstSlotTag + edge.channel, edge.free,
+                       OperationRing(edge.free.geometry().slots)});
+}
+
+void MessagePump::carry(const PumpEdges::Out& edge, Mapping fifo) {
+  memory_->fifos.push_back(std::move(fifo));
+  add(edge);
+}
+
+void MessagePump::carry(const PumpEdges::In& edge, Mapping fifo) {
+  memory_->fifos.push_back(std::move(fifo));
+  add(edge);
 }
 
 MessagePump::~MessagePump() {

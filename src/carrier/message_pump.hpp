@@ -53,6 +53,8 @@ class MessagePump final : public Pump {
   void drive_all() override { drives_all_ = true; }
   bool progress() override;
   void look_for_abort() override;
+  void carry(const PumpEdges::Out& edge, Mapping fifo) override;
+  void carry(const PumpEdges::In& edge, Mapping fifo) override;
   std::unique_ptr<Pump> another(PumpEdges edges) override;
   std::unique_ptr<Pump> among(const std::vector<int>& ranks, PumpEdges edges) override;
   [[nodiscard]] std::optional<int> busy_peer() override;
@@ -144,6 +146,8 @@ class MessagePump final : public Pump {
     std::list<Telling> tellings;  // oldest first
   };
 
+  void add(const PumpEdges::Out& edge);
+  void add(const PumpEdges::In& edge);
   // Tries for up to a second to end every operation under way; whether all have ended.
   bool end_operations();
   bool hear_what_is_expected();

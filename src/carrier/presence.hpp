@@ -73,6 +73,9 @@ class alignas(128) Presence {
     return load_acquire(left_) != 0 && !has_entered(sequence);
   }
 
+  // By any rank: whether the owner has destroyed its communicator.
+  [[nodiscard]] bool has_left() { return load_acquire(left_) != 0; }
+
   // By any rank: whether the owner has entered call number `sequence`.
   [[nodiscard]] bool has_entered(std::uint64_t sequence) {
     return load_acquire(complete_) > sequence;

@@ -56,6 +56,10 @@ class Pump {
   virtual bool progress() = 0;
   // Raises the abort board if a rank on another host has told of an abort. Throws TransportError.
   virtual void look_for_abort() = 0;
+  // From now on carries one more edge, whose FIFO is in `fifo`. The peer does the same with its end of the edge, at any
+  // time: its messages wait until then. Throws TransportError.
+  virtual void carry(const PumpEdges::Out& edge, Mapping fifo) = 0;
+  virtual void carry(const PumpEdges::In& edge, Mapping fifo) = 0;
   // Another pump between the same ranks, for other edges. Collective over the ranks. Throws
   // TransportError.
   virtual std::unique_ptr<Pump> another(PumpEdges edges) = 0;

@@ -23,12 +23,14 @@ class HostChoice {
       : engine_(state.engine), tuned_(state.tuned), call_(call) {}
 
   [[nodiscard]] bool can(Algorithm algorithm) const {
+    if (goes_pairwise(call_.collective)) return algorithm == Algorithm::pairwise;
+    if (algorithm == Algorithm::pairwise) return false;
     if (engine_.size() == 1) return true;  // all do the same: they copy
     if (algorithm == Algorithm::one_shot) {
       return fits_one_shot(engine_.offers().one_shot_bytes, call_);
     }
     if (algorithm == Algorithm::direct) {
-      return engine_.offers().direct && engine_.registry().reaches_any();
+      return engine_.offers().direct && call_.counts == nullptr && engine_.registry().reaches_any();
     }
     if (algorithm == Algorithm::halving_doubling) {
       return call_.collective == Collective::all_reduce &&
@@ -44,6 +46,10 @@ class HostChoice {
 
   [[nodiscard]] std::string objection_to(Algorithm algorithm) const {
     const Offers& offers = engine_.offers();
+    if (goes_pairwise(call_.collective)) return "is carried by pairwise only";
+    if (algorithm == Algorithm::pairwise) {
+      return "pairwise carries messages, gather, scatter and all_to_all only; choose ring";
+    }
     if (algorithm == Algorithm::halving_doubling) {
       return fmt::format(
           "halving_doubling carries all_reduces of up to {} bytes between hosts; choose ring",
@@ -58,6 +64,9 @@ class HostChoice {
       return offers.chain ? "chain carries reductions only; choose ring"
                           : "chain needs ranks in the ring in rank order; set "
                             "CommunicatorOptions::rank_order, or choose ring";
+    }
+    if (algorithm == Algorithm::direct && call_.counts != nullptr) {
+      return "direct needs the chunks of chunk_range; choose ring";
     }
     if (algorithm == Algorithm::direct) {
       return offers.direct
@@ -77,9 +86,12 @@ class HostChoice {
                        offers.one_shot_bytes, engine_.size());
   }
 
-  [[nodiscard]] Algorithm instead() const { return in_order(Algorithm::ring); }
+  [[nodiscard]] Algorithm instead() const {
+    return goes_pairwise(call_.collective) ? Algorithm::pairwise : in_order(Algorithm::ring);
+  }
 
   [[nodiscard]] Algorithm best() const {
+    if (goes_pairwise(call_.collective)) return Algorithm::pairwise;
     if (can(Algorithm::direct)) return best_for(Reach::buffers);
     return best_without_direct();
   }

@@ -67,8 +67,7 @@ class BlockMaker {
     std::size_t bytes = header_bytes();
     for (const int rank : sharing_) bytes += of_ranks[static_cast<std::size_t>(rank)];
     const bool shares = sharing_.size() > 1;
-    SharedMemory shared =
-        share_memory(bootstrap_, sharing_.front(), shares, bytes, Reserve::by_owners);
+    SharedMemory shared = share_memory(bootstrap_, sharing_.front(), shares, bytes, 0);
     together(bootstrap_, [&] {
       if (!shares) {
         shared.object.mapping = map_private(bytes);

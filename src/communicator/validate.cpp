@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include <rondo/chunk.hpp>
 #include <rondo/errors.hpp>
 
 #include "base/collective_traits.hpp"
+#include "engine/parts.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -30,9 +30,9 @@ class Checker {
     if (call_.count > std::numeric_limits<std::ptrdiff_t>::max() / size_of(call_.type)) {
       refuse("{} elements of {} exceed the address space", call_.count, name(call_.type));
     }
-    if (has_root(call_.collective) && (call_.root < 0 || call_.root >= size_)) {
-      refuse("root {} is not a rank; ranks are 0 to {}", call_.root, size_ - 1);
-    }
+    if (has_root(call_.collective)) require_rank("root", call_.root);
+    check_peers();
+    check_chunks();
     if (reduces(call_.collective) && !supports(call_.type, call_.op)) {
       refuse("{} is not defined for {}; use sum and divide, or a floating-point type",
              name(call_.op), name(call_.type));
@@ -45,6 +45,51 @@ class Checker {
   [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
     throw UsageError(fmt::format("rank {}: {}: {}", rank_, name(call_.collective),
                                  fmt::format(format, std::forward<Args>(args)...)));
+  }
+
+  void require_rank(const char* what, int rank) const {
+    if (rank < 0 || rank >= size_)
+      refuse("{} {} is not a rank; ranks are 0 to {}", what, rank, size_ - 1);
+  }
+
+  void check_peers() const {
+    if (sends(call_.collective)) require_rank("receiver", call_.to);
+    if (receives(call_.collective)) require_rank("sender", call_.from);
+    const bool sends_to_itself = sends(call_.collective) && call_.to == rank_;
+    const bool hears_itself = receives(call_.collective) && call_.from == rank_;
+    if (!sends_to_itself && !hears_itself) return;
+    if (sends_to_itself != hears_itself) {
+      refuse("a rank exchanges messages with itself only in a sendrecv with `to` and `from` {}",
+             rank_);
+    }
+    if (call_.count != call_.received) {
+      refuse("rank {} sends {} elements to itself, and receives {}", rank_, call_.count,
+             call_.received);
+    }
+  }
+
+  void check_chunks() const {
+    const auto size = static_cast<std::size_t>(size_);
+    if (goes_pairwise(call_.collective) && !is_message(call_.collective) &&
+        call_.count % size != 0) {
+      refuse("{} elements are not {} parts of the same size", call_.count, size_);
+    }
+    if (call_.counts == nullptr) return;
+    if (call_.collective != Collective::reduce_scatter &&
+        call_.collective != Collective::all_gather) {
+      refuse("`counts` is for reduce_scatter and all_gather only");
+    }
+    std::size_t sum = 0;
+    for (std::size_t rank = 0; rank < size; ++rank) {
+      if (call_.counts[rank] > call_.count - sum) {
+        refuse("the counts of ranks 0 to {} add up to more than the {} elements of the call", rank,
+               call_.count);
+      }
+      sum += call_.counts[rank];
+    }
+    if (sum != call_.count) {
+      refuse("the counts add up to {}, but the call has {} elements", sum, call_.count);
+    }
   }
 
   void check_enumerators() const {
@@ -63,18 +108,11 @@ class Checker {
     }
   }
 
-  [[nodiscard]] Range own_chunk() const {
-    return chunk_range(call_.count, static_cast<std::uint64_t>(size_),
-                       static_cast<std::uint64_t>(rank_));
-  }
-
   void check_buffers() const {
-    const bool root = rank_ == call_.root;
-    const bool reads = call_.collective != Collective::broadcast || root;
-    const bool writes = call_.collective != Collective::reduce || root;
-    const Range whole{0, call_.count};
-    const Range in = call_.collective == Collective::all_gather ? own_chunk() : whole;
-    const Range out = call_.collective == Collective::reduce_scatter ? own_chunk() : whole;
+    const bool reads = reads_input(call_, rank_);
+    const bool writes = writes_output(call_, rank_);
+    const Range in = input_range(call_, rank_, size_);
+    const Range out = output_range(call_, rank_, size_);
     if (reads && in.count > 0 && call_.in == nullptr) {
       refuse("`in` is null, but {} elements are to be read", in.count);
     }
@@ -90,9 +128,16 @@ class Checker {
     const auto in_begin = reinterpret_cast<std::uintptr_t>(call_.in);
     const auto out_begin = reinterpret_cast<std::uintptr_t>(call_.out);
     if (in.count == 0 || out.count == 0) return;
-    if (in_begin - in.offset * element == out_begin - out.offset * element) return;
+    const bool may_be_in_place =
+        call_.collective != Collective::all_to_all && call_.collective != Collective::sendrecv;
+    const bool in_place = in_begin - in.offset * element == out_begin - out.offset * element;
+    if (may_be_in_place && in_place) return;
     if (in_begin + in.count * element <= out_begin || out_begin + out.count * element <= in_begin) {
       return;
+    }
+    if (!may_be_in_place) {
+      refuse("`in` ({} bytes at {:#x}) and `out` ({} bytes at {:#x}) overlap; pass separate ones",
+             in.count * element, in_begin, out.count * element, out_begin);
     }
     refuse(
         "`in` ({} bytes at {:#x}) and `out` ({} bytes at {:#x}) overlap without being in place; "

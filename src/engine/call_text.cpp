@@ -1,15 +1,44 @@
 #include "engine/call_text.hpp"
 
+#include <cstdint>
+
 #include <fmt/format.h>
 
 #include "base/collective_traits.hpp"
 
 namespace rondo::detail {
 
-Signature signature_of(const Call& call, Algorithm algorithm) {
+namespace {
+
+// Never 0, which is that of a call without counts (FNV-1a, on the bytes of each count).
+std::int32_t checksum_of(const std::size_t* counts, int ranks) {
+  std::uint32_t sum = 2166136261U;
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (unsigned bit = 0; bit < 64; bit += 8) {
+      sum = (sum ^ static_cast<std::uint8_t>(std::uint64_t{counts[rank]} >> bit)) * 16777619U;
+    }
+  }
+  return static_cast<std::int32_t>(sum | 1U);
+}
+
+}  // namespace
+
+Signature signature_of_message(int from, std::uint64_t number, std::uint64_t count, DataType type) {
+  Signature signature;
+  signature.sequence = number;
+  signature.count = count;
+  signature.root = from;
+  signature.collective = static_cast<std::uint8_t>(Collective::send);
+  signature.algorithm = static_cast<std::uint8_t>(Algorithm::pairwise);
+  signature.type = static_cast<std::uint8_t>(type);
+  return signature;
+}
+
+Signature signature_of(const Call& call, Algorithm algorithm, int ranks) {
   Signature signature;
   signature.count = call.count;
   signature.root = has_root(call.collective) ? call.root : 0;
+  if (call.counts != nullptr) signature.root = checksum_of(call.counts, ranks);
   signature.collective = static_cast<std::uint8_t>(call.collective);
   signature.algorithm = static_cast<std::uint8_t>(algorithm);
   signature.type = static_cast<std::uint8_t>(call.type);
@@ -29,6 +58,11 @@ std::string describe(const Signature& signature) {
   }
   if (has_root(collective)) {
     arguments += fmt::format(", root {}", signature.root);
+  } else if (is_message(collective)) {
+    return fmt::format("message {} from rank {} ({})", signature.sequence, signature.root,
+                       arguments);
+  } else if (signature.root != 0) {
+    arguments += fmt::format(", counts with checksum {:x}", signature.root);
   }
   return fmt::format("call {} {}({}) by {}", signature.sequence, name(collective), arguments,
                      name(static_cast<Algorithm>(signature.algorithm)));

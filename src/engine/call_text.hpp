@@ -1,6 +1,7 @@
 // A call's signature, and how an error names the call.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include <rondo/call.hpp>
@@ -10,8 +11,10 @@
 
 namespace rondo::detail {
 
-// Sets all fields but the sequence number.
-Signature signature_of(const Call& call, Algorithm algorithm);
+// Of a collective of `ranks` ranks. Sets all fields but the sequence number.
+Signature signature_of(const Call& call, Algorithm algorithm, int ranks);
+// Of a message: the same on both ranks. `number`: among the messages from the one rank to the other.
+Signature signature_of_message(int from, std::uint64_t number, std::uint64_t count, DataType type);
 
 // "call 7 all_reduce(100 x f32, sum) by ring"
 std::string describe(const Signature& signature);

@@ -4,8 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include <rondo/chunk.hpp>
-
+#include "engine/parts.hpp"
 #include "reduce/scale.hpp"
 
 namespace rondo::detail {
@@ -48,8 +47,7 @@ void run_chain(const Call& call, int rank, int size, const std::function<void(co
   reduce_to_last(call, whole, rank == last, last, run);
   run(part_of(call, Collective::broadcast, call.type, whole, whole, last));
   if (call.collective != Collective::reduce_scatter) return;
-  const Range own =
-      chunk_range(call.count, static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(rank));
+  const Range own = own_chunk(call, rank, size);
   if (own.count == 0) return;
   std::memcpy(call.out, scratch.data() + own.offset * size_of(call.type),
               own.count * size_of(call.type));

@@ -8,11 +8,13 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/collective_traits.hpp"
 #include "base/log.hpp"
 #include "engine/call_text.hpp"
 #include "engine/chain.hpp"
 #include "engine/one_shot.hpp"
 #include "engine/owner_port.hpp"
+#include "engine/pairwise_edges.hpp"
 
 namespace rondo::detail {
 
@@ -24,10 +26,18 @@ Engine::Engine(Wiring wiring)
       touching_(wiring_, waiter_),
       direct_(wiring_, waiter_, touching_),
       inside_(wiring_, waiter_, touching_),
-      place_{wiring_.rank, wiring_.size, &wiring_.topology.ring, wiring_.links.ring_geometry,
-             wiring_.links.off_ring_geometry},
+      place_{wiring_.rank,
+             wiring_.size,
+             &wiring_.topology.ring,
+             wiring_.links.ring_geometry,
+             wiring_.links.off_ring_geometry,
+             wiring_.links.pairwise_geometry,
+             &borders_},
       among_leaders_{wiring_.rank, wiring_.links.hosts, &wiring_.links.rail,
                      wiring_.links.ring_geometry, wiring_.links.off_ring_geometry},
+      borders_(static_cast<std::size_t>(wiring_.size) + 2),
+      messages_to_(static_cast<std::size_t>(wiring_.size)),
+      messages_from_(static_cast<std::size_t>(wiring_.size)),
       contributions_(static_cast<std::size_t>(wiring_.size)) {}
 
 Engine::~Engine() {
@@ -51,7 +61,11 @@ Engine::~Engine() {
 }
 
 void Engine::run(const Call& call, const Route& route, std::chrono::milliseconds timeout) {
-  ShownCall shown{signature_of(call, route.algorithm), {}};
+  if (is_message(call.collective)) {
+    run_message(call, timeout);
+    return;
+  }
+  ShownCall shown{signature_of(call, route.algorithm, wiring_.size), {}};
   Signature& signature = shown.signature;
   signature.sequence = sequence_++;
   throw_if_ended(signature);
@@ -67,13 +81,7 @@ void Engine::run(const Call& call, const Route& route, std::chrono::milliseconds
     presence.end(signature.sequence);  // on all ranks alike: the communicator goes on
     throw;
   } catch (...) {
-    touching_.renounce();
-    const std::exception_ptr error = raise_thrown(signature);
-    // Raised already, unless there was no memory for the error's text.
-    board_.raise(wiring_.rank, "an error in a call for whose text there was no memory");
-    // The caller may free its buffers now.
-    if (reachable(shown.buffers)) touching_.withdraw();
-    std::rethrow_exception(error);
+    end_with_thrown(signature, shown.buffers);
   }
 }
 
@@ -141,7 +149,8 @@ void Engine::run_between(const Call& call, const Plan& plan, const Signature& si
   Call between = call;
   between.in = between.out = static_cast<std::byte*>(call.out) + chunk.offset * size_of(call.type);
   between.count = chunk.count;
-  const HostCall host_call = host_call_of(between, plan, signature);
+  HostCall host_call = host_call_of(between, plan);
+  host_call.sent = host_call.expected = signature;
   HostPort port(wiring_, waiter_, host_call);
   OwnerPort owner(port, inside_);
   waiter_.set_meanwhile([this] { return inside_.work(); });
@@ -155,20 +164,21 @@ void Engine::run_between(const Call& call, const Plan& plan, const Signature& si
 void Engine::run_by_chain(const Call& call, const Signature& signature) {
   run_chain(call, wiring_.rank, wiring_.size, [&](const Call& part) {
     const Plan plan = make_plan(part, Algorithm::ring, place_, kChunkGranuleBytes);
-    walk(part, plan, signature);
+    walk(part, plan, {signature, signature, signature});
   });
   confirmation_.forget();
 }
 
 void Engine::run_by_schedule(const Call& call, Algorithm algorithm, const Signature& signature) {
   const Plan plan = make_plan(call, algorithm, place_, kChunkGranuleBytes);
+  if (algorithm == Algorithm::pairwise) open_pairwise_edges(wiring_, plan.schedule);
   std::vector<std::byte> scratch;
   Call with_scratch = call;
   if (plan.schedule.needs_scratch()) {
     scratch.resize(call.count * size_of(call.type));
     with_scratch.out = scratch.data();
   }
-  const Progress progress = walk(with_scratch, plan, signature);
+  const Progress progress = walk(with_scratch, plan, {signature, signature, signature});
   if (const auto before = confirmation_.confirm_before(plan.schedule, signature, waiter_)) {
     fail(signature, before->failure,
          fmt::format("{}; rank {} is through with its own part, but does not know whether all "
@@ -182,21 +192,25 @@ void Engine::run_by_schedule(const Call& call, Algorithm algorithm, const Signat
   }
 }
 
-Progress Engine::walk(const Call& call, const Plan& plan, const Signature& signature) {
-  const HostCall host_call = host_call_of(call, plan, signature);
+Progress Engine::walk(const Call& call, const Plan& plan, const Signatures& signatures) {
+  HostCall host_call = host_call_of(call, plan);
+  host_call.sent = signatures.sent;
+  host_call.expected = signatures.expected;
   HostPort port(wiring_, waiter_, host_call);
   if (wiring_.links.pump != nullptr) wiring_.links.pump->begin_call(plan.schedule.algorithm);
   if (!run_schedule(plan.schedule, plan.slicing, port)) {
-    fail(signature, port.failure(), describe(port.progress()));
+    fail(signatures.shown, port.failure(), describe(port.progress()));
   }
-  if (wiring_.links.pump != nullptr) drain(signature, port.progress());
+  if (wiring_.links.pump != nullptr) drain(signatures.shown, port.progress());
   return port.progress();
 }
 
-HostCall Engine::host_call_of(const Call& call, const Plan& plan,
-                              const Signature& signature) const {
-  HostCall host_call{
-      signature, {}, size_of(call.type), vector_kernel(call.type, call.op), plan.ring};
+HostCall Engine::host_call_of(const Call& call, const Plan& plan) const {
+  HostCall host_call;
+  host_call.element_bytes = size_of(call.type);
+  host_call.kernel = vector_kernel(call.type, call.op);
+  host_call.ring = plan.ring;
+  host_call.pairwise = plan.schedule.algorithm == Algorithm::pairwise;
   // `in` is only ever read. Scratch memory holds the whole vector, from its first element on.
   host_call.buffers = {
       {static_cast<std::byte*>(const_cast<void*>(call.in)), plan.in_origin},

@@ -92,15 +92,21 @@ class Engine {
   // False: not all ranks' buffers are reachable, and `route` names another algorithm for that.
   bool run_by_direct(const Call& call, const Route& route, const ShownCall& shown);
   void run_by_schedule(const Call& call, Algorithm algorithm, const Signature& signature);
+  void run_message(const Call& call, std::chrono::milliseconds timeout);
   void run_by_one_shot(const Call& call, const Signature& signature);
   // Each owner's chunk is reduced inside its host, then between the hosts, and spread inside the host.
   void run_by_hierarchy(const Call& call, Algorithm between_hosts, const ShownCall& shown);
   void run_between(const Call& call, const Plan& plan, const Signature& signature);
   void run_by_chain(const Call& call, const Signature& signature);
+  // What slots carry, and what error texts call the call.
+  struct Signatures {
+    Signature sent;
+    Signature expected;
+    Signature shown;
+  };
   // Walks the steps of a plan. The buffers are the call's, or scratch memory in place of its output.
-  Progress walk(const Call& call, const Plan& plan, const Signature& signature);
-  [[nodiscard]] HostCall host_call_of(const Call& call, const Plan& plan,
-                                      const Signature& signature) const;
+  Progress walk(const Call& call, const Plan& plan, const Signatures& signatures);
+  [[nodiscard]] HostCall host_call_of(const Call& call, const Plan& plan) const;
   void tell_unconfirmed(const Confirmation::Unconfirmed& last);
   [[nodiscard]] bool stores_non_temporally(const Call& call) const;
   void drain(const Signature& signature, const Progress& progress);
@@ -111,6 +117,8 @@ class Engine {
   [[nodiscard]] std::string text_of_missing(const Signature& signature, const Failure& failure,
                                             const std::string& so_far) const;
   [[nodiscard]] std::string who_is_missing(const Signature& signature) const;
+  // In a handler of what a call has thrown: the communicator ends. `buffers`: those that the call showed.
+  [[noreturn]] void end_with_thrown(const Signature& signature, const BufferLocations& buffers);
   // In a handler of what a call has thrown: raises the abort board with its text, unless that was done where the error
   // was found. Returns what the caller is to be told.
   std::exception_ptr raise_thrown(const Signature& signature) noexcept;
@@ -126,7 +134,11 @@ class Engine {
   Inside inside_;
   RingPlace place_;
   RingPlace among_leaders_;
+  std::vector<std::uint64_t> borders_;  // of the chunks of the call in progress: see RingPlace
   std::uint64_t sequence_ = 0;
+  // Messages so far, by the rank at the other end.
+  std::vector<std::uint64_t> messages_to_;
+  std::vector<std::uint64_t> messages_from_;
   std::uint64_t one_shots_ = 0;
   std::vector<const std::byte*> contributions_;  // for one_shot: by rank, of the call in progress
   bool told_of_the_end_ = false;                 // a call has thrown why the communicator ended

@@ -5,6 +5,7 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/collective_traits.hpp"
 #include "base/log.hpp"
 #include "engine/call_text.hpp"
 #include "engine/engine.hpp"
@@ -40,6 +41,16 @@ std::string Engine::text_of_missing(const Signature& signature, const Failure& f
       "rank {}: rank {} has destroyed its communicator and will not make {}; {}. Make the same "
       "calls in the same order on all ranks",
       wiring_.rank, peer, describe(signature), so_far);
+}
+
+void Engine::end_with_thrown(const Signature& signature, const BufferLocations& buffers) {
+  touching_.renounce();
+  const std::exception_ptr error = raise_thrown(signature);
+  // Raised already, unless there was no memory for the error's text.
+  board_.raise(wiring_.rank, "an error in a call for whose text there was no memory");
+  // The caller may free its buffers now.
+  if (reachable(buffers)) touching_.withdraw();
+  std::rethrow_exception(error);
 }
 
 std::exception_ptr Engine::raise_thrown(const Signature& signature) noexcept {
@@ -97,6 +108,9 @@ void Engine::fail(const Signature& signature, const Failure& failure, const std:
 }
 
 std::string Engine::who_is_missing(const Signature& signature) const {
+  if (is_message(static_cast<Collective>(signature.collective))) {
+    return "Both ranks of a message have to make it.";
+  }
   std::string missing;
   for (const int rank : wiring_.links.ranks_sharing) {
     if (wiring_.links.segment->presence(rank).has_entered(signature.sequence)) continue;

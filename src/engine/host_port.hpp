@@ -27,12 +27,14 @@ struct Buffers {
 
 // A call as the host carries it out.
 struct HostCall {
-  Signature signature;
+  Signature sent;      // in slots that this rank fills
+  Signature expected;  // in slots that it receives: another one only in messages
   Buffers buffers;
   std::size_t element_bytes = 1;
   ReduceKernel kernel;
   const std::vector<int>* ring = nullptr;  // the ranks by their position in the schedule
   bool chunks_are_ranks = false;
+  bool pairwise = false;      // goes along the edges of Links::pairwise_to and pairwise_from
   bool non_temporal = false;  // the output is written with non-temporal stores
 };
 
@@ -42,7 +44,12 @@ inline constexpr std::uint64_t kPieceBytes = 8192;
 class HostPort {
  public:
   HostPort(Wiring& wiring, Waiter& waiter, const HostCall& call)
-      : wiring_(wiring), waiter_(waiter), call_(call), copy_(vector_copy()) {}
+      : wiring_(wiring),
+        to_(call.pairwise ? wiring.links.pairwise_to : wiring.links.to),
+        from_(call.pairwise ? wiring.links.pairwise_from : wiring.links.from),
+        waiter_(waiter),
+        call_(call),
+        copy_(vector_copy()) {}
 
   [[nodiscard]] std::uint64_t chunk_at(int position) const {
     return static_cast<std::uint64_t>(call_.chunks_are_ranks ? rank_at(position) : position);
@@ -85,7 +92,7 @@ class HostPort {
       return false;
     }
     const SlotHeader& header = *end.slot();
-    if (header.signature == call_.signature && header.bytes == bytes(slice)) return true;
+    if (header.signature == call_.expected && header.bytes == bytes(slice)) return true;
     failure_ = {WaitResult::other_call, rank_at(from), header.signature};
     return false;
   }
@@ -103,7 +110,7 @@ class HostPort {
 
   void publish(int to, const Range& slice) {
     SendEnd& end = send_end(to);
-    end.slot()->signature = call_.signature;
+    end.slot()->signature = call_.sent;
     end.slot()->bytes = bytes(slice);
     end.publish();
     ring_bell(to);
@@ -147,8 +154,8 @@ class HostPort {
   void ring_bell(int position) {
     if (Bell* bell = wiring_.links.bells[link_to(position)]) bell->ring();
   }
-  [[nodiscard]] RecvEnd& recv_end(int position) { return wiring_.links.from[link_to(position)]; }
-  [[nodiscard]] SendEnd& send_end(int position) { return wiring_.links.to[link_to(position)]; }
+  [[nodiscard]] RecvEnd& recv_end(int position) { return from_[link_to(position)]; }
+  [[nodiscard]] SendEnd& send_end(int position) { return to_[link_to(position)]; }
   [[nodiscard]] std::size_t bytes(const Range& slice) const {
     return slice.count * call_.element_bytes;
   }
@@ -160,6 +167,8 @@ class HostPort {
   }
 
   Wiring& wiring_;
+  std::vector<SendEnd>& to_;
+  std::vector<RecvEnd>& from_;
   Waiter& waiter_;
   const HostCall& call_;
   CopyKernel copy_;

@@ -1,6 +1,7 @@
 #include "engine/one_shot.hpp"
 
 #include "base/collective_traits.hpp"
+#include "engine/parts.hpp"
 #include "reduce/fold.hpp"
 
 namespace rondo::detail {
@@ -15,23 +16,11 @@ OneShot::OneShot(Wiring& wiring, Waiter& waiter, const Call& call, const Signatu
       number_(number),
       element_bytes_(size_of(call.type)),
       copy_(vector_copy()) {
-  const bool takes = call.collective != Collective::reduce || call.root == wiring.rank;
-  if (takes)
-    wanted_ = call.collective == Collective::reduce_scatter ? own_chunk() : Range{0, call.count};
-}
-
-Range OneShot::own_chunk() const {
-  return chunk_range(call_.count, static_cast<std::uint64_t>(wiring_.size),
-                     static_cast<std::uint64_t>(wiring_.rank));
+  if (writes_output(call, wiring.rank)) wanted_ = output_range(call, wiring.rank, wiring.size);
 }
 
 Range OneShot::posted(int rank) const {
-  if (call_.collective == Collective::all_gather) {
-    return chunk_range(call_.count, static_cast<std::uint64_t>(wiring_.size),
-                       static_cast<std::uint64_t>(rank));
-  }
-  if (call_.collective == Collective::broadcast && rank != call_.root) return {};
-  return {0, call_.count};
+  return reads_input(call_, rank) ? input_range(call_, rank, wiring_.size) : Range{};
 }
 
 const std::byte* OneShot::payload_of(int rank) const {

@@ -35,7 +35,6 @@ class OneShot {
   [[nodiscard]] const Progress& progress() const { return progress_; }
 
  private:
-  [[nodiscard]] Range own_chunk() const;
   // The part of the vector that `rank` posts.
   [[nodiscard]] Range posted(int rank) const;
   void post();

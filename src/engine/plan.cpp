@@ -1,14 +1,32 @@
 #include "engine/plan.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "base/collective_traits.hpp"
+#include "engine/parts.hpp"
 
 namespace rondo::detail {
 namespace {
 
 int position_of(const std::vector<int>& ring, int rank) {
   return static_cast<int>(std::find(ring.begin(), ring.end(), rank) - ring.begin());
+}
+
+// The borders of chunks of these sizes.
+void set_borders(Slicing& slicing, std::vector<std::uint64_t>& borders, const std::size_t* counts,
+                 std::uint64_t chunks) {
+  borders[0] = 0;
+  for (std::uint64_t i = 0; i < chunks; ++i) {
+    borders[i + 1] = borders[i] + counts[i];
+    if (counts[i] > counts[slicing.largest]) slicing.largest = i;
+  }
+  slicing.borders = borders.data();
+}
+
+const FifoGeometry& geometry_for(Algorithm algorithm, const RingPlace& place) {
+  if (algorithm == Algorithm::pairwise) return place.pairwise_geometry;
+  return algorithm == Algorithm::ring ? place.ring_geometry : place.off_ring_geometry;
 }
 
 }  // namespace
@@ -20,27 +38,35 @@ Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
   Plan plan;
   plan.schedule = {call.collective, algorithm, position_of(*place.ring, place.rank), place.size,
                    position_of(*place.ring, root)};
+  if (sends(call.collective)) plan.schedule.to = position_of(*place.ring, call.to);
+  if (receives(call.collective)) plan.schedule.from = position_of(*place.ring, call.from);
   plan.ring = place.ring;
-  plan.chunks_are_ranks =
-      algorithm != Algorithm::halving_doubling && plan.schedule.chunks() == place.size;
-  plan.own = chunk_range(call.count, static_cast<std::uint64_t>(place.size),
-                         static_cast<std::uint64_t>(place.rank));
-  if (call.collective == Collective::all_gather) plan.in_origin = plan.own.offset;
-  if (call.collective == Collective::reduce_scatter) plan.out_origin = plan.own.offset;
+  plan.chunks_are_ranks = algorithm != Algorithm::halving_doubling &&
+                          !is_message(call.collective) && plan.schedule.chunks() == place.size;
+  plan.own = is_message(call.collective) ? Range{} : own_chunk(call, place.rank, place.size);
+  plan.in_origin = input_range(call, place.rank, place.size).offset;
+  plan.out_origin = output_range(call, place.rank, place.size).offset;
 
   Slicing& slicing = plan.slicing;
   slicing.count = call.count;
   slicing.chunks = static_cast<std::uint64_t>(plan.schedule.chunks());
-  // Only in reduce_scatter and all_gather can the caller see which rank owns which elements.
-  const bool visible =
-      call.collective == Collective::reduce_scatter || call.collective == Collective::all_gather;
+  if (call.counts != nullptr) {
+    set_borders(slicing, *place.borders, call.counts, slicing.chunks);
+  } else if (call.collective == Collective::sendrecv) {
+    const std::array<std::size_t, 2> counts = {call.count, call.received};
+    set_borders(slicing, *place.borders, counts.data(), slicing.chunks);
+  }
+  // Only where each rank has a chunk of its own can the caller see which rank has which elements.
+  const bool visible = call.collective == Collective::reduce_scatter ||
+                       call.collective == Collective::all_gather || goes_pairwise(call.collective);
   slicing.granule = visible ? 1 : granule_bytes / element_bytes;
   slicing.channel_granule = granule_bytes / element_bytes;
-  const FifoGeometry& geometry =
-      algorithm == Algorithm::ring ? place.ring_geometry : place.off_ring_geometry;
+  const FifoGeometry& geometry = geometry_for(algorithm, place);
   slicing.slice_elems = geometry.slot_bytes / element_bytes;
-  // All algorithms use edges of the ring too, whose FIFOs may have fewer slots.
-  slicing.window = window_for(std::min(geometry.slots, place.ring_geometry.slots));
+  // All others use edges of the ring too, whose FIFOs may have fewer slots.
+  const bool pairwise = algorithm == Algorithm::pairwise;
+  slicing.window =
+      window_for(pairwise ? geometry.slots : std::min(geometry.slots, place.ring_geometry.slots));
   if (algorithm == Algorithm::halving_doubling) {
     slicing.window = slicing.slices({0, call.count});  // in one window: see its schedule
   }

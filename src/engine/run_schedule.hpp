@@ -29,17 +29,19 @@ concept Port = requires(P& port, const Step& step, const Range& slice, int posit
 template <Port P>
 RONDO_HOST_DEVICE bool run_schedule(const Schedule& schedule, const Slicing& slicing, P& port) {
   const int steps = schedule.steps();
-  const std::uint64_t windows = slicing.windows();
-  for (std::uint64_t window = 0; window < windows; ++window) {
+  const std::uint64_t turns = slicing.windows() + static_cast<std::uint64_t>(schedule.most_lag());
+  for (std::uint64_t turn = 0; turn < turns; ++turn) {
     for (int index = 0; index < steps; ++index) {
       const Step step = schedule.step(index);
+      const auto lag = static_cast<std::uint64_t>(step.lag);
+      if (!kOnDevice && turn < lag) continue;
       // A greeting is one empty slice, and so travels in the first window.
       Range part = step.chunk == kNoChunk ? Range{} : slicing.part(port.chunk_at(step.chunk));
       if (!kOnDevice && step.chunk_count > 1) {
         const Range last = slicing.part(port.chunk_at(step.chunk + step.chunk_count - 1));
         part.count = last.offset + last.count - part.offset;
       }
-      const std::uint64_t begin = window * slicing.window;
+      const std::uint64_t begin = (turn - lag) * slicing.window;
       const std::uint64_t available = slicing.slices(part);
       const std::uint64_t end =
           available < begin + slicing.window ? available : begin + slicing.window;

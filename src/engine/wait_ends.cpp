@@ -15,11 +15,14 @@ std::optional<Failure> find_missing_rank(const Wiring& wiring, std::uint64_t seq
 
 std::optional<Failure> WaitEnds::find_missing(int peer, bool everyone) const {
   const std::uint64_t call = signature_.sequence;
-  if (wiring_.shares_memory(peer) && wiring_.links.segment->presence(peer).left_before(call)) {
-    return Failure{WaitResult::peer_left, peer};
+  if (wiring_.shares_memory(peer)) {
+    Presence& presence = wiring_.links.segment->presence(peer);
+    if (message_ ? presence.has_left() : presence.left_before(call)) {
+      return Failure{WaitResult::peer_left, peer};
+    }
   }
   if (wiring_.waiting.peers.ended(peer)) return Failure{WaitResult::peer_ended, peer};
-  return everyone ? find_missing_rank(wiring_, call) : std::nullopt;
+  return everyone && !message_ ? find_missing_rank(wiring_, call) : std::nullopt;
 }
 
 std::optional<Failure> WaitEnds::if_another(int rank, const Signature& call) const {
@@ -44,6 +47,7 @@ std::optional<Failure> WaitEnds::find_told_call(int peer) {
 // Ranks of this host show which call they are in. Ranks that have ended that call, and ranks of other hosts, have sent
 // slots of their call, maybe along an edge that this rank's call does not use: so the FIFOs of all edges are checked.
 std::optional<Failure> WaitEnds::find_other_call(int peer, bool at_rest) {
+  if (message_) return std::nullopt;
   for (const int rank : wiring_.links.ranks_sharing) {
     const auto call = wiring_.links.segment->presence(rank).call(signature_.sequence);
     if (!call) continue;

@@ -19,7 +19,12 @@ class WaitEnds {
  public:
   explicit WaitEnds(Wiring& wiring) : wiring_(wiring) {}
 
-  void begin_call(const Signature& signature) { signature_ = signature; }
+  void begin_call(const Signature& signature) {
+    signature_ = signature;
+    message_ = false;
+  }
+  // After begin_call: it was a message, which has no number among the calls of the communicator.
+  void begin_message() { message_ = true; }
 
   // Checks `peer`, for which this rank waits: it is missing even if it had ended this call before its process ended.
   // Only if `everyone`, also checks all ranks of this host, by find_missing_rank.
@@ -34,6 +39,7 @@ class WaitEnds {
 
   Wiring& wiring_;
   Signature signature_;
+  bool message_ = false;
 };
 
 }  // namespace rondo::detail

@@ -32,6 +32,12 @@ void Waiter::begin_call(const Signature& signature, std::chrono::milliseconds ti
   meanwhile_ = nullptr;
 }
 
+void Waiter::begin_message(const Signature& signature, std::chrono::milliseconds timeout,
+                           bool background) {
+  begin_call(signature, timeout, background);
+  ends_.begin_message();
+}
+
 void Waiter::yield() { ::sched_yield(); }
 
 // A rank may have ended the communicator and then left since this rank last looked at the board; the board then has

@@ -23,6 +23,10 @@ class Waiter {
   // sleeps almost at once.
   void begin_call(const Signature& signature, std::chrono::milliseconds timeout, bool background);
 
+  // The same for a message, for which only the rank at the other end is waited for.
+  void begin_message(const Signature& signature, std::chrono::milliseconds timeout,
+                     bool background);
+
   // What the waits of this call do meanwhile, again and again: it returns whether it has done anything, and a wait rests
   // only if it has not. It must neither wait nor throw. Null, as when a call begins: nothing.
   void set_meanwhile(std::function<bool()> meanwhile) { meanwhile_ = std::move(meanwhile); }

@@ -31,6 +31,11 @@ struct Links {
   std::vector<SendEnd> to;         // by ring position of the peer; used where there is an edge
   std::vector<RecvEnd> from;       // likewise
   std::vector<Bell*> bells;        // likewise; null where the peer does not share the segment
+  // The ends of the edges that `pairwise` goes along, likewise; without slots until they are first used
+  // (engine/pairwise_edges.hpp).
+  std::vector<SendEnd> pairwise_to;
+  std::vector<RecvEnd> pairwise_from;
+  FifoGeometry pairwise_geometry;
   std::shared_ptr<HostSegment> segment;
   std::vector<std::size_t> positions;  // in the ring, by rank
   std::vector<int> ranks_sharing;      // the segment, this rank among them

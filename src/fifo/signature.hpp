@@ -8,9 +8,11 @@
 namespace rondo::detail {
 
 struct Signature {
-  // Number of the call on its communicator, from 0; on devices, on its channel.
+  // Number of the call on its communicator, from 0; on devices, on its channel. Of a message: among those from its sender
+  // to its receiver.
   std::uint64_t sequence = 0;
   std::uint64_t count = 0;
+  // Of a message: its sender. Of a call with chunks of its own sizes: a checksum of them.
   std::int32_t root = 0;
   // Enumerators of the public types; kept as bytes since they arrive from another process.
   std::uint8_t collective = 0;

@@ -24,6 +24,8 @@ Wiring empty_wiring(int rank, int size, std::vector<int> ring) {
   wiring.links.to.resize(static_cast<std::size_t>(size));
   wiring.links.from.resize(static_cast<std::size_t>(size));
   wiring.links.bells.resize(static_cast<std::size_t>(size));
+  wiring.links.pairwise_to.resize(static_cast<std::size_t>(size));
+  wiring.links.pairwise_from.resize(static_cast<std::size_t>(size));
   wiring.links.positions = positions_of(wiring.topology.ring);
   wiring.links.registry = std::make_shared<Registry>(false);
   return wiring;

@@ -24,6 +24,10 @@ constexpr std::uint64_t kMostOffRingSlotBytes = std::uint64_t{32} << 10U;
 constexpr std::uint64_t kMostRingBytes = std::uint64_t{12} << 20U;
 constexpr std::uint64_t kMostOffRingBytes = std::uint64_t{8} << 20U;
 constexpr std::uint64_t kLeastSlotBytes = 512;
+// Of each edge between two ranks; and a limit for all of a host, if all are used.
+constexpr std::uint64_t kPairwiseSlotBytes = std::uint64_t{32} << 10U;
+constexpr std::uint32_t kPairwiseSlots = 16;
+constexpr std::uint64_t kMostPairwiseBytes = std::uint64_t{128} << 20U;
 // The slots of both neighbours take half of a core's cache, and leave half to the buffers that they are
 // combined with.
 FifoGeometry shm_geometry(std::uint64_t cache_bytes) {
@@ -118,11 +122,14 @@ Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t c
   chosen.link = {ring, off_ring};
   chosen.memory = chosen.link;
   chosen.memory.ring.slots = kShmSlots;
-  for (EdgeGeometries* edges : {&chosen.memory, &chosen.link}) {
-    for (FifoGeometry* geometry : {&edges->ring, &edges->off_ring}) {
-      if (options.slot_bytes != 0) geometry->slot_bytes = options.slot_bytes;
-      if (options.slots != 0) geometry->slots = options.slots;
-    }
+  chosen.pairwise = {
+      std::min(kPairwiseSlotBytes,
+               slot_limit(kMostPairwiseBytes, local.ranks * local.ranks, kPairwiseSlots)),
+      kPairwiseSlots};
+  for (FifoGeometry* geometry : {&chosen.memory.ring, &chosen.memory.off_ring, &chosen.link.ring,
+                                 &chosen.link.off_ring, &chosen.pairwise}) {
+    if (options.slot_bytes != 0) geometry->slot_bytes = options.slot_bytes;
+    if (options.slots != 0) geometry->slots = options.slots;
   }
   return chosen;
 }

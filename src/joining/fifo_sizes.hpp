@@ -44,12 +44,15 @@ struct EdgeGeometries {
 struct Geometries {
   EdgeGeometries memory;  // never more slots than `link`
   EdgeGeometries link;
+  FifoGeometry
+      pairwise;  // of the edges between any two ranks, which get memory when they are first used
 };
 
-// How many edges lie within a host, for the host that has most.
+// How many ranks and edges lie within a host, for the host that has most.
 struct LocalEdges {
   std::uint64_t ring = 0;
   std::uint64_t off_ring = 0;
+  std::uint64_t ranks = 0;
   void count(const ScheduleEdge& edge) { ++(edge.in_ring() ? ring : off_ring); }
 };
 

@@ -24,10 +24,11 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
   const std::vector<ScheduleEdge> edges = schedule_edges(ring, {Algorithm::ring, Algorithm::naive});
   LocalEdges local;
   for (const ScheduleEdge& edge : edges) local.count(edge);
-  const EdgeGeometries geometries =
-      choose_geometries(options, cache_share_bytes(all), std::nullopt, local).memory;
+  local.ranks = static_cast<std::uint64_t>(size);
+  const Geometries chosen = choose_geometries(options, cache_share_bytes(all), std::nullopt, local);
+  const EdgeGeometries& geometries = chosen.memory;
   const std::vector<SegmentEdge> carried = with_geometry(edges, geometries);
-  const SegmentPlan plan{size, one_shot_limit_bytes(size), carried};
+  const SegmentPlan plan{size, one_shot_limit_bytes(size), carried, 0, 0, chosen.pairwise, size};
   const auto segment = std::make_shared<HostSegment>(map_private(plan.bytes()), plan);
   std::vector<int> everyone(static_cast<std::size_t>(size));
   std::iota(everyone.begin(), everyone.end(), 0);
@@ -40,6 +41,7 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
       wiring.topology.edges.push_back(
           {edge.ranks.from, edge.ranks.to, Carrier::shm, "one process", edge.in_ring()});
     }
+    wiring.links.pairwise_geometry = chosen.pairwise;
     wiring.links.ring_geometry = geometries.ring;
     wiring.links.off_ring_geometry = geometries.off_ring;
     wiring.links.segment = segment;

@@ -96,7 +96,8 @@ class ProcessWirer {
       cache_bytes = std::min(cache_bytes, cache_share_bytes(facts_of_host(rank)));
       LocalEdges local;
       for (const ScheduleEdge& edge : edges_of_host(rank)) local.count(edge);
-      most = {std::max(most.ring, local.ring), std::max(most.off_ring, local.off_ring)};
+      most = {std::max(most.ring, local.ring), std::max(most.off_ring, local.off_ring),
+              std::max<std::uint64_t>(most.ranks, hosts_.ranks_with(rank).size())};
     }
     // Without a probe there is no carrier for links between hosts either; settle_edges() reports that.
     if (recursive_doubling_ && network_.probe) {
@@ -161,10 +162,13 @@ class ProcessWirer {
     segment_edges_ = with_geometry(edges_of_host(rank_), geometries_.memory);
     SegmentPlan plan{bootstrap_.size(),
                      hosts_.all_on_one() ? one_shot_limit_bytes(bootstrap_.size()) : 0,
-                     segment_edges_, static_cast<int>(hosts_.ranks_with(rank_).size()),
-                     stage_bytes_for(hosts_.ranks_with(rank_).size())};
+                     segment_edges_,
+                     static_cast<int>(hosts_.ranks_with(rank_).size()),
+                     stage_bytes_for(hosts_.ranks_with(rank_).size()),
+                     geometries_.pairwise,
+                     static_cast<int>(hosts_.ranks_with(rank_).size())};
     shared_ = share_memory(bootstrap_, hosts_.lowest_rank_with(rank_), wanted, plan.bytes(),
-                           Reserve::by_maker);
+                           plan.reserved_bytes());
     SharedObject object = std::move(shared_.object);  // its file is not needed any more
     if (object.mapping.data() == nullptr) {
       segment_edges_.clear();
@@ -227,6 +231,7 @@ class ProcessWirer {
 
   // The FIFO sizes that a schedule can count on at every edge.
   void note_smallest_fifos(Wiring& wiring) const {
+    wiring.links.pairwise_geometry = geometries_.pairwise;
     wiring.links.ring_geometry = geometries_.link.ring;
     wiring.links.off_ring_geometry = geometries_.link.off_ring;
     for (const Edge& edge : wiring.topology.edges) {

@@ -37,8 +37,9 @@ RONDO_HOST_DEVICE constexpr int steps(const Schedule& s) {
       return centre ? 2 * others + (s.root == 0 ? 1 : 0) : 2;
     case Collective::reduce:
       return centre ? 2 * others : 2;
+    default:  // goes pairwise
+      return 0;
   }
-  return 0;
 }
 
 // Positions 1 … n−1 without `skipped`, in order.
@@ -84,8 +85,9 @@ RONDO_HOST_DEVICE constexpr Step centre_step(const Schedule& s, int index) {
       if (index < greetings + others) return accumulate_step(0, index - greetings + 1, s.size);
       return send_output_step(0, s.root);
     }
+    default:  // goes pairwise
+      return {};
   }
-  return {};
 }
 
 RONDO_HOST_DEVICE constexpr Step outer_step(const Schedule& s, int index) {
@@ -107,8 +109,9 @@ RONDO_HOST_DEVICE constexpr Step outer_step(const Schedule& s, int index) {
       if (s.position != s.root)
         return index == 0 ? send_greeting(0) : Step{kRecvCopy, 0, 0, kNobody};
       return index == 0 ? Step{kCopySend, 0, kNobody, 0} : recv_greeting(0);
+    default:  // goes pairwise
+      return {};
   }
-  return {};
 }
 
 RONDO_HOST_DEVICE constexpr Step step(const Schedule& s, int index) {

@@ -47,8 +47,9 @@ RONDO_HOST_DEVICE constexpr int steps(const Schedule& s) {
       const int distance = distance_in_chain(s);
       return distance == 0 || distance == s.size - 1 ? 2 : 1;
     }
+    default:  // goes pairwise
+      return 0;
   }
-  return 0;
 }
 
 // reduce-scatter: the partial sum of a chunk starts at the position after its owner and goes round the ring to it.
@@ -112,8 +113,9 @@ RONDO_HOST_DEVICE constexpr Step step(const Schedule& s, int index) {
     case Collective::broadcast:
     case Collective::reduce:
       return chain_step(s, index);
+    default:  // goes pairwise
+      return {};
   }
-  return {};
 }
 
 }  // namespace ring

@@ -3,6 +3,7 @@
 
 #include "schedule/halving_doubling_steps.hpp"
 #include "schedule/naive_steps.hpp"
+#include "schedule/pairwise_steps.hpp"
 #include "schedule/recursive_doubling_steps.hpp"
 #include "schedule/ring_steps.hpp"
 #include "schedule/step.hpp"
@@ -13,6 +14,7 @@ RONDO_HOST_DEVICE constexpr int Schedule::chunks() const {
   if (!kOnDevice && algorithm == Algorithm::halving_doubling && size > 1) {
     return halving::chunks(size);
   }
+  if (!kOnDevice && is_message(collective)) return collective == Collective::sendrecv ? 2 : 1;
   const bool whole = collective == Collective::broadcast || collective == Collective::reduce ||
                      (algorithm != Algorithm::ring &&
                       (collective == Collective::all_reduce || collective == Collective::barrier));
@@ -23,6 +25,7 @@ RONDO_HOST_DEVICE constexpr int Schedule::steps() const {
   if (size == 1) return 1;
   if (!kOnDevice && algorithm == Algorithm::recursive_doubling) return doubling::steps(*this);
   if (!kOnDevice && algorithm == Algorithm::halving_doubling) return halving::steps(*this);
+  if (!kOnDevice && algorithm == Algorithm::pairwise) return pairwise::steps(*this);
   return algorithm == Algorithm::naive ? naive::steps(*this) : ring::steps(*this);
 }
 
@@ -30,14 +33,18 @@ RONDO_HOST_DEVICE constexpr Step Schedule::step(int index) const {
   if (size == 1) return {kCopy, 0, kNobody, kNobody};
   if (!kOnDevice && algorithm == Algorithm::recursive_doubling) return doubling::step(*this, index);
   if (!kOnDevice && algorithm == Algorithm::halving_doubling) return halving::step(*this, index);
+  if (!kOnDevice && algorithm == Algorithm::pairwise) return pairwise::step(*this, index);
   return algorithm == Algorithm::naive ? naive::step(*this, index) : ring::step(*this, index);
 }
 
+RONDO_HOST_DEVICE constexpr int Schedule::most_lag() const {
+  return !kOnDevice && algorithm == Algorithm::pairwise && size > 1 ? pairwise::most_lag(*this) : 0;
+}
+
 constexpr int Schedule::position_that_hears_of_all() const {
-  const bool one_way = collective == Collective::broadcast || collective == Collective::reduce;
-  if (!one_way || size < 3) return kNobody;
+  if (!has_root(collective) || size < 3) return kNobody;
   if (algorithm == Algorithm::naive) return 0;
-  return collective == Collective::reduce ? root : ring::wrap(root - 1, size);
+  return collective == Collective::broadcast ? ring::wrap(root - 1, size) : root;
 }
 
 RONDO_HOST_DEVICE constexpr bool Schedule::needs_scratch() const {

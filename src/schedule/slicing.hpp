@@ -7,6 +7,9 @@
 // it by running all ranks). A wider window hides the latency of a hop behind the slices that are under
 // way.
 //
+// A step may lag one window behind: it then handles the window before the one whose turn it is, and a rank publishes up
+// to two windows before it takes any. That needs a FIFO of at least two windows, which window_for() leaves.
+//
 // Several channels are independent rings side by side, each with FIFOs of its own: channel c of C
 // takes the c-th part of every chunk.
 #pragma once
@@ -33,10 +36,13 @@ struct Slicing {
   std::uint64_t channel = 0;
   std::uint64_t channel_granule =
       1;  // borders between channels, within a chunk; divides slice_elems
+  // Where chunk i begins, and, one after the last, where they end. Null: the chunks are those of chunk_range.
+  const std::uint64_t* borders = nullptr;
+  std::uint64_t largest = 0;  // a chunk that no other exceeds
 
   // The part of a chunk that this channel carries.
   [[nodiscard]] RONDO_HOST_DEVICE constexpr Range part(std::uint64_t index) const {
-    const Range chunk = chunk_range(count, chunks, index, granule);
+    const Range chunk = chunk_of(index);
     if (channels == 1) return chunk;
     const Range mine = chunk_range(chunk.count, channels, channel, channel_granule);
     return {chunk.offset + mine.offset, mine.count};
@@ -46,15 +52,21 @@ struct Slicing {
     const std::uint64_t needed = part.count / slice_elems + (part.count % slice_elems != 0 ? 1 : 0);
     return needed == 0 ? 1 : needed;
   }
-  // Chunk 0 is the largest; its part has at least as many slices as that of any other chunk.
+  // The largest chunk's part has at least as many slices as that of any other chunk.
   [[nodiscard]] RONDO_HOST_DEVICE constexpr std::uint64_t windows() const {
-    return (slices(part(0)) + window - 1) / window;
+    return (slices(part(largest)) + window - 1) / window;
   }
   [[nodiscard]] RONDO_HOST_DEVICE constexpr Range slice(const Range& part,
                                                         std::uint64_t number) const {
     const std::uint64_t begin = number * slice_elems;
     const std::uint64_t left = part.count - begin;
     return {part.offset + begin, left < slice_elems ? left : slice_elems};
+  }
+
+ private:
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr Range chunk_of(std::uint64_t index) const {
+    if (kOnDevice || borders == nullptr) return chunk_range(count, chunks, index, granule);
+    return {borders[index], borders[index + 1] - borders[index]};
   }
 };
 

@@ -55,6 +55,7 @@ struct Step {
   int to = kNobody;
   int chunk_count =
       1;  // chunks from `chunk` on, side by side in the vector: only halving_doubling has more than one
+  int lag = 0;  // in the window's turn, this step handles the window `lag` before: see slicing.hpp
 
   [[nodiscard]] constexpr bool has(VerbPart part) const { return (verb & part) != 0; }
 };
@@ -70,16 +71,20 @@ struct Schedule {
   Algorithm algorithm = Algorithm::ring;
   int position = 0;
   int size = 1;
-  int root = 0;  // a position
+  int root = 0;      // a position
+  int to = kNobody;  // positions, in a message
+  int from = kNobody;
 
   // Into how many chunks the vector is cut: one for each rank, or one for all; in halving_doubling, a power of two.
   [[nodiscard]] RONDO_HOST_DEVICE constexpr int chunks() const;
   [[nodiscard]] RONDO_HOST_DEVICE constexpr int steps() const;
   [[nodiscard]] RONDO_HOST_DEVICE constexpr Step step(int index) const;
+  // The largest lag of any step.
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr int most_lag() const;
   // Whether this position accumulates the whole vector although its output does not hold it.
   [[nodiscard]] RONDO_HOST_DEVICE constexpr bool needs_scratch() const;
-  // In a chain, and in naive's broadcasts and reductions, a position may finish its part before others have begun
-  // theirs. Returns the position that, when it finishes, has received something from all others, directly or through
+  // In a chain, in naive's broadcasts and reductions, and in gather and scatter, a position may finish its part before
+  // others have begun theirs. Returns the position that, when it finishes, has received something from all others, directly or through
   // others; kNobody if that is so for every position.
   [[nodiscard]] constexpr int position_that_hears_of_all() const;
 };

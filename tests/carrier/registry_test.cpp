@@ -16,8 +16,7 @@ namespace {
 class TwoRanks {
  public:
   explicit TwoRanks(std::size_t piece_bytes = 8192)
-      : object_(create_shared(page_bytes() + 2 * piece_bytes, Reserve::by_owners)),
-        piece_bytes_(piece_bytes) {}
+      : object_(create_shared(page_bytes() + 2 * piece_bytes, 0)), piece_bytes_(piece_bytes) {}
 
   std::shared_ptr<RegisteredBlock> block_of(int rank) {
     RegisteredBlock::Pieces pieces;

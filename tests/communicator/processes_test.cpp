@@ -30,6 +30,7 @@
 #include "joining/wire.hpp"
 #include "tests/support/collective_checks.hpp"
 #include "tests/support/cut_cable.hpp"
+#include "tests/support/exchange_checks.hpp"
 #include "tests/support/forked.hpp"
 #include "tests/support/split_checks.hpp"
 
@@ -105,6 +106,39 @@ TEST(Processes, OneThatIsKilledInMidCallIsNamed) {
       }
     } catch (const PeerError& error) {
       return says(error, "rank 1 (process") && says(error, "ended") ? 0 : 1;
+    }
+    return 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 200, 0}));
+}
+
+TEST(Processes, ExchangeMessages) {
+  const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
+    Communicator comm = join(me, {.slot_bytes = 256, .slots = 2});
+    check_exchanges<std::int32_t>(comm, false);
+    check_exchanges<std::int32_t>(comm, true);
+    return ::testing::Test::HasFailure() ? 3 : 0;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
+}
+
+TEST(Processes, OneThatIsKilledInAMessageIsNamed) {
+  const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
+    Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
+    std::vector<float> data(1U << 20U);
+    try {
+      if (me.rank == 0) comm.send(data, 1);
+      if (me.rank == 1) {
+        comm.recv(std::span(data).first(0), 2);
+        ::raise(SIGKILL);
+      }
+      if (me.rank == 2) {
+        comm.send(std::span(data).first(0), 1);
+        comm.recv(data, 1);
+      }
+    } catch (const PeerError& error) {
+      return says(error, "rank 1 (process") && says(error, "ended during message 0 from rank") ? 0
+                                                                                               : 1;
     }
     return 2;
   });

@@ -366,6 +366,12 @@ TEST_F(DeviceGroup, WrongArgumentsAreRefusedAndNothingIsLost) {
                               {.timeout = std::nullopt, .algorithm = Algorithm::one_shot}),
                UsageError);
   EXPECT_THROW(comm.broadcast(buffer.span(), 7, group[0].stream()), UsageError);
+  Call message;
+  message.collective = Collective::send;
+  message.in = buffer.span().data();
+  message.count = 4;
+  message.to = 1;
+  EXPECT_THROW(comm.enqueue(message, group[0].stream()), UsageError);
   EXPECT_THROW(comm.all_reduce(buffer.span(), ReduceOp::sum, group[0].stream(), {.timeout = 0ms}),
                UsageError);
   group.each([](DeviceRank& rank) { prepare_all_collectives<float>(rank, 100, true); });

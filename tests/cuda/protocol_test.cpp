@@ -254,11 +254,13 @@ std::vector<Spec> every_type_and_op() {
   return specs;
 }
 
+constexpr int kCollectivesOnDevices = static_cast<int>(Collective::barrier) + 1;
+
 std::vector<Spec> every_collective(int size, std::size_t count) {
   std::vector<Spec> specs;
   for (const Algorithm algorithm :
        {Algorithm::ring, Algorithm::naive, Algorithm::one_shot, Algorithm::direct}) {
-    for (int c = 0; c < kCollectiveCount; ++c) {
+    for (int c = 0; c < kCollectivesOnDevices; ++c) {
       const auto collective = static_cast<Collective>(c);
       const bool small = collective == Collective::all_reduce || collective == Collective::barrier;
       if (algorithm == Algorithm::one_shot && !small) continue;
@@ -390,7 +392,7 @@ TEST_P(Interleaved, DirectFindsOutWhatIsReachable) {
   for (const std::size_t count : {13U, 9U, 200U, 0U, 77U, 41U, 5U}) {
     Spec spec;
     spec.algorithm = specs.size() == 4 ? Algorithm::one_shot : Algorithm::automatic;
-    spec.collective = static_cast<Collective>((seed + specs.size() / 2) % kCollectiveCount);
+    spec.collective = static_cast<Collective>((seed + specs.size() / 2) % kCollectivesOnDevices);
     if (specs.size() == 4) spec.collective = Collective::all_reduce;
     spec.count = spec.collective == Collective::barrier ? 0 : count;
     spec.root = static_cast<int>(seed) % size;

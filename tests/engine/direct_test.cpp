@@ -23,7 +23,7 @@ class DirectTest : public testing::Test {
                       .in = buffers_[rank].data(),
                       .out = buffers_[rank].data(),
                       .count = buffers_[rank].size()};
-      shown_[rank] = {signature_of(calls_[rank], Algorithm::direct), {}};
+      shown_[rank] = {signature_of(calls_[rank], Algorithm::direct, 2), {}};
     }
     shown_[0].buffers = direct_.locations_of(calls_[0]);
     shown_[1].buffers = Direct(group_[1], waiter_, touching_).locations_of(calls_[1]);

@@ -46,7 +46,7 @@ class InsideOfRails : public testing::TestWithParam<std::tuple<int, bool>> {
   // Enters call number `sequence`.
   static ShownCall enter(Wiring& wiring, Waiter& waiter, Touching& touching, const Call& call,
                          std::uint64_t sequence) {
-    ShownCall shown{signature_of(call, Algorithm::hierarchical), {}};
+    ShownCall shown{signature_of(call, Algorithm::hierarchical, wiring.size), {}};
     shown.signature.sequence = sequence;
     if (std::get<1>(GetParam()))
       shown.buffers = Direct(wiring, waiter, touching).locations_of(call);
@@ -208,7 +208,7 @@ TEST(InsideAHost, NoRankReturnsFromAFailedCallWhileAnotherTouchesItsBuffers) {
     waiters.push_back(std::make_unique<Waiter>(group[rank]));
     touching.push_back(std::make_unique<Touching>(group[rank], *waiters[rank]));
     touching[rank]->begin_call(calls[rank], 0);
-    shown[rank] = {signature_of(calls[rank], Algorithm::hierarchical),
+    shown[rank] = {signature_of(calls[rank], Algorithm::hierarchical, 2),
                    Direct(group[rank], *waiters[rank], *touching[rank]).locations_of(calls[rank])};
     group[rank].links.segment->presence(group[rank].rank).enter(shown[rank]);
     waiters[rank]->begin_call(shown[rank].signature, std::chrono::minutes(5), false);

@@ -39,7 +39,8 @@ class PrivateMemory {
 class SharedMemory {
  public:
   SharedMemory() {
-    SharedObject created = create_shared(contiguous_fifo_bytes(kGeometry), Reserve::by_maker);
+    SharedObject created =
+        create_shared(contiguous_fifo_bytes(kGeometry), contiguous_fifo_bytes(kGeometry));
     theirs_ = map_shared(created.file, contiguous_fifo_bytes(kGeometry));
     mine_ = std::move(created.mapping);
     send_ = SendEnd(contiguous_fifo(mine_.data(), kGeometry));
@@ -95,7 +96,7 @@ TEST(Fifo, AProducerAndAConsumerThreadAgreeOnEveryByte) {
 }
 
 TEST(SharedMemory, OfAnotherSizeOrThatCanShrinkIsRefused) {
-  const SharedObject object = create_shared(8192, Reserve::by_maker);
+  const SharedObject object = create_shared(8192, 8192);
   EXPECT_EQ(map_shared(object.file, 8192).bytes(), 8192U);
   EXPECT_THROW(map_shared(object.file, 1U << 20U), TransportError);  // reading it would be SIGBUS
   EXPECT_NE(::ftruncate(object.file.get(), 4096), 0);
@@ -106,7 +107,8 @@ TEST(SharedMemory, OfAnotherSizeOrThatCanShrinkIsRefused) {
 
 TEST(SharedMemory, TooLittleRoomIsAnErrorWithTheCure) {
   try {
-    static_cast<void>(create_shared(std::size_t{1} << 50U, Reserve::by_maker));
+    constexpr std::size_t kTooMuch = std::size_t{1} << 50U;
+    static_cast<void>(create_shared(kTooMuch, kTooMuch));
     FAIL() << "a petabyte of shared memory";
   } catch (const TransportError& error) {
     EXPECT_NE(std::string_view(error.what()).find("docker run --memory"), std::string_view::npos)
@@ -121,7 +123,7 @@ TEST(SharedMemory, WithoutADescriptorLeftSaysSo) {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
   std::string text;
   try {
-    static_cast<void>(create_shared(8192, Reserve::by_maker));
+    static_cast<void>(create_shared(8192, 8192));
   } catch (const TransportError& error) {
     text = error.what();
   }

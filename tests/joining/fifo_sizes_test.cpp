@@ -50,6 +50,7 @@ TEST(Geometries, ManyRanksOfAHostTakeLittleMemory) {
         schedule_edges(ring, {Algorithm::ring, Algorithm::naive, Algorithm::recursive_doubling});
     LocalEdges local;
     for (const ScheduleEdge& edge : edges) local.count(edge);
+    local.ranks = static_cast<std::uint64_t>(ranks);
     for (const std::optional<LinkFacts>& link :
          {std::optional<LinkFacts>(), std::optional(LinkFacts{50, 119}),
           std::optional(LinkFacts{5, 12000})}) {
@@ -59,6 +60,8 @@ TEST(Geometries, ManyRanksOfAHostTakeLittleMemory) {
                              stage_bytes_for(static_cast<std::size_t>(ranks))};
       EXPECT_GE(plan.stage_bytes, static_cast<std::size_t>(ranks) * 64);
       EXPECT_LE(plan.bytes(), std::size_t{26} << 20U) << ranks;
+      const SegmentPlan pairwise{ranks, 0, {}, 0, 0, chosen.pairwise, ranks};
+      EXPECT_LE(pairwise.bytes() - pairwise.reserved_bytes(), std::size_t{300} << 20U) << ranks;
       if (ranks <= 8 && !link) {
         EXPECT_EQ(chosen.memory.ring.slot_bytes, 65536U);
       }

@@ -13,6 +13,7 @@
 #include <rondo/mpi.hpp>
 
 #include "tests/support/collective_checks.hpp"
+#include "tests/support/exchange_checks.hpp"
 #include "tests/support/large_check.hpp"
 #include "tests/support/mismatch_matrix.hpp"
 #include "tests/support/rank_order_checks.hpp"
@@ -56,6 +57,38 @@ TEST(Mpi, LargeOddCountsWithDefaultSlots) {
     CollectiveCheck<float>(comm, 1234567, ReduceOp::sum, algorithm).broadcast(comm.size() - 1);
     CollectiveCheck<float>(comm, 1234567, ReduceOp::sum, algorithm).reduce(comm.size() - 1);
   }
+}
+
+TEST(Mpi, Exchanges) {
+  CommunicatorOptions small = options();
+  small.slot_bytes = 512;
+  small.slots = 4;
+  Communicator comm = from_mpi(MPI_COMM_WORLD, small);
+  for (const bool asynchronous : {false, true}) {
+    check_exchanges<std::uint8_t>(comm, asynchronous);
+    check_exchanges<double>(comm, asynchronous);
+  }
+  Communicator usual = from_mpi(MPI_COMM_WORLD, options());
+  ExchangeCheck<std::int32_t>(usual, 345'677, false).all();
+}
+
+TEST(Mpi, AMessageOfAnotherSizeIsAMismatch) {
+  Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+  if (comm.size() < 2) return;
+  std::string error;
+  try {
+    const std::vector<float> sent(100);
+    std::vector<float> received(99);
+    if (comm.rank() == 0) comm.send(sent, 1);
+    if (comm.rank() == 1) comm.recv(received, 0);
+    comm.barrier();
+  } catch (const Error& thrown) {
+    error = thrown.what();
+  }
+  EXPECT_NE(error.find("rank 1 made message 0 from rank 0 (99 x f32), but rank 0 made message 0 "
+                       "from rank 0 (100 x f32)"),
+            std::string::npos)
+      << error;
 }
 
 bool leaves_memory(const Communicator& comm) {

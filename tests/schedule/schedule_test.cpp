@@ -125,7 +125,9 @@ class Simulation {
     if (from != nullptr && from->empty()) return false;
     if (to != nullptr && to->size() >= setting_.depth) return false;
     Slot result{slice, {}, {}};
-    if (from != nullptr) {
+    if (from != nullptr && setting_.collective == Collective::all_to_all) {
+      EXPECT_EQ(from->front().slice.count, slice.count);  // the sender's chunk has another number
+    } else if (from != nullptr) {
       EXPECT_EQ(from->front().slice, slice);
     }
     for (std::uint64_t i = 0; i < slice.count; ++i) {
@@ -194,7 +196,13 @@ bool correct(const Setting& s, const Rank& rank, int position, std::uint64_t ele
       return rank.out[element] == only(owner());
     case Collective::broadcast:
       return rank.out[element] == only(s.root);
-    case Collective::barrier:
+    case Collective::gather:
+      return position != s.root || rank.out[element] == only(owner());
+    case Collective::scatter:
+      return owner() != position || rank.out[element] == only(s.root);
+    case Collective::all_to_all:
+      return rank.out[element] == only(owner());
+    default:
       break;
   }
   return true;
@@ -257,6 +265,31 @@ TEST_P(ScheduleOfAllRanks, HandlesEveryCount) {
       expect_correct({collective, algorithm, size, size - 1, count, 3, 4, 8});
     }
   }
+}
+
+class PairwiseOfAllRanks : public ::testing::TestWithParam<int> {};
+
+TEST_P(PairwiseOfAllRanks, BringsEachElementOnceAtAnyDepth) {
+  const int size = GetParam();
+  const auto n = static_cast<std::uint64_t>(size);
+  for (const Collective collective :
+       {Collective::all_to_all, Collective::gather, Collective::scatter}) {
+    for (int root = 0; root < (collective == Collective::all_to_all ? 1 : size); ++root) {
+      for (const std::size_t depth : {2U, 3U, 4U, 8U}) {
+        const std::uint64_t window = window_for(static_cast<std::uint32_t>(depth));
+        for (const std::uint64_t each : {0U, 1U, 5U, 17U}) {
+          expect_correct({collective, Algorithm::pairwise, size, root, each * n, 1, window, depth});
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, PairwiseOfAllRanks, ::testing::Range(1, kMostRanks + 1));
+
+// Why a window takes at most half of a FIFO along which receives lag.
+TEST(Schedule, ALagNeedsTwoWindows) {
+  EXPECT_FALSE(Simulation({Collective::all_to_all, Algorithm::pairwise, 4, 0, 64, 1, 3, 4}).run());
 }
 
 class DoublingOfAllRanks : public ::testing::TestWithParam<int> {};

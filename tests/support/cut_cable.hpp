@@ -23,6 +23,8 @@ class CutCable final : public detail::Pump {
   void drive_all() override {}
   bool progress() override { throw TransportError("the cable is cut"); }
   void look_for_abort() override { throw TransportError("nobody answers"); }
+  void carry(const detail::PumpEdges::Out& /*edge*/, detail::Mapping /*fifo*/) override {}
+  void carry(const detail::PumpEdges::In& /*edge*/, detail::Mapping /*fifo*/) override {}
   std::unique_ptr<Pump> another(detail::PumpEdges /*edges*/) override { return nullptr; }
   std::unique_ptr<Pump> among(const std::vector<int>& /*ranks*/,
                               detail::PumpEdges /*edges*/) override {

@@ -41,6 +41,17 @@ inline std::vector<Call> different_calls(std::size_t count,
       }
     }
   }
+  // Their parts have the same size for up to 5 ranks.
+  const auto whole = [](Call& call) { call.count = (call.count + 59) / 60 * 60; };
+  add(Collective::all_to_all, Algorithm::pairwise, whole);
+  for (const Collective rooted : {Collective::gather, Collective::scatter}) {
+    for (const int root : {0, 1}) {
+      add(rooted, Algorithm::pairwise, [&](Call& call) {
+        whole(call);
+        call.root = root;
+      });
+    }
+  }
   for (const Collective collective :
        {Collective::all_reduce, Collective::broadcast, Collective::reduce}) {
     add(collective, Algorithm::ring, [](Call& call) { call.type = DataType::i32; });
@@ -67,6 +78,7 @@ inline std::string error_in_calls_or_next(Communicator& comm, const std::vector<
   try {
     for (Call call : calls) {
       std::vector<double> ordinary(call.count + 1);
+      std::vector<double> others(call.count);  // for calls that cannot be made in place
       double* const buffer = memory.empty() ? ordinary.data() : memory.data();
       call.in = call.out = buffer;
       // A rank's own chunk is at its place in the whole vector.
@@ -74,8 +86,13 @@ inline std::string error_in_calls_or_next(Communicator& comm, const std::vector<
                                     static_cast<std::uint64_t>(comm.rank()));
       const std::size_t own_bytes = own.offset * size_of(call.type);
       auto* const bytes = reinterpret_cast<std::byte*>(buffer);
-      if (call.collective == Collective::all_gather) call.in = bytes + own_bytes;
-      if (call.collective == Collective::reduce_scatter) call.out = bytes + own_bytes;
+      const bool gathers =
+          call.collective == Collective::all_gather || call.collective == Collective::gather;
+      const bool scatters =
+          call.collective == Collective::reduce_scatter || call.collective == Collective::scatter;
+      if (gathers) call.in = bytes + own_bytes;
+      if (scatters) call.out = bytes + own_bytes;
+      if (call.collective == Collective::all_to_all) call.out = others.data();
       if (asynchronous) {
         work = comm.run_async(call);
         work.wait();
