@@ -7,27 +7,58 @@ namespace {
 
 constexpr std::size_t kHalves = 2;
 
+std::size_t in_pages(std::size_t bytes) {
+  return (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
+}
+
+// What is reserved when the segment is made.
 std::size_t presences_offset() { return sizeof(AbortBoard); }
 std::size_t bells_offset(const SegmentPlan& plan) {
   return presences_offset() + static_cast<std::size_t>(plan.size) * sizeof(Presence);
 }
-std::size_t outboxes_offset(const SegmentPlan& plan) {
+std::size_t counters_offset(const SegmentPlan& plan) {
   return bells_offset(plan) + static_cast<std::size_t>(plan.size) * sizeof(Bell);
 }
-std::size_t stages_offset(const SegmentPlan& plan) {
-  if (plan.one_shot_bytes == 0) return outboxes_offset(plan);
-  return outboxes_offset(plan) +
-         static_cast<std::size_t>(plan.size) * kHalves * box_stride(plan.one_shot_bytes);
-}
-std::size_t fifos_offset(const SegmentPlan& plan) {
-  return stages_offset(plan) + static_cast<std::size_t>(plan.sharing) * kHalves * plan.stage_bytes;
-}
 
-std::size_t in_pages(std::size_t bytes) {
-  return (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
+// What is reserved when it is used: each part begins with a page.
+std::size_t outboxes_bytes(const SegmentPlan& plan) {
+  if (plan.one_shot_bytes == 0) return 0;
+  return static_cast<std::size_t>(plan.size) * kHalves * box_stride(plan.one_shot_bytes);
+}
+std::size_t stages_offset(const SegmentPlan& plan) {
+  return plan.reserved_bytes() + in_pages(outboxes_bytes(plan));
+}
+std::size_t stages_stride(const SegmentPlan& plan) { return in_pages(kHalves * plan.stage_bytes); }
+std::size_t slots_offset(const SegmentPlan& plan) {
+  return stages_offset(plan) + static_cast<std::size_t>(plan.sharing) * stages_stride(plan);
+}
+std::size_t slots_stride(const SegmentEdge& edge) { return in_pages(slots_bytes(edge.geometry)); }
+std::size_t pairwise_offset(const SegmentPlan& plan) {
+  std::size_t offset = slots_offset(plan);
+  for (const SegmentEdge& edge : plan.edges) offset += slots_stride(edge);
+  return offset;
 }
 std::size_t pairwise_stride(const SegmentPlan& plan) {
   return in_pages(contiguous_fifo_bytes(plan.pairwise));
+}
+
+// Where an edge's counters and slots are.
+struct EdgePlace {
+  std::size_t counters = 0;
+  std::size_t slots = 0;
+  const SegmentEdge* edge = nullptr;  // null: the segment does not carry it
+};
+EdgePlace place_of(const SegmentPlan& plan, const RankPair& ranks) {
+  EdgePlace place{counters_offset(plan), slots_offset(plan)};
+  for (const SegmentEdge& edge : plan.edges) {
+    if (edge.ranks == ranks) {
+      place.edge = &edge;
+      break;
+    }
+    place.counters += 2 * sizeof(FifoCounter);
+    place.slots += slots_stride(edge);
+  }
+  return place;
 }
 
 // Each T is an implicit-lifetime type whose initial state is all zero bytes, as in new pages.
@@ -39,14 +70,12 @@ T& at(const Mapping& mapping, std::size_t offset, int index) {
 }  // namespace
 
 std::size_t SegmentPlan::reserved_bytes() const {
-  std::size_t bytes = fifos_offset(*this);
-  for (const SegmentEdge& edge : edges) bytes += contiguous_fifo_bytes(edge.geometry);
-  return in_pages(bytes);
+  return in_pages(counters_offset(*this) + edges.size() * 2 * sizeof(FifoCounter));
 }
 
 std::size_t SegmentPlan::bytes() const {
   const auto ranks = static_cast<std::size_t>(pairwise_ranks);
-  return reserved_bytes() + ranks * ranks * pairwise_stride(*this);
+  return pairwise_offset(*this) + ranks * ranks * pairwise_stride(*this);
 }
 
 HostSegment::HostSegment(Mapping mapping, SegmentPlan plan)
@@ -62,30 +91,53 @@ Bell& HostSegment::bell(int rank) const { return at<Bell>(mapping_, bells_offset
 
 OutboxHeader* HostSegment::outbox(int rank, std::uint64_t number) const {
   const std::size_t index = static_cast<std::size_t>(rank) * kHalves + number % kHalves;
-  return reinterpret_cast<OutboxHeader*>(mapping_.data() + outboxes_offset(plan_) +
+  return reinterpret_cast<OutboxHeader*>(mapping_.data() + plan_.reserved_bytes() +
                                          index * box_stride(plan_.one_shot_bytes));
 }
 
 std::byte* HostSegment::stage(int index, std::uint64_t window) const {
-  const std::size_t number = static_cast<std::size_t>(index) * kHalves + window % kHalves;
-  return mapping_.data() + stages_offset(plan_) + number * plan_.stage_bytes;
+  return mapping_.data() + stages_of(index).offset + window % kHalves * plan_.stage_bytes;
 }
 
 std::optional<FifoMemory> HostSegment::fifo(const RankPair& ranks) const {
-  std::size_t offset = fifos_offset(plan_);
-  for (const SegmentEdge& edge : plan_.edges) {
-    if (edge.ranks == ranks) return contiguous_fifo(mapping_.data() + offset, edge.geometry);
-    offset += contiguous_fifo_bytes(edge.geometry);
-  }
-  return std::nullopt;
+  const EdgePlace place = place_of(plan_, ranks);
+  if (place.edge == nullptr) return std::nullopt;
+  auto* const counters = &at<FifoCounter>(mapping_, place.counters, 0);
+  return FifoMemory{counters, counters + 1, mapping_.data() + place.slots, place.edge->geometry};
 }
 
-FifoMemory HostSegment::open_pairwise(int from, int to) const {
+FifoMemory HostSegment::pairwise_fifo(int from, int to) const {
+  return contiguous_fifo(mapping_.data() + pairwise(from, to).offset, plan_.pairwise);
+}
+
+SegmentPart HostSegment::outboxes() const {
+  return {plan_.reserved_bytes(), in_pages(outboxes_bytes(plan_))};
+}
+
+SegmentPart HostSegment::stages_of(int index) const {
+  return {stages_offset(plan_) + static_cast<std::size_t>(index) * stages_stride(plan_),
+          stages_stride(plan_)};
+}
+
+SegmentPart HostSegment::slots_of(const RankPair& ranks) const {
+  const EdgePlace place = place_of(plan_, ranks);
+  return place.edge == nullptr ? SegmentPart{}
+                               : SegmentPart{place.slots, slots_stride(*place.edge)};
+}
+
+SegmentPart HostSegment::pairwise(int from, int to) const {
   const auto ranks = static_cast<std::size_t>(plan_.pairwise_ranks);
   const std::size_t number = static_cast<std::size_t>(from) * ranks + static_cast<std::size_t>(to);
-  std::byte* data = mapping_.data() + plan_.reserved_bytes() + number * pairwise_stride(plan_);
-  reserve_pages(data, pairwise_stride(plan_));
-  return contiguous_fifo(data, plan_.pairwise);
+  return {pairwise_offset(plan_) + number * pairwise_stride(plan_), pairwise_stride(plan_)};
+}
+
+void HostSegment::reserve(std::span<const SegmentPart> parts) const {
+  std::size_t bytes = 0;
+  for (const SegmentPart& part : parts) bytes += part.bytes;
+  if (bytes > 0) require_room(bytes);
+  for (const SegmentPart& part : parts) {
+    if (part.bytes > 0) reserve_pages(mapping_.data() + part.offset, part.bytes);
+  }
 }
 
 }  // namespace rondo::detail

@@ -1,12 +1,17 @@
 // The memory that the ranks of one host share: the abort board, a presence and a bell for each rank,
-// outboxes for one_shot, stages for data on their way inside the host, and a FIFO for each edge between them. At its end, without
-// memory until it is first used, is a FIFO for each two of them.
+// outboxes for one_shot, stages for data on their way inside the host, a FIFO for each edge between them, and, for
+// messages, a FIFO from each of them to each other.
+//
+// Most communicators use few of these parts. So only what ranks look at in all calls is reserved when the segment is made: the
+// board, presences, bells and the counters of FIFOs. The rest has no pages until a rank uses it, which calls reserve() first.
 #pragma once
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "base/algorithm_set.hpp"
 #include "base/rank_pair.hpp"
 #include "carrier/abort_board.hpp"
 #include "carrier/bell.hpp"
@@ -20,6 +25,13 @@ namespace rondo::detail {
 struct SegmentEdge {
   RankPair ranks;
   FifoGeometry geometry;
+  AlgorithmSet algorithms;  // that use it
+};
+
+// Part of a segment.
+struct SegmentPart {
+  std::size_t offset = 0;
+  std::size_t bytes = 0;
 };
 
 struct SegmentPlan {
@@ -52,9 +64,17 @@ class HostSegment {
   [[nodiscard]] std::size_t stage_bytes() const { return plan_.stage_bytes; }
   // The FIFO of the edge; nothing if this segment does not carry the edge.
   [[nodiscard]] std::optional<FifoMemory> fifo(const RankPair& ranks) const;
-  // The FIFO from one rank to another by their numbers among the ranks that share the segment. Reserves its memory: by
-  // either rank, or both, in any order. Throws TransportError.
-  [[nodiscard]] FifoMemory open_pairwise(int from, int to) const;
+  // The FIFO from one rank to another by their numbers among the ranks that share the segment.
+  [[nodiscard]] FifoMemory pairwise_fifo(int from, int to) const;
+
+  // What a rank has to reserve before it uses an outbox, its own stages, the slots of an edge, or a pairwise FIFO: also what
+  // it only reads, and also what another rank may have reserved.
+  [[nodiscard]] SegmentPart outboxes() const;
+  [[nodiscard]] SegmentPart stages_of(int index) const;
+  [[nodiscard]] SegmentPart slots_of(const RankPair& ranks) const;
+  [[nodiscard]] SegmentPart pairwise(int from, int to) const;
+  // Throws TransportError (too little memory).
+  void reserve(std::span<const SegmentPart> parts) const;
 
  private:
   Mapping mapping_;

@@ -67,11 +67,6 @@ std::uint64_t room() {
       (bytes + 1023) / 1024, why));
 }
 
-void require_room(std::size_t bytes) {
-  const std::uint64_t available = room();
-  if (available < bytes) throw_no_room(bytes, fmt::format("{} KiB are left", available / 1024));
-}
-
 void reserve(const FileDescriptor& file, std::size_t offset, std::size_t bytes) {
   int error = EINTR;
   while (error == EINTR) {
@@ -81,6 +76,11 @@ void reserve(const FileDescriptor& file, std::size_t offset, std::size_t bytes) 
 }
 
 }  // namespace
+
+void require_room(std::size_t bytes) {
+  const std::uint64_t available = room();
+  if (available < bytes) throw_no_room(bytes, fmt::format("{} KiB are left", available / 1024));
+}
 
 Mapping::~Mapping() {
   if (data_ != nullptr) ::munmap(data_, bytes_);
@@ -136,7 +136,6 @@ void touch(const SharedObject& object, std::size_t offset, std::size_t bytes) {
 }
 
 void reserve_pages(std::byte* data, std::size_t bytes) {
-  require_room(bytes);
   if (populate(data, bytes)) return;
   if (errno != EINVAL) throw_no_room(bytes, std::strerror(errno));
   // Linux before 5.14: the first access reserves a page.

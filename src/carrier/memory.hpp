@@ -52,6 +52,9 @@ SharedObject create_shared(std::size_t bytes, std::size_t reserved_bytes);
 // Throws TransportError.
 void touch(const SharedObject& object, std::size_t offset, std::size_t bytes);
 
+// Throws TransportError that says what to change if less memory than that is left.
+void require_room(std::size_t bytes);
+
 // Reserves whole pages of a mapping, to which other ranks may have written already: also by several ranks at once.
 // Throws TransportError.
 void reserve_pages(std::byte* data, std::size_t bytes);

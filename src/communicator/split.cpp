@@ -3,10 +3,14 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include <rondo/communicator.hpp>
+#include <rondo/errors.hpp>
 
 #include "bootstrap/group_bootstrap.hpp"
 #include "bootstrap/together.hpp"
@@ -36,6 +40,12 @@ std::vector<int> members_with(const std::vector<Wish>& wishes, int rank) {
     return std::pair(wish_of(a).key, a) < std::pair(wish_of(b).key, b);
   });
   return members;
+}
+
+std::string list_of(const std::vector<int>& ranks) {
+  std::string list;
+  for (const int rank : ranks) list += fmt::format("{}{}", list.empty() ? "" : ", ", rank);
+  return list;
 }
 
 // Ranks that are threads: the first of the group makes the wirings of all, and each takes its own.
@@ -89,11 +99,16 @@ std::optional<Communicator> Communicator::split(std::optional<int> color, int ke
       made = std::make_unique<CommunicatorState>(wire_members(group, *state_, members),
                                                  state_->defaults, state_->options);
     }
+  } catch (const TransportError& failure) {
+    error = std::make_exception_ptr(TransportError(
+        fmt::format("split: {}. Ranks are those of the new communicator, which would have had "
+                    "ranks {} of this one",
+                    failure.what(), list_of(members))));
   } catch (...) {
     error = std::current_exception();
   }
-  group
-      .leave();  // the other groups may not be through; if this communicator has failed, this throws why
+  // The other groups may not be through; if this communicator has failed, this throws why.
+  group.leave();
   if (error) std::rethrow_exception(error);
   if (made == nullptr) return std::nullopt;
   return Communicator(std::move(made));

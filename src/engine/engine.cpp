@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -114,13 +115,25 @@ bool Engine::run_by_direct(const Call& call, const Route& route, const ShownCall
   return outcome == Direct::Outcome::done;
 }
 
+void Engine::reserve_for(Algorithm algorithm) {
+  if (reserved_.has(algorithm)) return;
+  std::vector<SegmentPart> used;
+  for (Links::Part& one : wiring_.links.parts) {
+    if (one.users.has(algorithm)) used.push_back(std::exchange(one.part, {}));
+  }
+  wiring_.links.segment->reserve(used);
+  reserved_.add(algorithm);
+}
+
 void Engine::run_by_one_shot(const Call& call, const Signature& signature) {
+  reserve_for(Algorithm::one_shot);
   OneShot one_shot(wiring_, waiter_, call, signature, contributions_, ++one_shots_);
   if (!one_shot.run()) fail(signature, one_shot.failure(), describe(one_shot.progress()));
   confirmation_.forget();
 }
 
 void Engine::run_by_hierarchy(const Call& call, Algorithm between_hosts, const ShownCall& shown) {
+  reserve_for(Algorithm::hierarchical);
   const Signature& signature = shown.signature;
   const bool crosses = wiring_.links.hosts > 1;
   // Between hosts, averages are divided by the number of all ranks.
@@ -193,6 +206,7 @@ void Engine::run_by_schedule(const Call& call, Algorithm algorithm, const Signat
 }
 
 Progress Engine::walk(const Call& call, const Plan& plan, const Signatures& signatures) {
+  reserve_for(plan.schedule.algorithm);
   HostCall host_call = host_call_of(call, plan);
   host_call.sent = signatures.sent;
   host_call.expected = signatures.expected;

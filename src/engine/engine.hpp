@@ -91,6 +91,8 @@ class Engine {
   void run_checked(const Call& call, const Route& route, const ShownCall& shown);
   // False: not all ranks' buffers are reachable, and `route` names another algorithm for that.
   bool run_by_direct(const Call& call, const Route& route, const ShownCall& shown);
+  // Reserves what this rank uses of the segment in calls by `algorithm`, in the first of them. Throws TransportError.
+  void reserve_for(Algorithm algorithm);
   void run_by_schedule(const Call& call, Algorithm algorithm, const Signature& signature);
   void run_message(const Call& call, std::chrono::milliseconds timeout);
   void run_by_one_shot(const Call& call, const Signature& signature);
@@ -135,6 +137,7 @@ class Engine {
   RingPlace place_;
   RingPlace among_leaders_;
   std::vector<std::uint64_t> borders_;  // of the chunks of the call in progress: see RingPlace
+  AlgorithmSet reserved_;               // for which reserve_for has done so
   std::uint64_t sequence_ = 0;
   // Messages so far, by the rank at the other end.
   std::vector<std::uint64_t> messages_to_;

@@ -1,6 +1,7 @@
 #include "engine/pairwise_edges.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "carrier/memory.hpp"
@@ -23,8 +24,7 @@ class Opener {
     SendEnd& end = links_.pairwise_to[position_];
     if (end.geometry().slots != 0) return;
     if (wiring_.shares_memory(peer_)) {
-      end =
-          SendEnd(links_.segment->open_pairwise(among_sharing(wiring_.rank), among_sharing(peer_)));
+      end = SendEnd(shared_fifo(wiring_.rank, peer_));
       return;
     }
     auto [memory, fifo] = private_fifo();
@@ -37,8 +37,7 @@ class Opener {
     RecvEnd& end = links_.pairwise_from[position_];
     if (end.geometry().slots != 0) return;
     if (wiring_.shares_memory(peer_)) {
-      end =
-          RecvEnd(links_.segment->open_pairwise(among_sharing(peer_), among_sharing(wiring_.rank)));
+      end = RecvEnd(shared_fifo(peer_, wiring_.rank));
       return;
     }
     auto [memory, fifo] = private_fifo();
@@ -51,6 +50,13 @@ class Opener {
   [[nodiscard]] int among_sharing(int rank) const {
     const std::vector<int>& sharing = links_.ranks_sharing;
     return static_cast<int>(std::find(sharing.begin(), sharing.end(), rank) - sharing.begin());
+  }
+
+  [[nodiscard]] FifoMemory shared_fifo(int from, int to) const {
+    const HostSegment& segment = *links_.segment;
+    const std::array parts = {segment.pairwise(among_sharing(from), among_sharing(to))};
+    segment.reserve(parts);
+    return segment.pairwise_fifo(among_sharing(from), among_sharing(to));
   }
 
   // The pump is at its other end.

@@ -12,6 +12,7 @@
 
 #include <rondo/topology.hpp>
 
+#include "base/algorithm_set.hpp"
 #include "bootstrap/link_probe.hpp"
 #include "carrier/host_segment.hpp"
 #include "carrier/peer_watch.hpp"
@@ -37,6 +38,12 @@ struct Links {
   std::vector<RecvEnd> pairwise_from;
   FifoGeometry pairwise_geometry;
   std::shared_ptr<HostSegment> segment;
+  // What this rank uses of the segment in calls by certain algorithms; reserved in the first of them.
+  struct Part {
+    AlgorithmSet users;
+    SegmentPart part;
+  };
+  std::vector<Part> parts;
   std::vector<std::size_t> positions;  // in the ring, by rank
   std::vector<int> ranks_sharing;      // the segment, this rank among them
   int rails = 1;                       // topology/ring_order.hpp

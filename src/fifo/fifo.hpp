@@ -61,11 +61,14 @@ RONDO_HOST_DEVICE inline const std::byte* payload(const SlotHeader* slot) {
   return reinterpret_cast<const std::byte*>(slot + 1);
 }
 
+constexpr std::uint64_t slots_bytes(const FifoGeometry& geometry) {
+  return geometry.slots * (sizeof(SlotHeader) + geometry.slot_bytes);
+}
+
 // The size of a FIFO whose parts are contiguous, and the FIFO at `base`, which is zeroed memory
 // aligned to kCounterSpacing.
 constexpr std::uint64_t contiguous_fifo_bytes(const FifoGeometry& geometry) {
-  const std::uint64_t bytes =
-      2 * sizeof(FifoCounter) + geometry.slots * (sizeof(SlotHeader) + geometry.slot_bytes);
+  const std::uint64_t bytes = 2 * sizeof(FifoCounter) + slots_bytes(geometry);
   return (bytes + kCounterSpacing - 1) / kCounterSpacing * kCounterSpacing;
 }
 inline FifoMemory contiguous_fifo(std::byte* base, const FifoGeometry& geometry) {

@@ -38,13 +38,16 @@ void connect_segment(Wiring& wiring, const std::vector<SegmentEdge>& edges) {
     wiring.links.bells[position[static_cast<std::size_t>(rank)]] =
         &wiring.links.segment->bell(rank);
   }
-  for (const auto& [edge, geometry] : edges) {
-    const auto fifo = wiring.links.segment->fifo(edge);
-    if (!fifo) continue;
+  const HostSegment& segment = *wiring.links.segment;
+  wiring.links.parts.push_back({{Algorithm::one_shot}, segment.outboxes()});
+  for (const SegmentEdge& one : edges) {
+    const RankPair& edge = one.ranks;
+    const auto fifo = segment.fifo(edge);
+    if (!fifo || (edge.from != wiring.rank && edge.to != wiring.rank)) continue;
+    wiring.links.parts.push_back({one.algorithms, segment.slots_of(edge)});
     if (edge.from == wiring.rank) {
       wiring.links.to[position[static_cast<std::size_t>(edge.to)]] = SendEnd(*fifo);
-    }
-    if (edge.to == wiring.rank) {
+    } else {
       wiring.links.from[position[static_cast<std::size_t>(edge.from)]] = RecvEnd(*fifo);
     }
   }

@@ -18,7 +18,7 @@ std::vector<std::size_t> positions_of(const std::vector<int>& ring);
 Wiring empty_wiring(int rank, int size, std::vector<int> ring);
 
 // Makes the FIFO ends of the wiring's rank for those of `edges` that its segment carries, and finds the bells of
-// the ranks that share the segment.
+// the ranks that share the segment. Notes what of the segment these ends and one_shot use.
 void connect_segment(Wiring& wiring, const std::vector<SegmentEdge>& edges);
 
 // Makes the FIFO of one edge that is not in shared memory: one end is the wiring's and the other the pump's, both in

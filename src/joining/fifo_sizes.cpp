@@ -138,7 +138,7 @@ std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
                                        const EdgeGeometries& memory) {
   std::vector<SegmentEdge> result;
   for (const ScheduleEdge& edge : edges) {
-    result.push_back({edge.ranks, memory.of(edge.bulk)});
+    result.push_back({edge.ranks, memory.of(edge.bulk), edge.algorithms});
   }
   return result;
 }

@@ -184,6 +184,10 @@ class ProcessWirer {
     wiring.links.ranks_sharing = ranks_sharing(hosts_, shared_, rank_);
     note_smallest_fifos(wiring);
     connect_segment(wiring, segment_edges_);
+    const std::vector<int>& sharing = wiring.links.ranks_sharing;
+    const auto index = std::find(sharing.begin(), sharing.end(), rank_) - sharing.begin();
+    wiring.links.parts.push_back(
+        {{Algorithm::hierarchical}, segment_->stages_of(static_cast<int>(index))});
     watch_peers(wiring, facts_);
     wiring.waiting.crowded = crowded(facts_of_host(rank_));
     if (slowest_link_) wiring.waiting.nap = nap_for(*slowest_link_, geometries_.link.ring);

@@ -20,6 +20,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -613,6 +615,134 @@ TEST(Processes, ANetworkThatFailsEndsTheCallAndTheCommunicator) {
     return told.find("nobody answers") != std::string::npos ? 0 : 5;
   });
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+// Of the shared memory that this process has touched.
+std::size_t shared_kib() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  std::size_t kib = 0;
+  while (status >> word && word != "RssShmem:") {
+  }
+  status >> kib;
+  return kib;
+}
+
+TEST(Processes, CommunicatorsWithoutCallsTakeLittleMemory) {
+  const std::vector<int> codes = run_forked(4, [](const ForkedRank& me) {
+    Communicator comm = join(me);
+    {
+      const Communicator first = comm.duplicate();
+    }
+    comm.barrier();
+    const std::size_t before = shared_kib();
+    std::vector<Communicator> many;
+    for (int i = 0; i < 100; ++i) many.push_back(comm.duplicate());
+    const std::size_t each = (shared_kib() - before) / many.size();
+    if (each > 16) return 1;
+    for (Communicator& one : many) one.barrier();
+    return 0;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0, 0, 0}));
+}
+
+TEST(Processes, AHundredAndTwentyEightOfOneHost) {
+  constexpr int kRanks = 128;
+  const std::vector<int> codes = run_forked(kRanks, [](const ForkedRank& me) {
+    Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
+    for (const std::size_t count : {1U, 1000U, 100'000U}) {
+      std::vector<int> values(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        values[i] = exact::input<int>(ReduceOp::sum, me.rank, me.size, i);
+      }
+      comm.all_reduce(values);
+      for (std::size_t i = 0; i < count; ++i) {
+        if (values[i] != exact::result<int>(ReduceOp::sum, me.size, i)) return 1;
+      }
+    }
+    std::optional<Communicator> group = comm.split(me.rank % 3);
+    std::vector<int> one = {1};
+    group->all_reduce(one);
+    if (one[0] != (me.size - me.rank % 3 + 2) / 3) return 2;
+    std::vector<int> mine(kRanks, me.rank);
+    std::vector<int> all(kRanks);
+    comm.all_to_all(mine, all);
+    for (int rank = 0; rank < kRanks; ++rank) {
+      if (all[static_cast<std::size_t>(rank)] != rank) return 3;
+    }
+    return 0;
+  });
+  EXPECT_EQ(codes, std::vector<int>(kRanks, 0));
+}
+
+// Rank 1 has no address space left for shared memory. Its group, ranks 1 and 3, learns it; the other group and the
+// parent go on.
+TEST(Processes, AMemberThatCannotJoinFailsItsGroupAlone) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need address space of their own";
+#endif
+  const std::vector<int> codes = run_forked(4, [](const ForkedRank& me) {
+    Communicator comm = join(me);
+    comm.barrier();
+    if (me.rank == 1) {
+      const rlimit none{1, RLIM_INFINITY};
+      if (::setrlimit(RLIMIT_AS, &none) != 0) return 4;
+    }
+    int code = 0;
+    try {
+      std::optional<Communicator> group = comm.split(me.rank % 2);
+      std::vector<int> one = {1};
+      group->all_reduce(one);
+      if (me.rank % 2 == 1 || one[0] != 2) code = 1;
+    } catch (const TransportError& error) {
+      const bool told = says(error, "rank 0: cannot map") && says(error, "had ranks 1, 3 of");
+      if (me.rank % 2 == 0 || !told) code = 2;
+    }
+    std::vector<int> one = {1};
+    comm.all_reduce(one);
+    return one[0] == 4 ? code : 3;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0, 0, 0}));
+}
+
+// Rank 2 is killed before it comes to split().
+TEST(Processes, AMemberThatIsKilledIsNamed) {
+  const std::vector<int> codes = run_forked(4, [](const ForkedRank& me) {
+    Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
+    comm.barrier();
+    if (me.rank == 2) ::raise(SIGKILL);
+    try {
+      static_cast<void>(comm.split(me.rank % 2));
+    } catch (const PeerError& error) {
+      return says(error, "rank 2 (process") && says(error, "ended") ? 0 : 1;
+    }
+    return 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0, 200, 0}));
+}
+
+// Each process has three communicators, each of which is used by a thread of its own, in all kinds of calls.
+TEST(Processes, SeveralCommunicatorsAreAtWorkAtOnce) {
+  const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
+    Communicator comm = join(me);
+    std::vector<Communicator> several;
+    for (int i = 0; i < 3; ++i) several.push_back(comm.duplicate());
+    std::vector<std::thread> threads;
+    for (Communicator& one : several) {
+      threads.emplace_back([&one] {
+        for (const std::size_t count : {3U, 1000U, 70'003U}) {
+          for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive}) {
+            CollectiveCheck<float>(one, count, ReduceOp::sum, algorithm).all();
+          }
+          ExchangeCheck<double>(one, count, true).all();
+          ExchangeCheck<std::uint8_t>(one, count, false).all();
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return ::testing::Test::HasFailure() ? 3 : 0;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
 }
 
 TEST(Processes, SplitByColorInTheOrderOfKeys) {

@@ -44,13 +44,12 @@ inline std::vector<Call> different_calls(std::size_t count,
   // Their parts have the same size for up to 5 ranks.
   const auto whole = [](Call& call) { call.count = (call.count + 59) / 60 * 60; };
   add(Collective::all_to_all, Algorithm::pairwise, whole);
-  for (const Collective rooted : {Collective::gather, Collective::scatter}) {
-    for (const int root : {0, 1}) {
-      add(rooted, Algorithm::pairwise, [&](Call& call) {
-        whole(call);
-        call.root = root;
-      });
-    }
+  add(Collective::scatter, Algorithm::pairwise, whole);
+  for (const int root : {0, 1}) {
+    add(Collective::gather, Algorithm::pairwise, [&](Call& call) {
+      whole(call);
+      call.root = root;
+    });
   }
   for (const Collective collective :
        {Collective::all_reduce, Collective::broadcast, Collective::reduce}) {
