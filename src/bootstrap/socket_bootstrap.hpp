@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/deadline.hpp"
@@ -27,6 +28,8 @@ class SocketBootstrap final : public Bootstrap {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return size_; }
   void all_gather(const void* mine, void* all, std::size_t bytes) override;
+  // The connections, when nothing more is to be exchanged: rank 0's by rank, another rank's to rank 0 alone.
+  std::vector<FileDescriptor> release() { return std::exchange(sockets_, {}); }
 
  private:
   void connect_to_first(MeetingPoint& place);

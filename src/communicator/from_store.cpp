@@ -1,6 +1,8 @@
 #include <memory>
+#include <numeric>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <rondo/errors.hpp>
 #include <rondo/start.hpp>
@@ -24,6 +26,17 @@ std::unique_ptr<MeetingPoint> meet_at(const std::string& url, const NetworkOptio
   return meet_at_address(std::get<TcpUrl>(parsed), network);
 }
 
+// The connections to ranks that do not share this rank's memory, by rank.
+std::vector<FileDescriptor> sockets_to_other_hosts(SocketBootstrap& bootstrap,
+                                                   const Engine& engine) {
+  std::vector<FileDescriptor> sockets = bootstrap.release();
+  for (const int near : engine.ranks_sharing()) {
+    const auto index = static_cast<std::size_t>(near);
+    if (index < sockets.size()) sockets[index] = FileDescriptor();
+  }
+  return sockets;
+}
+
 }  // namespace
 }  // namespace detail
 
@@ -37,8 +50,13 @@ Communicator from_store(const std::string& url, int rank, int size,
   }
   detail::SocketBootstrap bootstrap(detail::meet_at(url, complete.network), rank, size,
                                     joining.defaults.timeout);
-  return Communicator(
-      detail::join(bootstrap, complete, std::move(joining), detail::by_ucx(complete.network)));
+  detail::Network network = detail::by_ucx(complete.network);
+  network.hosts = std::make_shared<detail::HostWatch>();
+  network.watched_as.resize(static_cast<std::size_t>(size));
+  std::iota(network.watched_as.begin(), network.watched_as.end(), 0);
+  auto state = detail::join(bootstrap, complete, std::move(joining), network);
+  network.hosts->watch(detail::sockets_to_other_hosts(bootstrap, state->engine));
+  return Communicator(std::move(state));
 }
 
 }  // namespace rondo

@@ -79,8 +79,15 @@ Wiring wire_members(GroupBootstrap& group, CommunicatorState& parent,
   const auto make_pump = [&](PumpEdges edges) {
     return engine.pump_among(members, std::move(edges));
   };
-  return wire_processes(group, options, {},
-                        {engine.network(), {}, probe, make_pump, engine.drive_program()});
+  Network network{engine.network(), {}, probe, make_pump};
+  const Waiting& waiting = engine.waiting();
+  network.drive_program = waiting.drive_program;
+  network.hosts = waiting.hosts;
+  for (const int member : members) {
+    if (waiting.hosts == nullptr) break;
+    network.watched_as.push_back(waiting.watched_as[static_cast<std::size_t>(member)]);
+  }
+  return wire_processes(group, options, {}, network);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,9 +67,7 @@ class Engine {
   [[nodiscard]] Handover* handover() { return wiring_.links.handover.get(); }
   // A pump among `ranks`; collective over them, and needs has_pump().
   [[nodiscard]] Carrier network() const { return wiring_.links.network; }
-  [[nodiscard]] const std::function<void()>& drive_program() const {
-    return wiring_.waiting.drive_program;
-  }
+  [[nodiscard]] const Waiting& waiting() const { return wiring_.waiting; }
   std::unique_ptr<Pump> pump_among(const std::vector<int>& ranks, PumpEdges edges);
   // What is known of the links between hosts.
   [[nodiscard]] const std::optional<LinkFacts>& slowest_link() const {

@@ -37,6 +37,13 @@ std::string Engine::text_of_missing(const Signature& signature, const Failure& f
         wiring_.rank, peer, wiring_.topology.places[static_cast<std::size_t>(peer)].process_id,
         describe(signature), so_far);
   }
+  if (failure.result == WaitResult::host_vanished) {
+    return fmt::format(
+        "rank {}: the host of rank {} ({}) has not answered for {} s, during {}; {}. Is it up, and "
+        "its network?",
+        wiring_.rank, peer, wiring_.topology.places[static_cast<std::size_t>(peer)].host,
+        HostWatch::kPatience.count(), describe(signature), so_far);
+  }
   return fmt::format(
       "rank {}: rank {} has destroyed its communicator and will not make {}; {}. Make the same "
       "calls in the same order on all ranks",
@@ -90,7 +97,8 @@ void Engine::fail(const Signature& signature, const Failure& failure, const std:
     raise(text);
     throw MismatchError(text);
   }
-  if (failure.result == WaitResult::peer_ended || failure.result == WaitResult::peer_left) {
+  if (failure.result == WaitResult::peer_ended || failure.result == WaitResult::peer_left ||
+      failure.result == WaitResult::host_vanished) {
     const std::string text = text_of_missing(signature, failure, so_far);
     raise(text);
     throw PeerError(text);

@@ -11,8 +11,9 @@ namespace rondo::detail {
 enum class WaitResult : std::uint8_t {
   ready,
   aborted,
-  peer_ended,  // the peer's process has ended
-  peer_left,   // the peer has destroyed its communicator
+  peer_ended,     // the peer's process has ended
+  peer_left,      // the peer has destroyed its communicator
+  host_vanished,  // the peer's host does not answer any more
   other_call,
   timed_out
 };

@@ -1,5 +1,7 @@
 #include "engine/wait_ends.hpp"
 
+#include <algorithm>
+
 namespace rondo::detail {
 
 std::optional<Failure> find_missing_rank(const Wiring& wiring, std::uint64_t sequence) {
@@ -22,7 +24,20 @@ std::optional<Failure> WaitEnds::find_missing(int peer, bool everyone) const {
     }
   }
   if (wiring_.waiting.peers.ended(peer)) return Failure{WaitResult::peer_ended, peer};
+  if (const auto failure = everyone ? find_vanished_host(peer) : std::nullopt) return failure;
   return everyone && !message_ ? find_missing_rank(wiring_, call) : std::nullopt;
+}
+
+std::optional<Failure> WaitEnds::find_vanished_host(int peer) const {
+  const Waiting& waiting = wiring_.waiting;
+  if (waiting.hosts == nullptr) return std::nullopt;
+  for (const int member : waiting.hosts->vanished()) {
+    const auto at = std::find(waiting.watched_as.begin(), waiting.watched_as.end(), member);
+    if (at == waiting.watched_as.end()) continue;
+    const auto rank = static_cast<int>(at - waiting.watched_as.begin());
+    if (!message_ || rank == peer) return Failure{WaitResult::host_vanished, rank};
+  }
+  return std::nullopt;
 }
 
 std::optional<Failure> WaitEnds::if_another(int rank, const Signature& call) const {

@@ -15,6 +15,7 @@
 #include "base/algorithm_set.hpp"
 #include "bootstrap/link_probe.hpp"
 #include "carrier/host_segment.hpp"
+#include "carrier/host_watch.hpp"
 #include "carrier/peer_watch.hpp"
 #include "carrier/pump.hpp"
 #include "carrier/registry.hpp"
@@ -62,9 +63,11 @@ struct Links {
 // How the rank waits for the others.
 struct Waiting {
   PeerWatch peers;
-  std::string unwatched;            // sentences on the ranks that `peers` cannot watch, and why
-  bool crowded = false;             // more ranks of this host than cores
-  std::chrono::microseconds nap{};  // in a wait for a large chunk from another host; 0: none
+  std::shared_ptr<HostWatch> hosts;  // null: no other host is watched
+  std::vector<int> watched_as;       // by rank: its number among the members that `hosts` watches
+  std::string unwatched;             // sentences on the ranks that `peers` cannot watch, and why
+  bool crowded = false;              // more ranks of this host than cores
+  std::chrono::microseconds nap{};   // in a wait for a large chunk from another host; 0: none
   // Drives messages that the program has begun by the library that started it, and that others may wait for; null where
   // there is none, or the library may not be called. Never throws.
   std::function<void()> drive_program;

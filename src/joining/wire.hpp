@@ -28,7 +28,10 @@ struct Network {
   std::function<void(Bootstrap&)> open = {};
   LinkProbe probe = {};
   PumpFactory make_pump = {};
-  std::function<void()> drive_program = {};  // engine/wiring.hpp: Waiting
+  // engine/wiring.hpp: Waiting
+  std::function<void()> drive_program = {};
+  std::shared_ptr<HostWatch> hosts = {};
+  std::vector<int> watched_as = {};
 };
 
 // This process's wiring; collective over the bootstrap's ranks, and all ranks throw if one cannot

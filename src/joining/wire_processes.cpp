@@ -32,6 +32,8 @@ class ProcessWirer {
     wiring.topology.places = places_of(facts_);
     wiring.links.network = network_.carrier;
     wiring.waiting.drive_program = network_.drive_program;
+    wiring.waiting.hosts = network_.hosts;
+    wiring.waiting.watched_as = network_.watched_as;
     const CarrierFacts carriers{options_.carrier, network_.carrier, &hosts_,
                                 &wiring.topology.places, &shared_};
     wiring.topology.edges = settle_edges(edges_, carriers, rank_);

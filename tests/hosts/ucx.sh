@@ -55,4 +55,16 @@ on_hosts 4 1 sh -c '
 check "a killed rank is an error" [ $code = 137 ]
 for rank in 0 2; do check "that names it on rank $rank, beside it" grep -q "^\[$rank\] .*rank 1" "$work/output"; done
 check "on rank 3, too" grep -q "^\[3\] rondo-perf: " "$work/output"
+
+# The network of rank 2's host goes down in the middle of its calls. Nothing tells the others.
+on_hosts 4 1 sh -c '
+  trap "" TERM
+  if [ "$RONDO_RANK" != 2 ]; then exec "$0" --algo auto -b 4MiB -e 4MiB -n 1000 -w 1 2>&1; fi
+  "$0" --algo auto -b 4MiB -e 4MiB -n 1000 -w 1 2>&1 &
+  id=$!
+  until [ "$(cat /sys/class/net/eth0/statistics/rx_bytes)" -gt 30000000 ]; do :; done
+  ip link set eth0 down
+  wait $id' "$perf"
+check "a host that vanishes is an error" [ $code != 0 ]
+for rank in 0 1 3; do check "that names it on rank $rank" grep -q "^\[$rank\] .*the host of rank 2 (h2) has not answered" "$work/output"; done
 exit $failed
