@@ -1,6 +1,8 @@
 // Messages between ranks: what the message pump and the measuring of links need of a network library.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -63,6 +65,10 @@ class Messenger {
   [[nodiscard]] virtual std::uint64_t most_unanswered_bytes() const = 0;
   // Makes sure that messages to and from these ranks need no more help of this rank on their way. Collective.
   virtual void connect(const std::vector<int>& ranks) = 0;
+  // How long connect(), and what measures links, wait for other ranks: a minute, or `timeout` if that is shorter. MPI's
+  // connect() waits without a deadline.
+  void set_patience(std::chrono::milliseconds timeout) { patience_ = std::min(patience_, timeout); }
+  [[nodiscard]] std::chrono::milliseconds patience() const { return patience_; }
   // Messages between the same ranks, or between some of them, in this order, that do not meet those of this messenger.
   // `session`: the group's, which no other has. Collective over these ranks.
   virtual std::unique_ptr<Messenger> another(std::uint64_t session) = 0;
@@ -76,6 +82,7 @@ class Messenger {
   [[nodiscard]] virtual std::string objection_to_progress_thread() const = 0;
 
  private:
+  std::chrono::milliseconds patience_ = std::chrono::minutes(1);
   // Used by has_ended() and have_ended() alone; members, so that these allocate nothing.
   std::vector<Pending> pending_;
   std::vector<std::size_t> ended_;

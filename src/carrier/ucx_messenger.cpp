@@ -19,7 +19,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kConnectTag = 3;
 constexpr int kLeaveTag = 4;
-constexpr auto kPatience = std::chrono::seconds(60);
 // A process whose connection is lost may have ended all its calls, and this call may end without it: so a rank that waits
 // fails only if nothing has arrived for so long since.
 constexpr auto kDoubt = std::chrono::milliseconds(500);
@@ -57,7 +56,7 @@ class UcxMessenger final : public Messenger {
   void connect(const std::vector<int>& ranks) override;
   [[nodiscard]] std::uint64_t most_unanswered_bytes() const override { return kUnanswered; }
   std::unique_ptr<Messenger> another(std::uint64_t session) override {
-    return std::make_unique<UcxMessenger>(worker_, rank_, addresses_, session);
+    return with_patience(std::make_unique<UcxMessenger>(worker_, rank_, addresses_, session));
   }
   std::unique_ptr<Messenger> among(const std::vector<int>& ranks, std::uint64_t session) override;
   // The worker has a lock of its own.
@@ -66,6 +65,11 @@ class UcxMessenger final : public Messenger {
   [[nodiscard]] std::string objection_to_progress_thread() const override { return {}; }
 
  private:
+  // This messenger's.
+  std::unique_ptr<Messenger> with_patience(std::unique_ptr<Messenger> other) const {
+    other->set_patience(patience());
+    return other;
+  }
   UcxEndpoint& endpoint_of(int peer);
   [[nodiscard]] ucp_tag_t tag_of(int sender, int tag) const {
     return group_ | (static_cast<std::uint64_t>(sender) << kTagBits) | static_cast<unsigned>(tag);
@@ -194,7 +198,7 @@ void UcxMessenger::cancel(Operation& operation) {
 // UCX makes connections only while both sides call it. So a rank leaves this function only after every other rank has
 // confirmed, in the second exchange, that its first exchange has ended.
 void UcxMessenger::connect(const std::vector<int>& ranks) {
-  const auto give_up = Clock::now() + kPatience;
+  const auto give_up = Clock::now() + patience();
   exchange_empty_messages(ranks, give_up);
   for (const int rank : ranks) {
     leaving_[static_cast<std::size_t>(rank)] = receive(rank, kLeaveTag, nullptr, 0);
@@ -218,9 +222,9 @@ void UcxMessenger::wait_until(Clock::time_point give_up, Condition condition) {
   while (!condition()) {
     if (Clock::now() > give_up) {
       throw TransportError(fmt::format(
-          "rank {} has waited a minute for UCX to connect it to ranks of other hosts; can these "
+          "rank {} has waited {} ms for UCX to connect it to ranks of other hosts; can these "
           "hosts reach each other at any port, or at those of UCX_TCP_PORT_RANGE?",
-          rank_));
+          rank_, patience().count()));
     }
     ::sched_yield();
   }
@@ -232,8 +236,8 @@ std::unique_ptr<Messenger> UcxMessenger::among(const std::vector<int>& ranks,
   addresses.reserve(ranks.size());
   for (const int rank : ranks) addresses.push_back(addresses_[static_cast<std::size_t>(rank)]);
   const auto mine = std::find(ranks.begin(), ranks.end(), rank_);
-  return std::make_unique<UcxMessenger>(worker_, static_cast<int>(mine - ranks.begin()),
-                                        std::move(addresses), session);
+  return with_patience(std::make_unique<UcxMessenger>(
+      worker_, static_cast<int>(mine - ranks.begin()), std::move(addresses), session));
 }
 
 // Tells the others that this rank's end is no failure.

@@ -20,6 +20,7 @@ namespace {
 // Opened by all ranks together, then used to measure links and by the pump.
 struct Opened {
   std::string interface;
+  std::chrono::milliseconds timeout{};
   std::unique_ptr<UcxNetwork> network;
   std::unique_ptr<Messenger> messenger;
 
@@ -30,6 +31,7 @@ struct Opened {
     const std::uint64_t mine = (std::uint64_t{random()} << 32U) | random();
     const std::uint64_t session = bootstrap.exchange(mine)[0];
     messenger = network->messenger(bootstrap.rank(), std::move(addresses), session);
+    messenger->set_patience(timeout);
   }
 
   // Addresses have different lengths.
@@ -56,9 +58,10 @@ NetworkOptions with_environment(NetworkOptions network) {
   return network;
 }
 
-Network by_ucx(const NetworkOptions& options) {
+Network by_ucx(const NetworkOptions& options, std::chrono::milliseconds timeout) {
   const auto opened = std::make_shared<Opened>();
   opened->interface = options.interface.value_or("");
+  opened->timeout = timeout;
   Network network;
   network.carrier = Carrier::ucx;
   network.open = [opened](Bootstrap& bootstrap) { opened->open(bootstrap); };

@@ -65,13 +65,14 @@ Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
   const auto make_pump = [&](detail::PumpEdges edges) -> std::unique_ptr<detail::Pump> {
     return std::make_unique<detail::MessagePump>(std::move(messenger), std::move(edges));
   };
+  detail::Joining joining = detail::prepare_to_join(options, bootstrap.rank());
+  messenger->set_patience(joining.defaults.timeout);
   detail::Network network{Carrier::mpi, {}, probe, make_pump};
   if (options.carrier == CarrierChoice::ucx) {
-    network = detail::by_ucx(detail::with_environment(options.network));
+    network = detail::by_ucx(detail::with_environment(options.network), joining.defaults.timeout);
   }
   network.drive_program = detail::drive_mpi();
-  return Communicator(detail::join(bootstrap, options,
-                                   detail::prepare_to_join(options, bootstrap.rank()), network));
+  return Communicator(detail::join(bootstrap, options, std::move(joining), network));
 }
 
 }  // namespace rondo

@@ -50,7 +50,7 @@ Communicator from_store(const std::string& url, int rank, int size,
   }
   detail::SocketBootstrap bootstrap(detail::meet_at(url, complete.network), rank, size,
                                     joining.defaults.timeout);
-  detail::Network network = detail::by_ucx(complete.network);
+  detail::Network network = detail::by_ucx(complete.network, joining.defaults.timeout);
   network.hosts = std::make_shared<detail::HostWatch>();
   network.watched_as.resize(static_cast<std::size_t>(size));
   std::iota(network.watched_as.begin(), network.watched_as.end(), 0);

@@ -28,7 +28,6 @@ constexpr int kBursts = 3;
 constexpr int kMessages = 32;
 constexpr std::size_t kMessageBytes = 32768;
 constexpr const char* kWhat = "measuring a link";
-constexpr auto kPatience = std::chrono::seconds(60);
 
 double us_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
@@ -110,13 +109,13 @@ class Probe {
   }
   template <class Test>
   void wait_until(Test test) {
-    const auto give_up = Clock::now() + kPatience;
+    const auto give_up = Clock::now() + messenger_.patience();
     while (!test()) {
       if (Clock::now() > give_up) {
         throw TransportError(fmt::format(
-            "measuring the links from rank {} and to rank {} has not ended in a minute; look at "
+            "measuring the links from rank {} and to rank {} has not ended in {} ms; look at "
             "their output, and whether these hosts reach each other",
-            prev_, next_));
+            prev_, next_, messenger_.patience().count()));
       }
       ::sched_yield();  // the other side may need this core
     }

@@ -37,11 +37,19 @@ on_hosts 2 2 "$topo"
 check "rondo-topo names the carrier" grep -q "edge .* ucx     ring     (hosts h[01] and h[01])" "$work/output"
 for layout in "2 1" "2 2" "3 1"; do
   read -r hosts ranks <<<"$layout"
-  for op in all_reduce reduce_scatter all_gather broadcast reduce; do
+  for op in all_reduce reduce_scatter all_gather broadcast reduce all_to_all sendrecv gather; do
     on_hosts "$hosts" "$ranks" "$perf" --op "$op" --algo auto -b 4 -e 1MiB -f 64 -n 3 -w 1
     check "$op on $hosts hosts with $ranks ranks each" [ $code = 0 ]
   done
 done
+
+# By IPv6 alone.
+on_hosts 3 1 sh -c '
+  ip -6 addr add "fd00::$((RONDO_RANK + 1))/64" dev eth0 nodad
+  ip -4 addr flush dev eth0
+  export RONDO_STORE="tcp://[fd00::1]:29500" RONDO_INTERFACE=eth0
+  exec "$0" --algo auto -b 4 -e 1MiB -f 64 -n 3 -w 1' "$perf"
+check "ranks join and make calls by IPv6" [ $code = 0 ]
 
 # Rank 1 is killed when it has received something in its calls. The others ignore that they are asked to end.
 on_hosts 4 1 sh -c '
