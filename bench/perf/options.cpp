@@ -7,6 +7,7 @@
 #include <map>
 #include <rondo/version.hpp>
 
+#include "base/collective_traits.hpp"
 #include "tools/launch/launch.hpp"
 #include "tools/launch/options.hpp"
 
@@ -31,9 +32,11 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
   auto collectives = names<Collective>(kCollectiveCount);
   collectives.erase("barrier");
   collectives.erase("recv");
-  app.add_option("--op", options.op,
-                 "collective; send: a message from rank 0 to rank 1 and back, half of the time; "
-                 "sendrecv: all ranks to the next one")
+  app.add_option(
+         "--op", options.op,
+         "collective; send: a message from rank 0 to rank 1 and one back, of which the time is "
+         "half; "
+         "sendrecv: all ranks to the next one")
       ->transform(CLI::CheckedTransformer(collectives));
   app.add_option(
          "--algo", options.algos,
@@ -100,9 +103,9 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
     options.on_devices = device == "cuda";
     options.devices.slot_bytes = options.host.slot_bytes;
     options.devices.slots = options.host.slots;
-    const bool reduces_or_spreads = options.op <= Collective::reduce;
-    if (options.on_devices && !reduces_or_spreads) {
-      throw CLI::ValidationError("--op", "not for devices");
+    const bool pairwise = detail::goes_pairwise(options.op);
+    if (options.on_devices && pairwise) {
+      throw CLI::ValidationError("--op", std::string(name(options.op)) + " is for host memory");
     }
     if (options.on_devices && (options.fresh || options.use)) {
       throw CLI::ValidationError("--device", "--fresh and --use are for host memory");
@@ -111,7 +114,7 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
       options.algos = {"ring", "one_shot", "direct", "naive", "copy"};
     } else if (options.algos.empty()) {
       options.algos = {"auto"};
-      if (reduces_or_spreads) options.algos.emplace_back("naive");
+      if (!pairwise) options.algos.emplace_back("naive");
       if (has_mpi && launch::starts_mpi(options.ranks, options.processes)) {
         options.algos.emplace_back("mpi");
       }

@@ -115,8 +115,8 @@ void check_buffers(const State& state, const Call& call) {
   detail::validate(call, wiring.rank, wiring.geometry.size);
   if (detail::goes_pairwise(call.collective) || call.counts != nullptr) {
     throw UsageError(fmt::format(
-        "rank {}: {}{}: is for host memory only; call it on cuda::Communicator::host()",
-        wiring.rank, name(call.collective), call.counts == nullptr ? "" : " with counts"));
+        "rank {}: {}{} is for host memory only; call it on cuda::Communicator::host()", wiring.rank,
+        name(call.collective), call.counts == nullptr ? "" : " with counts"));
   }
   for (const void* buffer : {call.in, static_cast<const void*>(call.out)}) {
     if (reinterpret_cast<std::uintptr_t>(buffer) % size_of(call.type) != 0) {

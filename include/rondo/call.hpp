@@ -24,8 +24,8 @@ struct Call {
   /// Where the result goes. reduce_scatter and scatter: only the rank's own chunk; reduce and gather: written on the root
   /// only, may be null elsewhere.
   void* out = nullptr;
-  /// Elements of the whole vector: all chunks together in reduce_scatter, all_gather, gather, scatter and all_to_all,
-  /// of which the last three cut it into equal chunks. Elements of the message in send and recv; of the one that is sent in sendrecv.
+  /// In collectives, elements of the whole vector: all chunks together. gather, scatter and all_to_all cut it into equal
+  /// chunks. In messages, the elements of the message; in sendrecv, those that are sent.
   std::size_t count = 0;
   DataType type = DataType::f32;
   /// For all_reduce, reduce_scatter and reduce.
@@ -39,7 +39,7 @@ struct Call {
   /// Elements that sendrecv receives.
   std::size_t received = 0;
   /// Elements of each rank's chunk, by rank, in reduce_scatter and all_gather: `count` is their sum. Null: the chunks of
-  /// chunk_range. Read until the call is done.
+  /// chunk_range. The call copies them.
   const std::size_t* counts = nullptr;
 };
 

@@ -37,12 +37,13 @@ CommunicatorState& state_of(Communicator& communicator);
 ///     rondo::Work work = comm.all_reduce_async(gradient);
 ///     work.wait();
 ///
-/// Every rank must make the same calls in the same order, with the same type, count, reduction, root and algorithm;
-/// messages (send, recv, sendrecv) are made by two ranks only.
-/// If one does not, each rank gets a MismatchError, or a PeerError that quotes it. The call in question throws it;
-/// or, on a rank whose part of that call was over before the difference was found (a rank between two others in the
-/// chain of a broadcast or reduce), the rank's next call. If such a rank makes no further call, the error is logged
-/// when its communicator is destroyed: the destructor waits until all ranks have made that broadcast or reduce.
+/// Every rank must make the same collectives in the same order, with the same type, count, reduction, root and algorithm.
+/// Messages are made by two ranks only (exchanges.hpp). If a rank makes another collective, each rank gets a
+/// MismatchError, or a PeerError that quotes it. The call in question throws it; or, on a rank whose part of that call
+/// was over before the difference was found, the rank's next call. That may be so in calls with a root: for a rank
+/// between two others in the chain of a broadcast or reduce, or one that is not the root of a gather or scatter. If such a
+/// rank makes no further call, the error is logged when its communicator is destroyed: the destructor waits until all ranks have
+/// made its last call, if that had a root.
 /// All ranks get bit-identical results, and the same bits on every run with the same placement of ranks and the same
 /// kind of memory (ordinary, or of allocate()), since the kind of memory decides which algorithm is used.
 /// CommunicatorOptions::rank_order promises more.
@@ -70,8 +71,8 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   Communicator& operator=(Communicator&&) noexcept;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
-  /// Finishes the queued calls, each within its deadline. If the last call was a broadcast or a reduce, waits until
-  /// all ranks have made it, for at most that call's timeout; between hosts it does not wait after MPI_Finalize, or
+  /// Finishes the queued calls, each within its deadline. If the last collective had a root (broadcast, reduce,
+  /// gather, scatter), waits until all ranks have made it, for at most that call's timeout; between hosts it does not wait after MPI_Finalize, or
   /// on a thread that may not call MPI. If an exception is unwinding the stack, aborts instead: this rank will not
   /// make the calls that the others wait for.
   ~Communicator();

@@ -47,7 +47,8 @@ class RONDO_API PeerError : public Error {
   ~PeerError() override;
 };
 
-/// The system or MPI refused something that a link needs (shared memory, a message).
+/// The system, MPI or UCX refused something that a link needs (shared memory, a message). Too little shared memory is found
+/// when ranks join, or in the first call that needs it; a call ends the communicator then.
 class RONDO_API TransportError : public Error {
  public:
   using Error::Error;

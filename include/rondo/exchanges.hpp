@@ -15,7 +15,7 @@
 
 namespace rondo {
 
-/// Elements of each rank's chunk, by rank. Read until the call is done.
+/// Elements of each rank's chunk, by rank: the same on all ranks. The call copies them.
 using ChunkCounts = std::span<const std::size_t>;
 
 /// Builds a rank's calls from typed ranges, for the members of communicators. Throws UsageError if sizes do not fit.
@@ -85,7 +85,13 @@ struct ExchangeCalls : Calls {
   Range chunk_with(const char* call, const char* which, std::size_t whole,
                    ChunkCounts counts) const {
     require_size(call, "counts", counts.size(), static_cast<std::size_t>(size));
-    require_size(call, which, whole, std::reduce(counts.begin(), counts.end(), std::size_t{0}));
+    // Counts whose sum exceeds `whole`, or even wraps, end here: no rank's chunk is computed from them.
+    std::size_t left = whole;
+    for (const std::size_t count : counts) {
+      if (count > left) require_size(call, which, whole, whole - left + count);
+      left -= count;
+    }
+    require_size(call, which, whole, whole - left);
     const auto own = counts.begin() + rank;
     return {std::reduce(counts.begin(), own, std::size_t{0}), *own};
   }
@@ -115,82 +121,87 @@ struct ExchangeCalls : Calls {
   }
 };
 
-/// The exchanges of a communicator `Self`, as in Collectives.
+/// The exchanges of a communicator `Self`. Each builds a Call from its ranges, which `Self` runs.
 ///
-/// A message (send, recv, sendrecv) is a matter of two ranks: both name each other, the type and the number of elements,
-/// and take part in messages between them in the same order; a receiver that finds a message of another type or size
-/// throws MismatchError. Messages need no tags; duplicate() makes a communicator whose messages are independent of these.
-/// Calls of a rank follow each other: two ranks that exchange messages use sendrecv, since two that both send first may
-/// wait for each other until the deadline, whether blocking or asynchronous. A send returns when the elements are out of its
-/// buffer, which may be before the receiver has called recv. Gather, scatter, all_to_all and the forms with counts are collectives.
-template <class Self, class... Where>
+/// A message (send, recv, sendrecv) goes between two ranks; the others take no part. Each of the two names the other, and
+/// both pass the same type and number of elements: if these differ, the receiver throws MismatchError. There are no tags:
+/// messages from one rank to another arrive in the order in which they were sent. For messages that are independent of
+/// these, or that go on beside collectives, make another communicator by duplicate().
+///
+/// A rank carries out one call at a time, also asynchronous ones. So two ranks that both send a long message first wait
+/// for each other until the deadline: use sendrecv. A send returns when `buffer` may be changed, which may be before
+/// the receiver calls recv. A recv without a send ends as TimeoutError. A message that was sent and that nobody has
+/// received when the communicator is destroyed is lost without an error.
+///
+/// gather, scatter, all_to_all and the forms with counts are collectives: all ranks make them. Gather, scatter and
+/// all_to_all go along the same edges as messages: a message that was sent before one of these has to be received before it.
+template <class Self>
 class Exchanges {
  public:
   /// `buffer` goes to rank `to`, which calls recv.
   template <ElementRange R>
-  void send(R&& buffer, int to, Where... where, CallOptions options = {}) {
-    start(calls().send(buffer, to, options), where...);
+  void send(R&& buffer, int to, CallOptions options = {}) {
+    start(calls().send(buffer, to, options));
   }
   /// `buffer` is filled by rank `from`, which calls send with as many elements.
   template <OutputRange R>
-  void recv(R&& buffer, int from, Where... where, CallOptions options = {}) {
-    start(calls().recv(buffer, from, options), where...);
+  void recv(R&& buffer, int from, CallOptions options = {}) {
+    start(calls().recv(buffer, from, options));
   }
   /// Both at once: `in` goes to rank `to`, and `out` is filled by rank `from`. Sizes may differ, and so may the ranks, as
-  /// where all ranks shift elements round a ring; the other side is a sendrecv, send or recv. `to` and `from` may both be this
-  /// rank. The ranges must not overlap.
+  /// where all ranks shift elements round a ring. At the other ends are calls of sendrecv, send or recv. `to` and `from`
+  /// may both be this rank. The ranges must not overlap.
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
-  void sendrecv(In&& in, int to, Out&& out, int from, Where... where, CallOptions options = {}) {
-    start(calls().sendrecv(in, to, out, from, options), where...);
+  void sendrecv(In&& in, int to, Out&& out, int from, CallOptions options = {}) {
+    start(calls().sendrecv(in, to, out, from, options));
   }
 
   /// The root gets the elements of all ranks, in rank order: `in` has the same size on all ranks, `out` size() times
   /// that on the root; it may be empty elsewhere. In place on the root: `in` is its part of `out`.
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
-  void gather(In&& in, Out&& out, int root, Where... where, CallOptions options = {}) {
-    start(calls().gather(in, out, root, options), where...);
+  void gather(In&& in, Out&& out, int root, CallOptions options = {}) {
+    start(calls().gather(in, out, root, options));
   }
   /// Each rank gets its part of the root's elements: `out` has the same size on all ranks, `in` size() times that on
   /// the root; it may be empty elsewhere. In place on the root: `out` is its part of `in`.
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
-  void scatter(In&& in, Out&& out, int root, Where... where, CallOptions options = {}) {
-    start(calls().scatter(in, out, root, options), where...);
+  void scatter(In&& in, Out&& out, int root, CallOptions options = {}) {
+    start(calls().scatter(in, out, root, options));
   }
   /// Rank r gets part r of every rank's `in`, and in its `out` they lie in the order of the ranks. Both have the same
   /// size on all ranks, a multiple of size(), and do not overlap.
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
-  void all_to_all(In&& in, Out&& out, Where... where, CallOptions options = {}) {
-    start(calls().all_to_all(in, out, options), where...);
+  void all_to_all(In&& in, Out&& out, CallOptions options = {}) {
+    start(calls().all_to_all(in, out, options));
   }
 
-  /// all_gather with chunks of `counts` elements, which are the same on all ranks. With one range: in place.
+  /// all_gather with chunks of `counts` elements. With one range: in place.
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
-  void all_gather_v(In&& in, Out&& out, ChunkCounts counts, Where... where,
-                    CallOptions options = {}) {
-    start(calls().all_gather_v(in, out, counts, options), where...);
+  void all_gather_v(In&& in, Out&& out, ChunkCounts counts, CallOptions options = {}) {
+    start(calls().all_gather_v(in, out, counts, options));
   }
   template <OutputRange R>
-  void all_gather_v(R&& buffer, ChunkCounts counts, Where... where, CallOptions options = {}) {
+  void all_gather_v(R&& buffer, ChunkCounts counts, CallOptions options = {}) {
     const auto own = calls().own_part("all_gather_v", buffer, counts);
-    start(calls().all_gather_v(own, buffer, counts, options), where...);
+    start(calls().all_gather_v(own, buffer, counts, options));
   }
-  /// reduce_scatter with chunks of `counts` elements, which are the same on all ranks. With one range: in place.
+  /// reduce_scatter with chunks of `counts` elements: their sum, where no operation is named. With one range: in place.
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
-  void reduce_scatter_v(In&& in, Out&& out, ChunkCounts counts, ReduceOp op, Where... where,
+  void reduce_scatter_v(In&& in, Out&& out, ChunkCounts counts, ReduceOp op = ReduceOp::sum,
                         CallOptions options = {}) {
-    start(calls().reduce_scatter_v(in, out, counts, op, options), where...);
+    start(calls().reduce_scatter_v(in, out, counts, op, options));
   }
   template <OutputRange R>
-  void reduce_scatter_v(R&& buffer, ChunkCounts counts, ReduceOp op, Where... where,
+  void reduce_scatter_v(R&& buffer, ChunkCounts counts, ReduceOp op = ReduceOp::sum,
                         CallOptions options = {}) {
     auto own = calls().own_part("reduce_scatter_v", buffer, counts);
-    start(calls().reduce_scatter_v(buffer, own, counts, op, options), where...);
+    start(calls().reduce_scatter_v(buffer, own, counts, op, options));
   }
 
  private:
@@ -202,14 +213,7 @@ class Exchanges {
     const auto& self = static_cast<const Self&>(*this);
     return {{self.rank(), self.size()}};
   }
-  void start(const Call& call, Where... where) {
-    auto& self = static_cast<Self&>(*this);
-    if constexpr (sizeof...(Where) == 0) {
-      self.run(call);
-    } else {
-      self.enqueue(call, where...);
-    }
-  }
+  void start(const Call& call) { static_cast<Self&>(*this).run(call); }
 };
 
 /// The same exchanges, asynchronous: each returns a handle of its call. `Self` runs the calls in the order in which they
@@ -252,11 +256,22 @@ class AsyncExchanges {
                                         CallOptions options = {}) {
     return start(calls().all_gather_v(in, out, counts, options));
   }
+  template <OutputRange R>
+  [[nodiscard]] Work all_gather_v_async(R&& buffer, ChunkCounts counts, CallOptions options = {}) {
+    const auto own = calls().own_part("all_gather_v", buffer, counts);
+    return start(calls().all_gather_v(own, buffer, counts, options));
+  }
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
-  [[nodiscard]] Work reduce_scatter_v_async(In&& in, Out&& out, ChunkCounts counts, ReduceOp op,
-                                            CallOptions options = {}) {
+  [[nodiscard]] Work reduce_scatter_v_async(In&& in, Out&& out, ChunkCounts counts,
+                                            ReduceOp op = ReduceOp::sum, CallOptions options = {}) {
     return start(calls().reduce_scatter_v(in, out, counts, op, options));
+  }
+  template <OutputRange R>
+  [[nodiscard]] Work reduce_scatter_v_async(R&& buffer, ChunkCounts counts,
+                                            ReduceOp op = ReduceOp::sum, CallOptions options = {}) {
+    auto own = calls().own_part("reduce_scatter_v", buffer, counts);
+    return start(calls().reduce_scatter_v(buffer, own, counts, op, options));
   }
 
  private:

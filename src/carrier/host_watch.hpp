@@ -1,11 +1,11 @@
-// Tells whether another host has vanished: its power or its network is gone, so that nothing tells so but silence.
+// Finds out whether another host has vanished: its power or its network has failed, and so it sends nothing, not even
+// the end of a connection.
 //
-// The sockets by which ranks have joined stay open for this. Linux asks at the other end of each, every two seconds, whether it
-// is still there (TCP keep-alive); a process that computes need not answer, its system does. Rank 0 watches all others so, and
-// each of them watches rank 0.
+// The sockets by which ranks have joined stay open for this. After two seconds without data, TCP's keep-alive asks the
+// system at the other end whether it still has the connection, and gives up after six more without an answer; the process
+// there need not do anything. Rank 0 has a connection to each other rank, and each of them has one to rank 0.
 #pragma once
 
-#include <chrono>
 #include <mutex>
 #include <vector>
 
@@ -15,9 +15,6 @@ namespace rondo::detail {
 
 class HostWatch {
  public:
-  // How long a host that has vanished stays unnoticed, at most.
-  static constexpr std::chrono::seconds kPatience{8};
-
   // `sockets`: by member, without a socket where none is watched. Before any other member function.
   void watch(std::vector<FileDescriptor> sockets);
 

@@ -87,7 +87,8 @@ Mapping::~Mapping() {
 }
 
 Mapping map_private(std::size_t bytes) {
-  return {map_or_throw(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1, "private memory"), bytes};
+  return {map_or_throw(bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, "private memory"),
+          bytes};
 }
 
 SharedObject create_shared(std::size_t bytes, std::size_t reserved_bytes) {

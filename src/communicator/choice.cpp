@@ -46,7 +46,8 @@ class HostChoice {
 
   [[nodiscard]] std::string objection_to(Algorithm algorithm) const {
     const Offers& offers = engine_.offers();
-    if (goes_pairwise(call_.collective)) return "is carried by pairwise only";
+    if (goes_pairwise(call_.collective))
+      return "only pairwise carries this call; name pairwise or no algorithm";
     if (algorithm == Algorithm::pairwise) {
       return "pairwise carries messages, gather, scatter and all_to_all only; choose ring";
     }
@@ -66,7 +67,7 @@ class HostChoice {
                             "CommunicatorOptions::rank_order, or choose ring";
     }
     if (algorithm == Algorithm::direct && call_.counts != nullptr) {
-      return "direct needs the chunks of chunk_range; choose ring";
+      return "direct cannot carry chunks of different sizes; choose ring";
     }
     if (algorithm == Algorithm::direct) {
       return offers.direct

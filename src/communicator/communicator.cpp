@@ -1,6 +1,7 @@
 #include <rondo/communicator.hpp>
 
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -89,8 +90,13 @@ void Communicator::run(const Call& call) {
 Work Communicator::run_async(const Call& call) {
   const detail::Route route = detail::check_and_settle(*state_, call);
   detail::refuse_if(call, rank(), state_->engine.objection_to_progress_thread());
+  std::vector<std::size_t> counts;  // the caller may free its own
+  if (call.counts != nullptr) counts.assign(call.counts, call.counts + size());
   return Work(state_->queue.run_async(
-      [&state = *state_, call, route] { detail::execute(state, call, route); }));
+      [&state = *state_, call = call, route, counts = std::move(counts)]() mutable {
+        if (call.counts != nullptr) call.counts = counts.data();
+        detail::execute(state, call, route);
+      }));
 }
 
 RegisteredBytes Communicator::allocate_bytes(std::size_t count, std::size_t element_bytes) {

@@ -108,8 +108,8 @@ std::optional<Communicator> Communicator::split(std::optional<int> color, int ke
     }
   } catch (const TransportError& failure) {
     error = std::make_exception_ptr(TransportError(
-        fmt::format("split: {}. Ranks are those of the new communicator, which would have had "
-                    "ranks {} of this one",
+        fmt::format("split: {}. (Ranks in this text are numbers in the new communicator, which was "
+                    "to consist of ranks {} of this one, in that order)",
                     failure.what(), list_of(members))));
   } catch (...) {
     error = std::current_exception();

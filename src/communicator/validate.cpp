@@ -23,12 +23,14 @@ class Checker {
     if (call_.options.timeout && call_.options.timeout->count() <= 0) {
       refuse("the timeout is {} ms; it must be above 0", call_.options.timeout->count());
     }
+    require_counts_to_be_used();
     if (call_.collective == Collective::barrier) {
       if (call_.count != 0) refuse("a barrier has no elements, but `count` is {}", call_.count);
       return;
     }
-    if (call_.count > std::numeric_limits<std::ptrdiff_t>::max() / size_of(call_.type)) {
-      refuse("{} elements of {} exceed the address space", call_.count, name(call_.type));
+    for (const std::size_t count : {call_.count, call_.received}) {
+      if (count <= std::numeric_limits<std::ptrdiff_t>::max() / size_of(call_.type)) continue;
+      refuse("{} elements of {} exceed the address space", count, name(call_.type));
     }
     if (has_root(call_.collective)) require_rank("root", call_.root);
     check_peers();
@@ -68,17 +70,22 @@ class Checker {
     }
   }
 
+  void require_counts_to_be_used() const {
+    const bool used = call_.collective == Collective::reduce_scatter ||
+                      call_.collective == Collective::all_gather;
+    if (call_.counts != nullptr && !used) {
+      refuse("`counts` is for reduce_scatter and all_gather only");
+    }
+  }
+
   void check_chunks() const {
     const auto size = static_cast<std::size_t>(size_);
     if (goes_pairwise(call_.collective) && !is_message(call_.collective) &&
         call_.count % size != 0) {
-      refuse("{} elements are not {} parts of the same size", call_.count, size_);
+      refuse("{} elements cannot be cut into {} equal parts, one for each rank", call_.count,
+             size_);
     }
     if (call_.counts == nullptr) return;
-    if (call_.collective != Collective::reduce_scatter &&
-        call_.collective != Collective::all_gather) {
-      refuse("`counts` is for reduce_scatter and all_gather only");
-    }
     std::size_t sum = 0;
     for (std::size_t rank = 0; rank < size; ++rank) {
       if (call_.counts[rank] > call_.count - sum) {

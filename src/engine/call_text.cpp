@@ -10,6 +10,9 @@ namespace rondo::detail {
 
 namespace {
 
+// The lower half of a message's number.
+constexpr std::uint32_t kMessageNumbers = 0xffffffff;
+
 // Never 0, which is that of a call without counts (FNV-1a, on the bytes of each count).
 std::int32_t checksum_of(const std::size_t* counts, int ranks) {
   std::uint32_t sum = 2166136261U;
@@ -22,6 +25,10 @@ std::int32_t checksum_of(const std::size_t* counts, int ranks) {
 }
 
 }  // namespace
+
+std::uint64_t first_message(std::uint64_t session) {
+  return session & ~std::uint64_t{kMessageNumbers};
+}
 
 Signature signature_of_message(int from, std::uint64_t number, std::uint64_t count, DataType type) {
   Signature signature;
@@ -59,8 +66,8 @@ std::string describe(const Signature& signature) {
   if (has_root(collective)) {
     arguments += fmt::format(", root {}", signature.root);
   } else if (is_message(collective)) {
-    return fmt::format("message {} from rank {} ({})", signature.sequence, signature.root,
-                       arguments);
+    return fmt::format("message {} from rank {} ({})", signature.sequence & kMessageNumbers,
+                       signature.root, arguments);
   } else if (signature.root != 0) {
     arguments += fmt::format(", counts with checksum {:x}", signature.root);
   }
@@ -82,6 +89,15 @@ std::string text_of_timeout(const std::string& who, int peer, const Signature& c
 }
 
 std::string text_of_mismatch(int rank, const Signature& mine, int peer, const Signature& theirs) {
+  const auto is_one = [](const Signature& call) {
+    return is_message(static_cast<Collective>(call.collective));
+  };
+  if (is_one(mine) && is_one(theirs)) {
+    return fmt::format(
+        "rank {} expects {}, but rank {} sent {}. Pass the same type and number of elements to "
+        "send and recv, and make the messages between two ranks in the same order on both",
+        rank, describe(mine), peer, describe(theirs));
+  }
   return fmt::format(
       "rank {} made {}, but rank {} made {}. Make the same calls in the same order on all ranks",
       rank, describe(mine), peer, describe(theirs));

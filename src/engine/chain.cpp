@@ -20,6 +20,7 @@ Call part_of(const Call& call, Collective collective, DataType type, const void*
   part.in = in;
   part.out = out;
   part.root = last;
+  part.counts = nullptr;  // the parts handle the whole vector
   return part;
 }
 

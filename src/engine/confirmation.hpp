@@ -1,11 +1,11 @@
-// How a rank learns that all others made the same broadcast or reduce.
+// How a rank learns that all others made the same call with a root: broadcast, reduce, gather or scatter.
 //
-// In a broadcast or a reduce, by ring (in a chain) or by naive, a rank may finish its part before other ranks have
-// begun theirs. One rank, the confirmer, has received something from every other rank, directly or through others,
-// when it finishes. It then confirms the call: in shared memory, and by a message to each rank that does not share
-// that memory. No rank ends its next broadcast or reduce before the last one is confirmed, so if ranks made different
-// calls, a rank learns it in its next call at the latest. All other collectives need something from every rank, and
-// so confirm all calls before them.
+// In such a call, but by one_shot and direct, a rank may finish its part before other ranks have begun theirs. One rank,
+// the confirmer, has received something from every other rank, directly or through others, when it finishes. It then
+// confirms the call: in shared memory, and by a message to each rank that does not share that memory. No rank ends its
+// next call with a root before the last one is confirmed, so if ranks made different calls, a rank learns it in its next
+// call at the latest. All other collectives need something from every rank, and so confirm all calls before them;
+// messages have nothing to do with all this.
 //
 // Example: four ranks broadcast from rank 0, then from rank 1. Rank 3 is last in the first chain, 0 → 1 → 2 → 3, and
 // confirms that call. Rank 2 sends the data of the first call on to rank 3 and receives those of the second from
@@ -34,7 +34,7 @@ class Confirmation {
     Signature call;
     Failure failure;
   };
-  // After this rank's part of a call by `schedule`: waits until the broadcast or reduce before it is confirmed.
+  // After this rank's part of a call by `schedule`: waits until the last call with a root before it is confirmed.
   std::optional<Unconfirmed> confirm_before(const Schedule& schedule, const Signature& signature,
                                             Waiter& waiter);
   // Before the communicator is destroyed: waits until the last call is confirmed, a rank has ended the communicator,
@@ -43,7 +43,7 @@ class Confirmation {
   std::optional<Unconfirmed> confirm_last();
 
  private:
-  // A broadcast or reduce that this rank has ended, and that may not be confirmed yet.
+  // A call with a root that this rank has ended, and that may not be confirmed yet.
   struct Open {
     Signature call;
     std::chrono::milliseconds timeout{};

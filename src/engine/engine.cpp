@@ -36,9 +36,9 @@ Engine::Engine(Wiring wiring)
              &borders_},
       among_leaders_{wiring_.rank, wiring_.links.hosts, &wiring_.links.rail,
                      wiring_.links.ring_geometry, wiring_.links.off_ring_geometry},
-      borders_(static_cast<std::size_t>(wiring_.size) + 2),
-      messages_to_(static_cast<std::size_t>(wiring_.size)),
-      messages_from_(static_cast<std::size_t>(wiring_.size)),
+      borders_(static_cast<std::size_t>(wiring_.size) + 1),
+      messages_to_(static_cast<std::size_t>(wiring_.size), first_message(wiring_.links.session)),
+      messages_from_(messages_to_),
       contributions_(static_cast<std::size_t>(wiring_.size)) {}
 
 Engine::~Engine() {
@@ -162,8 +162,7 @@ void Engine::run_between(const Call& call, const Plan& plan, const Signature& si
   Call between = call;
   between.in = between.out = static_cast<std::byte*>(call.out) + chunk.offset * size_of(call.type);
   between.count = chunk.count;
-  HostCall host_call = host_call_of(between, plan);
-  host_call.sent = host_call.expected = signature;
+  const HostCall host_call = host_call_of(between, plan, signature);
   HostPort port(wiring_, waiter_, host_call);
   OwnerPort owner(port, inside_);
   waiter_.set_meanwhile([this] { return inside_.work(); });
@@ -177,7 +176,7 @@ void Engine::run_between(const Call& call, const Plan& plan, const Signature& si
 void Engine::run_by_chain(const Call& call, const Signature& signature) {
   run_chain(call, wiring_.rank, wiring_.size, [&](const Call& part) {
     const Plan plan = make_plan(part, Algorithm::ring, place_, kChunkGranuleBytes);
-    walk(part, plan, {signature, signature, signature});
+    walk(part, plan, signature);
   });
   confirmation_.forget();
 }
@@ -191,7 +190,7 @@ void Engine::run_by_schedule(const Call& call, Algorithm algorithm, const Signat
     scratch.resize(call.count * size_of(call.type));
     with_scratch.out = scratch.data();
   }
-  const Progress progress = walk(with_scratch, plan, {signature, signature, signature});
+  const Progress progress = walk(with_scratch, plan, signature);
   if (const auto before = confirmation_.confirm_before(plan.schedule, signature, waiter_)) {
     fail(signature, before->failure,
          fmt::format("{}; rank {} is through with its own part, but does not know whether all "
@@ -205,22 +204,22 @@ void Engine::run_by_schedule(const Call& call, Algorithm algorithm, const Signat
   }
 }
 
-Progress Engine::walk(const Call& call, const Plan& plan, const Signatures& signatures) {
+Progress Engine::walk(const Call& call, const Plan& plan, const Signature& signature) {
   reserve_for(plan.schedule.algorithm);
-  HostCall host_call = host_call_of(call, plan);
-  host_call.sent = signatures.sent;
-  host_call.expected = signatures.expected;
+  const HostCall host_call = host_call_of(call, plan, signature);
   HostPort port(wiring_, waiter_, host_call);
   if (wiring_.links.pump != nullptr) wiring_.links.pump->begin_call(plan.schedule.algorithm);
   if (!run_schedule(plan.schedule, plan.slicing, port)) {
-    fail(signatures.shown, port.failure(), describe(port.progress()));
+    fail(signature, port.failure(), describe(port.progress()));
   }
-  if (wiring_.links.pump != nullptr) drain(signatures.shown, port.progress());
+  if (wiring_.links.pump != nullptr) drain(signature, port.progress());
   return port.progress();
 }
 
-HostCall Engine::host_call_of(const Call& call, const Plan& plan) const {
+HostCall Engine::host_call_of(const Call& call, const Plan& plan,
+                              const Signature& signature) const {
   HostCall host_call;
+  host_call.signature = signature;
   host_call.element_bytes = size_of(call.type);
   host_call.kernel = vector_kernel(call.type, call.op);
   host_call.ring = plan.ring;

@@ -92,20 +92,21 @@ class Engine {
   void reserve_for(Algorithm algorithm);
   void run_by_schedule(const Call& call, Algorithm algorithm, const Signature& signature);
   void run_message(const Call& call, std::chrono::milliseconds timeout);
+  void run_sendrecv(const Call& call, std::chrono::milliseconds timeout);
+  // Sends and receives, neither of which waits for the other.
+  void exchange(const Call& send, const Signature& sent, const Call& recv,
+                const Signature& expected);
+  // The signature of this rank's next message to, or from, the other one.
+  Signature next_message(const Call& message);
   void run_by_one_shot(const Call& call, const Signature& signature);
   // Each owner's chunk is reduced inside its host, then between the hosts, and spread inside the host.
   void run_by_hierarchy(const Call& call, Algorithm between_hosts, const ShownCall& shown);
   void run_between(const Call& call, const Plan& plan, const Signature& signature);
   void run_by_chain(const Call& call, const Signature& signature);
-  // What slots carry, and what error texts call the call.
-  struct Signatures {
-    Signature sent;
-    Signature expected;
-    Signature shown;
-  };
   // Walks the steps of a plan. The buffers are the call's, or scratch memory in place of its output.
-  Progress walk(const Call& call, const Plan& plan, const Signatures& signatures);
-  [[nodiscard]] HostCall host_call_of(const Call& call, const Plan& plan) const;
+  Progress walk(const Call& call, const Plan& plan, const Signature& signature);
+  [[nodiscard]] HostCall host_call_of(const Call& call, const Plan& plan,
+                                      const Signature& signature) const;
   void tell_unconfirmed(const Confirmation::Unconfirmed& last);
   [[nodiscard]] bool stores_non_temporally(const Call& call) const;
   void drain(const Signature& signature, const Progress& progress);

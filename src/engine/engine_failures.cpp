@@ -39,10 +39,10 @@ std::string Engine::text_of_missing(const Signature& signature, const Failure& f
   }
   if (failure.result == WaitResult::host_vanished) {
     return fmt::format(
-        "rank {}: the host of rank {} ({}) has not answered for {} s, during {}; {}. Is it up, and "
-        "its network?",
+        "rank {}: the host of rank {} ({}) does not answer any more, noticed in {}; {}. Are that "
+        "host, this host's network and the network between them up?",
         wiring_.rank, peer, wiring_.topology.places[static_cast<std::size_t>(peer)].host,
-        HostWatch::kPatience.count(), describe(signature), so_far);
+        describe(signature), so_far);
   }
   return fmt::format(
       "rank {}: rank {} has destroyed its communicator and will not make {}; {}. Make the same "
@@ -54,7 +54,7 @@ void Engine::end_with_thrown(const Signature& signature, const BufferLocations& 
   touching_.renounce();
   const std::exception_ptr error = raise_thrown(signature);
   // Raised already, unless there was no memory for the error's text.
-  board_.raise(wiring_.rank, "an error in a call for whose text there was no memory");
+  board_.raise(wiring_.rank, "a call failed, and there was no memory to say why");
   // The caller may free its buffers now.
   if (reachable(buffers)) touching_.withdraw();
   std::rethrow_exception(error);
@@ -117,7 +117,9 @@ void Engine::fail(const Signature& signature, const Failure& failure, const std:
 
 std::string Engine::who_is_missing(const Signature& signature) const {
   if (is_message(static_cast<Collective>(signature.collective))) {
-    return "Both ranks of a message have to make it.";
+    return "A message needs a send (or sendrecv) on one rank and a recv (or sendrecv) on the "
+           "other: "
+           "see whether the other rank makes that call, and names this rank.";
   }
   std::string missing;
   for (const int rank : wiring_.links.ranks_sharing) {

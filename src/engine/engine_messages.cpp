@@ -5,34 +5,90 @@
 #include "engine/call_text.hpp"
 #include "engine/engine.hpp"
 #include "engine/pairwise_edges.hpp"
+#include "engine/send_ahead.hpp"
 
 namespace rondo::detail {
+namespace {
+
+// The two halves of a sendrecv.
+Call send_of(const Call& call) {
+  Call send = call;
+  send.collective = Collective::send;
+  return send;
+}
+Call recv_of(const Call& call) {
+  Call recv = call;
+  recv.collective = Collective::recv;
+  recv.count = call.received;
+  return recv;
+}
+
+}  // namespace
+
+Signature Engine::next_message(const Call& message) {
+  const bool sent = message.collective == Collective::send;
+  std::vector<std::uint64_t>& numbers = sent ? messages_to_ : messages_from_;
+  const int peer = sent ? message.to : message.from;
+  return signature_of_message(sent ? wiring_.rank : peer, numbers[static_cast<std::size_t>(peer)]++,
+                              message.count, message.type);
+}
 
 void Engine::run_message(const Call& call, std::chrono::milliseconds timeout) {
-  const auto next = [&](std::vector<std::uint64_t>& numbers, int peer, int from,
-                        std::size_t count) {
-    if (peer == kNoRank) return Signature{};
-    return signature_of_message(from, numbers[static_cast<std::size_t>(peer)]++, count, call.type);
-  };
-  const bool both = call.collective == Collective::sendrecv;
-  const Signature sent =
-      next(messages_to_, sends(call.collective) ? call.to : kNoRank, wiring_.rank, call.count);
-  const Signature expected = next(messages_from_, receives(call.collective) ? call.from : kNoRank,
-                                  call.from, both ? call.received : call.count);
-  const Signature& shown = receives(call.collective) ? expected : sent;
-  throw_if_ended(shown);
-  if (both && call.to == wiring_.rank) {
-    if (call.count > 0) std::memcpy(call.out, call.in, call.count * size_of(call.type));
+  if (call.collective == Collective::sendrecv) {
+    run_sendrecv(call, timeout);
     return;
   }
-  waiter_.begin_message(shown, timeout, call.options.background);
+  const Signature signature = next_message(call);
+  throw_if_ended(signature);
+  waiter_.begin_message(signature, timeout, call.options.background);
   try {
     const Plan plan = make_plan(call, Algorithm::pairwise, place_, kChunkGranuleBytes);
     open_pairwise_edges(wiring_, plan.schedule);
-    walk(call, plan, {sent, expected, shown});
+    walk(call, plan, signature);
   } catch (...) {
-    end_with_thrown(shown, {});
+    end_with_thrown(signature, {});
   }
+}
+
+void Engine::run_sendrecv(const Call& call, std::chrono::milliseconds timeout) {
+  const Call send = send_of(call);
+  const Call recv = recv_of(call);
+  const Signature sent = next_message(send);
+  const Signature expected = next_message(recv);
+  throw_if_ended(expected);
+  if (call.to == wiring_.rank) {
+    if (call.count > 0) std::memcpy(call.out, call.in, call.count * size_of(call.type));
+    return;
+  }
+  waiter_.begin_message(expected, timeout, call.options.background);
+  try {
+    exchange(send, sent, recv, expected);
+  } catch (...) {
+    end_with_thrown(expected, {});
+  }
+}
+
+void Engine::exchange(const Call& send, const Signature& sent, const Call& recv,
+                      const Signature& expected) {
+  const Plan out = make_plan(send, Algorithm::pairwise, place_, kChunkGranuleBytes);
+  const Plan in = make_plan(recv, Algorithm::pairwise, place_, kChunkGranuleBytes);
+  open_pairwise_edges(wiring_, out.schedule);
+  open_pairwise_edges(wiring_, in.schedule);
+  if (has_pump()) wiring_.links.pump->begin_call(Algorithm::pairwise);
+  const HostCall sending = host_call_of(send, out, sent);
+  const HostCall receiving = host_call_of(recv, in, expected);
+  HostPort to(wiring_, waiter_, sending);
+  HostPort from(wiring_, waiter_, receiving);
+  SendAhead ahead(to, out);
+  while (ahead.advance()) {
+  }
+  waiter_.set_meanwhile([&] { return ahead.advance(); });
+  ReceivingPort port(from, ahead);
+  const bool received = run_schedule(in.schedule, in.slicing, port);
+  waiter_.set_meanwhile(nullptr);
+  if (!received) fail(expected, from.failure(), describe(from.progress()));
+  if (!ahead.finish()) fail(sent, to.failure(), describe(to.progress()));
+  if (has_pump()) drain(sent, to.progress());
 }
 
 }  // namespace rondo::detail

@@ -27,8 +27,7 @@ struct Buffers {
 
 // A call as the host carries it out.
 struct HostCall {
-  Signature sent;      // in slots that this rank fills
-  Signature expected;  // in slots that it receives: another one only in messages
+  Signature signature;
   Buffers buffers;
   std::size_t element_bytes = 1;
   ReduceKernel kernel;
@@ -59,6 +58,8 @@ class HostPort {
     if (step.has(kRecv) && !wait_received(step.from, slice)) return false;
     return !step.has(kSend) || wait_free(step.to);
   }
+
+  [[nodiscard]] bool has_free_slot(int to) { return send_end(to).can_acquire(); }
 
   void move(const Step& step, const Range& slice) {
     if (slice.count == 0) return;
@@ -92,7 +93,7 @@ class HostPort {
       return false;
     }
     const SlotHeader& header = *end.slot();
-    if (header.signature == call_.expected && header.bytes == bytes(slice)) return true;
+    if (header.signature == call_.signature && header.bytes == bytes(slice)) return true;
     failure_ = {WaitResult::other_call, rank_at(from), header.signature};
     return false;
   }
@@ -110,7 +111,7 @@ class HostPort {
 
   void publish(int to, const Range& slice) {
     SendEnd& end = send_end(to);
-    end.slot()->signature = call_.sent;
+    end.slot()->signature = call_.signature;
     end.slot()->bytes = bytes(slice);
     end.publish();
     ring_bell(to);

@@ -21,32 +21,27 @@ class Opener {
         peer_(wiring.topology.ring[position_]) {}
 
   void open_to() {
-    SendEnd& end = links_.pairwise_to[position_];
-    if (end.geometry().slots != 0) return;
-    if (wiring_.shares_memory(peer_)) {
-      end = SendEnd(shared_fifo(wiring_.rank, peer_));
-      return;
-    }
-    auto [memory, fifo] = private_fifo();
-    links_.pump->carry({peer_, {Algorithm::pairwise}, kPairwiseChannel, RecvEnd(fifo)},
-                       std::move(memory));
-    end = SendEnd(fifo);
+    open<PumpEdges::Out, RecvEnd>(links_.pairwise_to[position_], wiring_.rank, peer_);
   }
-
   void open_from() {
-    RecvEnd& end = links_.pairwise_from[position_];
-    if (end.geometry().slots != 0) return;
-    if (wiring_.shares_memory(peer_)) {
-      end = RecvEnd(shared_fifo(peer_, wiring_.rank));
-      return;
-    }
-    auto [memory, fifo] = private_fifo();
-    links_.pump->carry({peer_, {Algorithm::pairwise}, kPairwiseChannel, SendEnd(fifo)},
-                       std::move(memory));
-    end = RecvEnd(fifo);
+    open<PumpEdges::In, SendEnd>(links_.pairwise_from[position_], peer_, wiring_.rank);
   }
 
  private:
+  // `PumpEdge` with `PumpEnd`: what the pump has of an edge to another host.
+  template <class PumpEdge, class PumpEnd, class End>
+  void open(End& end, int from, int to) {
+    if (end.geometry().slots != 0) return;
+    if (wiring_.shares_memory(peer_)) {
+      end = End(shared_fifo(from, to));
+      return;
+    }
+    auto [memory, fifo] = private_fifo();
+    links_.pump->carry(PumpEdge{peer_, {Algorithm::pairwise}, kPairwiseChannel, PumpEnd(fifo)},
+                       std::move(memory));
+    end = End(fifo);
+  }
+
   [[nodiscard]] int among_sharing(int rank) const {
     const std::vector<int>& sharing = links_.ranks_sharing;
     return static_cast<int>(std::find(sharing.begin(), sharing.end(), rank) - sharing.begin());

@@ -21,15 +21,14 @@ inline Range own_chunk(const Call& call, int rank, int size) {
   return {offset, call.counts[rank]};
 }
 
-// The elements of the vector that the call's `in` holds on this rank, and its `out`. In a sendrecv the vector is what is
-// sent, then what is received.
+// The elements of the vector that the call's `in` holds on this rank, and its `out`.
 inline Range input_range(const Call& call, int rank, int size) {
   const bool own =
       call.collective == Collective::all_gather || call.collective == Collective::gather;
   return own ? own_chunk(call, rank, size) : Range{0, call.count};
 }
 inline Range output_range(const Call& call, int rank, int size) {
-  if (call.collective == Collective::sendrecv) return {call.count, call.received};
+  if (call.collective == Collective::sendrecv) return {0, call.received};  // another vector
   const bool own =
       call.collective == Collective::reduce_scatter || call.collective == Collective::scatter;
   return own ? own_chunk(call, rank, size) : Range{0, call.count};

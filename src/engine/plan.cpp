@@ -1,7 +1,6 @@
 #include "engine/plan.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "base/collective_traits.hpp"
 #include "engine/parts.hpp"
@@ -52,9 +51,6 @@ Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
   slicing.chunks = static_cast<std::uint64_t>(plan.schedule.chunks());
   if (call.counts != nullptr) {
     set_borders(slicing, *place.borders, call.counts, slicing.chunks);
-  } else if (call.collective == Collective::sendrecv) {
-    const std::array<std::size_t, 2> counts = {call.count, call.received};
-    set_borders(slicing, *place.borders, counts.data(), slicing.chunks);
   }
   // Only where each rank has a chunk of its own can the caller see which rank has which elements.
   const bool visible = call.collective == Collective::reduce_scatter ||

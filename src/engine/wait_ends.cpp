@@ -24,18 +24,18 @@ std::optional<Failure> WaitEnds::find_missing(int peer, bool everyone) const {
     }
   }
   if (wiring_.waiting.peers.ended(peer)) return Failure{WaitResult::peer_ended, peer};
-  if (const auto failure = everyone ? find_vanished_host(peer) : std::nullopt) return failure;
+  if (const auto failure = everyone ? find_vanished_host() : std::nullopt) return failure;
   return everyone && !message_ ? find_missing_rank(wiring_, call) : std::nullopt;
 }
 
-std::optional<Failure> WaitEnds::find_vanished_host(int peer) const {
+std::optional<Failure> WaitEnds::find_vanished_host() const {
   const Waiting& waiting = wiring_.waiting;
   if (waiting.hosts == nullptr) return std::nullopt;
   for (const int member : waiting.hosts->vanished()) {
     const auto at = std::find(waiting.watched_as.begin(), waiting.watched_as.end(), member);
     if (at == waiting.watched_as.end()) continue;
     const auto rank = static_cast<int>(at - waiting.watched_as.begin());
-    if (!message_ || rank == peer) return Failure{WaitResult::host_vanished, rank};
+    return Failure{WaitResult::host_vanished, rank};
   }
   return std::nullopt;
 }

@@ -87,8 +87,8 @@ class Waiter {
   WaitResult give_up(const Failure& failure);
 
   Pump* pump_;
-  const std::function<void()>*
-      drive_program_;  // null where nothing is to be driven, or the pump does it
+  // Null where nothing is to be driven, or the pump does it.
+  const std::function<void()>* drive_program_;
   AbortBoard& board_;
   Bell& bell_;
   std::size_t ranks_;

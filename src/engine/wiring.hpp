@@ -38,6 +38,8 @@ struct Links {
   std::vector<SendEnd> pairwise_to;
   std::vector<RecvEnd> pairwise_from;
   FifoGeometry pairwise_geometry;
+  std::uint64_t session =
+      0;  // distinguishes messages of this communicator from those of an earlier one
   std::shared_ptr<HostSegment> segment;
   // What this rank uses of the segment in calls by certain algorithms; reserved in the first of them.
   struct Part {
@@ -68,8 +70,8 @@ struct Waiting {
   std::string unwatched;             // sentences on the ranks that `peers` cannot watch, and why
   bool crowded = false;              // more ranks of this host than cores
   std::chrono::microseconds nap{};   // in a wait for a large chunk from another host; 0: none
-  // Drives messages that the program has begun by the library that started it, and that others may wait for; null where
-  // there is none, or the library may not be called. Never throws.
+  // Makes an MPI call, so that MPI goes on with operations of the program's own. Null if the communicator was not made by
+  // from_mpi, or MPI may not be called in its calls. Never throws.
   std::function<void()> drive_program;
 };
 

@@ -20,7 +20,7 @@ constexpr std::uint32_t kMostLinkSlots = 64;
 // of the ring, since long vectors go along them.
 constexpr std::uint64_t kMostOffRingSlotBytes = std::uint64_t{32} << 10U;
 // Limits for all ring edges, and for all off-ring edges, within a host. Together with the outboxes of one_shot (at most
-// 1 MiB), the stages (at most 2 MiB) and the state that ranks show each other, they stay within 26 MiB, even for 128 ranks.
+// 1 MiB), the stages (at most 2 MiB) and the state that ranks show each other, they stay within 27 MiB, even for 128 ranks.
 constexpr std::uint64_t kMostRingBytes = std::uint64_t{12} << 20U;
 constexpr std::uint64_t kMostOffRingBytes = std::uint64_t{8} << 20U;
 constexpr std::uint64_t kLeastSlotBytes = 512;
@@ -55,6 +55,16 @@ FifoGeometry link_geometry(const LinkFacts& link) {
 std::uint64_t slot_limit(std::uint64_t all_bytes, std::uint64_t edges, std::uint32_t slots) {
   return std::max(kLeastSlotBytes,
                   std::bit_floor(all_bytes / std::max<std::uint64_t>(edges * slots, 1)));
+}
+
+// There may be so many of these edges that the limit holds for sizes that the user has named, too.
+FifoGeometry pairwise_geometry(const CommunicatorOptions& options, std::uint64_t ranks) {
+  FifoGeometry geometry{kPairwiseSlotBytes, kPairwiseSlots};
+  if (options.slot_bytes != 0) geometry.slot_bytes = options.slot_bytes;
+  if (options.slots != 0) geometry.slots = options.slots;
+  geometry.slot_bytes =
+      std::min(geometry.slot_bytes, slot_limit(kMostPairwiseBytes, ranks * ranks, geometry.slots));
+  return geometry;
 }
 
 }  // namespace
@@ -122,15 +132,13 @@ Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t c
   chosen.link = {ring, off_ring};
   chosen.memory = chosen.link;
   chosen.memory.ring.slots = kShmSlots;
-  chosen.pairwise = {
-      std::min(kPairwiseSlotBytes,
-               slot_limit(kMostPairwiseBytes, local.ranks * local.ranks, kPairwiseSlots)),
-      kPairwiseSlots};
-  for (FifoGeometry* geometry : {&chosen.memory.ring, &chosen.memory.off_ring, &chosen.link.ring,
-                                 &chosen.link.off_ring, &chosen.pairwise}) {
-    if (options.slot_bytes != 0) geometry->slot_bytes = options.slot_bytes;
-    if (options.slots != 0) geometry->slots = options.slots;
+  for (EdgeGeometries* edges : {&chosen.memory, &chosen.link}) {
+    for (FifoGeometry* geometry : {&edges->ring, &edges->off_ring}) {
+      if (options.slot_bytes != 0) geometry->slot_bytes = options.slot_bytes;
+      if (options.slots != 0) geometry->slots = options.slots;
+    }
   }
+  chosen.pairwise = pairwise_geometry(options, local.ranks);
   return chosen;
 }
 

@@ -44,8 +44,8 @@ struct EdgeGeometries {
 struct Geometries {
   EdgeGeometries memory;  // never more slots than `link`
   EdgeGeometries link;
-  FifoGeometry
-      pairwise;  // of the edges between any two ranks, which get memory when they are first used
+  // Of the edges between any two ranks, which get memory when they are first used.
+  FifoGeometry pairwise;
 };
 
 // How many ranks and edges lie within a host, for the host that has most.
@@ -57,7 +57,7 @@ struct LocalEdges {
 };
 
 // `cache_bytes`: the smallest cache share of any rank. `link`: the slowest link between hosts, if there is one. Slots
-// are smaller where a host has many ranks, so that up to 128 ranks take at most 26 MiB, unless `options` set sizes.
+// are smaller where a host has many ranks, so that up to 128 ranks take at most 27 MiB, unless `options` set sizes.
 Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t cache_bytes,
                              const std::optional<LinkFacts>& link, const LocalEdges& local);
 

@@ -31,6 +31,7 @@ class ProcessWirer {
     Wiring wiring = empty_wiring(rank_, bootstrap_.size(), ring_);
     wiring.topology.places = places_of(facts_);
     wiring.links.network = network_.carrier;
+    wiring.links.session = facts_[0].session;
     wiring.waiting.drive_program = network_.drive_program;
     wiring.waiting.hosts = network_.hosts;
     wiring.waiting.watched_as = network_.watched_as;

@@ -1,8 +1,8 @@
 // The steps of `pairwise`: elements go straight from the rank that has them to the rank that gets them.
 //
 // all_to_all on 4 positions: chunk c of a position's input is for position c, and chunk c of its output comes from
-// there. "c 0" is "copy chunk 0 from input to output", "s 1 to 1" "send chunk 1 to position 1", "rc 3" "receive chunk 3 from position 3".
-// Receives lag one window behind, so that each edge already carries the next window while a position receives:
+// there. "c 0" is "copy chunk 0 from input to output", "s 1 to 1" is "send chunk 1 to position 1", "rc 3" is
+// "receive chunk 3 from position 3". Receives lag one window behind, so that each edge already carries the next window while a position receives:
 //
 //   step   position 0   position 1   position 2   position 3
 //    0      c 0          c 1          c 2          c 3
@@ -14,7 +14,8 @@
 //    6      rc 1         rc 2         rc 3         rc 0       likewise
 //
 // In the k-th of these sends, each position sends to another one: no position gets two chunks at once. A gather has the
-// receives of its root only, a scatter its sends only; greetings go the other way. A message has one send, or one receive, or both.
+// receives of its root only, a scatter its sends only; greetings go the other way. A message is one send on one rank,
+// and one receive on another; a sendrecv is made of both (engine/send_ahead.hpp).
 #pragma once
 
 #include "base/collective_traits.hpp"
@@ -33,7 +34,7 @@ RONDO_HOST_DEVICE constexpr int before(const Schedule& s, int distance) {
 }
 
 RONDO_HOST_DEVICE constexpr int most_lag(const Schedule& s) {
-  return s.collective == Collective::all_to_all || s.collective == Collective::sendrecv ? 1 : 0;
+  return s.collective == Collective::all_to_all ? 1 : 0;
 }
 
 RONDO_HOST_DEVICE constexpr Step send(int chunk, int to) { return {kSend, chunk, kNobody, to}; }
@@ -42,18 +43,14 @@ RONDO_HOST_DEVICE constexpr Step receive(int chunk, int from, int lag) {
 }
 
 RONDO_HOST_DEVICE constexpr int steps(const Schedule& s) {
-  if (is_message(s.collective)) return s.collective == Collective::sendrecv ? 2 : 1;
+  if (is_message(s.collective)) return 1;
   const bool with_all = s.collective == Collective::all_to_all || s.position == s.root;
   return with_all ? 2 * s.size - 1 : 2;
 }
 
-RONDO_HOST_DEVICE constexpr Step message_step(const Schedule& s, int index) {
-  if (sends(s.collective) && index == 0) return send(0, s.to);
-  return receive(s.collective == Collective::sendrecv ? 1 : 0, s.from, most_lag(s));
-}
-
 RONDO_HOST_DEVICE constexpr Step step(const Schedule& s, int index) {
-  if (is_message(s.collective)) return message_step(s, index);
+  if (s.collective == Collective::send) return send(0, s.to);
+  if (s.collective == Collective::recv) return receive(0, s.from, 0);
   const bool gathers = s.collective == Collective::gather;
   const bool scatters = s.collective == Collective::scatter;
   if (s.collective != Collective::all_to_all && s.position != s.root) {

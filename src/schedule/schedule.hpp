@@ -14,7 +14,7 @@ RONDO_HOST_DEVICE constexpr int Schedule::chunks() const {
   if (!kOnDevice && algorithm == Algorithm::halving_doubling && size > 1) {
     return halving::chunks(size);
   }
-  if (!kOnDevice && is_message(collective)) return collective == Collective::sendrecv ? 2 : 1;
+  if (!kOnDevice && is_message(collective)) return 1;
   const bool whole = collective == Collective::broadcast || collective == Collective::reduce ||
                      (algorithm != Algorithm::ring &&
                       (collective == Collective::all_reduce || collective == Collective::barrier));

@@ -84,8 +84,8 @@ struct Schedule {
   // Whether this position accumulates the whole vector although its output does not hold it.
   [[nodiscard]] RONDO_HOST_DEVICE constexpr bool needs_scratch() const;
   // In a chain, in naive's broadcasts and reductions, and in gather and scatter, a position may finish its part before
-  // others have begun theirs. Returns the position that, when it finishes, has received something from all others, directly or through
-  // others; kNobody if that is so for every position.
+  // others have begun theirs. Returns the position that, when it finishes, has received something from all others,
+  // directly or through others; kNobody if that is so for every position.
   [[nodiscard]] constexpr int position_that_hears_of_all() const;
 };
 

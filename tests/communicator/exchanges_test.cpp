@@ -91,9 +91,11 @@ TEST(Message, AnotherSizeTypeOrCallIsAMismatch) {
       EXPECT_NE(error.find(what), std::string::npos) << error;
     }
   };
-  const std::string sent = "but rank 0 made message 0 from rank 0 (100 x f32)";
-  expect(receive(std::vector<float>(99)), "rank 1 made message 0 from rank 0 (99 x f32), " + sent);
-  expect(receive(std::vector<int>(100)), "rank 1 made message 0 from rank 0 (100 x i32), " + sent);
+  const std::string sent = "but rank 0 sent message 0 from rank 0 (100 x f32)";
+  expect(receive(std::vector<float>(99)),
+         "rank 1 expects message 0 from rank 0 (99 x f32), " + sent);
+  expect(receive(std::vector<int>(100)),
+         "rank 1 expects message 0 from rank 0 (100 x i32), " + sent);
   expect(
       [](Communicator& comm) {
         const std::vector<float> in(100);
@@ -129,6 +131,41 @@ TEST(Message, AReceiverThatLeavesOrNeverReceivesIsAnError) {
     }
     std::vector<float> data(1);
     EXPECT_THROW(comm.recv(data, 1), TimeoutError);
+  });
+}
+
+// sendrecv sends and receives independently, whatever is at the other ends, and however long the messages are.
+TEST(Message, ASendrecvGoesWithSendsAndReceives) {
+  constexpr std::size_t kCount = 3'000'017;
+  const auto data_of = [](int rank) {
+    std::vector<int> data(kCount);
+    std::iota(data.begin(), data.end(), rank * 1000);
+    return data;
+  };
+  for (const bool receives_first : {true, false}) {
+    run_ranks(2, {.timeout = std::chrono::seconds(60)}, [&](Communicator& comm) {
+      const std::vector<int> mine = data_of(comm.rank());
+      std::vector<int> theirs(kCount);
+      if (comm.rank() == 0) {
+        comm.sendrecv(mine, 1, theirs, 1);
+      } else {
+        if (receives_first) comm.recv(theirs, 0);
+        comm.send(mine, 0);
+        if (!receives_first) comm.recv(theirs, 0);
+      }
+      EXPECT_EQ(theirs, data_of(1 - comm.rank()));
+    });
+  }
+  run_ranks(3, {.timeout = std::chrono::seconds(60)}, [&](Communicator& comm) {
+    const std::vector<int> mine = data_of(comm.rank());
+    std::vector<int> theirs(kCount);
+    if (comm.rank() == 0) comm.sendrecv(mine, 1, theirs, 2);
+    if (comm.rank() == 1) comm.sendrecv(mine, 2, theirs, 0);
+    if (comm.rank() == 2) {
+      comm.recv(theirs, 1);
+      comm.send(mine, 0);
+    }
+    EXPECT_EQ(theirs, data_of((comm.rank() + 2) % 3));
   });
 }
 
@@ -170,17 +207,28 @@ TEST(Message, BadArgumentsAreUsageErrors) {
     expect("overlap; pass separate ones", [&] { comm.all_to_all(data, data); });
     expect("`out` has 11 elements, it must have 12",
            [&] { comm.all_to_all(data, std::span(other).first(11)); });
-    expect("11 elements are not 2 parts of the same size",
+    expect("11 elements cannot be cut into 2 equal parts",
            [&] { comm.all_to_all(std::span(data).first(11), std::span(other).first(11)); });
     expect("`counts` has 3 elements, it must have 2",
            [&] { comm.all_gather_v(data, std::vector<std::size_t>{4, 4, 4}); });
     expect("`buffer` has 12 elements, it must have 11",
            [&] { comm.reduce_scatter_v(data, std::vector<std::size_t>{4, 7}, ReduceOp::sum); });
-    expect("is carried by pairwise only",
+    expect("only pairwise carries this call",
            [&] { comm.send(data, 1 - comm.rank(), {.algorithm = Algorithm::ring}); });
     expect("pairwise carries messages, gather, scatter and all_to_all only",
            [&] { comm.all_reduce(data, ReduceOp::sum, {.algorithm = Algorithm::pairwise}); });
+    constexpr std::size_t kHalf = std::size_t{1} << 63U;
+    const std::vector<std::size_t> wrapping = {kHalf, kHalf};
+    expect("`buffer` has 12 elements, it must have", [&] { comm.all_gather_v(data, wrapping); });
     const std::vector<std::size_t> counts = {5, 6};
+    expect("`counts` is for reduce_scatter and all_gather only",
+           [&] { comm.run({.collective = Collective::barrier, .counts = counts.data()}); });
+    expect("exceed the address space", [&] {
+      comm.run({.collective = Collective::sendrecv,
+                .to = 1 - comm.rank(),
+                .from = 1 - comm.rank(),
+                .received = std::size_t{1} << 62U});
+    });
     expect("the counts add up to 11, but the call has 12 elements", [&] {
       comm.run({.collective = Collective::all_gather,
                 .in = data.data(),
@@ -194,24 +242,47 @@ TEST(Message, BadArgumentsAreUsageErrors) {
 
 // Ranks whose counts differ, although their sums do not.
 TEST(ChunkCounts, OtherCountsAreAMismatch) {
-  const auto with = [](std::vector<std::size_t> counts) {
-    return [counts = std::move(counts)](Communicator& comm) {
-      for (const Algorithm algorithm : {Algorithm::ring, Algorithm::one_shot}) {
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive, Algorithm::one_shot}) {
+    const auto reduce = [&](const std::vector<std::size_t>& counts) {
+      return [=](Communicator& comm) {
         std::vector<float> data(12);
         comm.reduce_scatter_v(data, counts, ReduceOp::sum, {.algorithm = algorithm});
+      };
+    };
+    const auto gather = [&](const std::vector<std::size_t>& counts) {
+      return [=](Communicator& comm) {
+        std::vector<float> data(12);
+        comm.all_gather_v(data, counts, {.algorithm = algorithm});
+      };
+    };
+    const auto expect = [](const std::vector<std::string>& errors, const std::string& text) {
+      for (const std::string& error : errors) {
+        EXPECT_NE(error.find(text), std::string::npos) << error;
       }
     };
-  };
-  for (const std::string& error : errors_of(with({4, 8}), with({8, 4}))) {
-    EXPECT_NE(error.find("reduce_scatter(12 x f32, sum, counts with checksum"), std::string::npos)
-        << error;
+    expect(errors_of(reduce({4, 8}), reduce({8, 4})),
+           "reduce_scatter(12 x f32, sum, counts with checksum");
+    expect(errors_of(gather({4, 8}), gather({8, 4})), "all_gather(12 x f32, counts with checksum");
+    for (const std::string& error : errors_of(reduce({6, 6}), reduce({6, 6}))) EXPECT_EQ(error, "");
   }
-  for (const std::string& error : errors_of(with({6, 6}), with({6, 6}))) EXPECT_EQ(error, "");
 }
 
 TEST(ChunkCounts, InRankOrder) {
-  run_ranks(3, {.rank_order = true},
-            [](Communicator& comm) { ExchangeCheck<float>(comm, 1000, false).with_counts(); });
+  run_ranks(3, {.rank_order = true}, [](Communicator& comm) {
+    for (const std::size_t each : {10U, 1000U, 100'000U}) {
+      ExchangeCheck<float>(comm, each, false).with_counts();
+    }
+    // By chain, whose first rank has nothing here.
+    const std::vector<std::size_t> counts = {0, 40'000, 7};
+    std::vector<Float16> in(40'007);
+    for (std::size_t i = 0; i < in.size(); ++i) in[i] = Float16(static_cast<float>(i % 100));
+    std::vector<Float16> out(counts[static_cast<std::size_t>(comm.rank())]);
+    comm.reduce_scatter_v(in, out, counts, ReduceOp::sum, {.algorithm = Algorithm::chain});
+    const std::size_t offset = comm.rank() == 2 ? 40'000 : 0;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      ASSERT_EQ(static_cast<float>(out[i]), static_cast<float>((offset + i) % 100 * 3));
+    }
+  });
 }
 
 }  // namespace

@@ -21,7 +21,6 @@ class Receiver {
     end.publish();
     waiter_.begin_call(own, std::chrono::seconds(60), false);
     call_ = {own,
-             own,
              {},
              sizeof(float),
              vector_kernel(DataType::f32, ReduceOp::sum),

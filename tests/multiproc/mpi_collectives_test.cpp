@@ -85,7 +85,7 @@ TEST(Mpi, AMessageOfAnotherSizeIsAMismatch) {
   } catch (const Error& thrown) {
     error = thrown.what();
   }
-  EXPECT_NE(error.find("rank 1 made message 0 from rank 0 (99 x f32), but rank 0 made message 0 "
+  EXPECT_NE(error.find("rank 1 expects message 0 from rank 0 (99 x f32), but rank 0 sent message 0 "
                        "from rank 0 (100 x f32)"),
             std::string::npos)
       << error;

@@ -14,8 +14,8 @@
 namespace rondo::test {
 namespace {
 
-constexpr int kElems =
-    1 << 20;  // 4 MiB: MPI does not send them before the receiver has asked for them
+// 4 MiB: MPI does not send them before the receiver has asked for them.
+constexpr int kElems = 1 << 20;
 
 bool rondo_may_drive_mpi() {
   int level = MPI_THREAD_SINGLE;
