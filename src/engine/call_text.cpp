@@ -30,6 +30,10 @@ std::uint64_t first_message(std::uint64_t session) {
   return session & ~std::uint64_t{kMessageNumbers};
 }
 
+bool is_message_of(const Signature& message, std::uint64_t session) {
+  return (message.sequence & ~std::uint64_t{kMessageNumbers}) == first_message(session);
+}
+
 Signature signature_of_message(int from, std::uint64_t number, std::uint64_t count, DataType type) {
   Signature signature;
   signature.sequence = number;

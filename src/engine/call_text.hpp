@@ -16,6 +16,7 @@ Signature signature_of(const Call& call, Algorithm algorithm, int ranks);
 // The number of the first message between two ranks of a communicator. The upper half tells the messages of different
 // communicators apart: MPI might hand a message that nobody has received to a later communicator.
 std::uint64_t first_message(std::uint64_t session);
+bool is_message_of(const Signature& message, std::uint64_t session);
 // Of a message: the same on both ranks. `number`: among the messages from the one rank to the other.
 Signature signature_of_message(int from, std::uint64_t number, std::uint64_t count, DataType type);
 

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/collective_traits.hpp"
+#include "engine/call_text.hpp"
 #include "engine/failure.hpp"
 #include "engine/run_schedule.hpp"
 #include "engine/waiter.hpp"
@@ -59,6 +61,8 @@ class HostPort {
     return !step.has(kSend) || wait_free(step.to);
   }
 
+  // For a rank that works long without a wait.
+  void poll() { waiter_.poll(); }
   [[nodiscard]] bool has_free_slot(int to) { return send_end(to).can_acquire(); }
 
   void move(const Step& step, const Range& slice) {
@@ -89,13 +93,22 @@ class HostPort {
  private:
   bool wait_received(int from, const Range& slice) {
     RecvEnd& end = recv_end(from);
-    if (!waited(from, waiter_.wait(rank_at(from), [&] { return end.can_peek(); }))) {
-      return false;
+    for (;;) {
+      if (!waited(from, waiter_.wait(rank_at(from), [&] { return end.can_peek(); }))) return false;
+      const SlotHeader& header = *end.slot();
+      if (header.signature == call_.signature && header.bytes == bytes(slice)) return true;
+      if (!is_left_over(header.signature)) {
+        failure_ = {WaitResult::other_call, rank_at(from), header.signature};
+        return false;
+      }
+      end.release();
     }
-    const SlotHeader& header = *end.slot();
-    if (header.signature == call_.signature && header.bytes == bytes(slice)) return true;
-    failure_ = {WaitResult::other_call, rank_at(from), header.signature};
-    return false;
+  }
+
+  // Whether a slot has a message of an earlier communicator, which nobody received there.
+  [[nodiscard]] bool is_left_over(const Signature& received) const {
+    return is_message(static_cast<Collective>(received.collective)) &&
+           !is_message_of(received, wiring_.links.session);
   }
 
   bool wait_free(int to) {

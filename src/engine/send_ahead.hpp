@@ -56,7 +56,7 @@ class ReceivingPort {
   void move(const Step& step, const Range& slice) { port_.move(step, slice); }
   void hand_on(const Step& step, const Range& slice) {
     port_.hand_on(step, slice);
-    ahead_.advance();
+    if (!ahead_.advance()) port_.poll();
   }
 
  private:

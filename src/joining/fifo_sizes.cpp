@@ -62,8 +62,13 @@ FifoGeometry pairwise_geometry(const CommunicatorOptions& options, std::uint64_t
   FifoGeometry geometry{kPairwiseSlotBytes, kPairwiseSlots};
   if (options.slot_bytes != 0) geometry.slot_bytes = options.slot_bytes;
   if (options.slots != 0) geometry.slots = options.slots;
+  const std::uint64_t edges = std::max<std::uint64_t>(ranks * ranks, 1);
+  const std::uint64_t most_slots =
+      kMostPairwiseBytes / (edges * (kLeastSlotBytes + sizeof(SlotHeader)));
+  geometry.slots =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(most_slots, 2, geometry.slots));
   geometry.slot_bytes =
-      std::min(geometry.slot_bytes, slot_limit(kMostPairwiseBytes, ranks * ranks, geometry.slots));
+      std::min(geometry.slot_bytes, slot_limit(kMostPairwiseBytes, edges, geometry.slots));
   return geometry;
 }
 

@@ -649,7 +649,7 @@ TEST(Processes, AHundredAndTwentyEightOfOneHost) {
 // Rank 1 has no address space left for shared memory. Its group, ranks 1 and 3, learns it; the other group and the
 // parent go on.
 TEST(Processes, AMemberThatCannotJoinFailsItsGroupAlone) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef RONDO_TEST_SANITIZER
   GTEST_SKIP() << "sanitizers need address space of their own";
 #endif
   const std::vector<int> codes = run_forked(4, [](const ForkedRank& me) {

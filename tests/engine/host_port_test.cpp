@@ -14,17 +14,20 @@ class Receiver {
  public:
   Receiver(const Signature& sent, std::uint64_t sent_bytes, const Signature& own)
       : group_(wire_local_group(2, {})), waiter_(group_[1]) {
-    SendEnd& end = group_[0].links.to[1];
-    EXPECT_TRUE(end.can_acquire());
-    end.slot()->signature = sent;
-    end.slot()->bytes = sent_bytes;
-    end.publish();
+    publish_from_0(sent, sent_bytes);
     waiter_.begin_call(own, std::chrono::seconds(60), false);
     call_ = {own,
              {},
              sizeof(float),
              vector_kernel(DataType::f32, ReduceOp::sum),
              &group_[1].topology.ring};
+  }
+  void publish_from_0(const Signature& sent, std::uint64_t sent_bytes) {
+    SendEnd& end = group_[0].links.to[1];
+    EXPECT_TRUE(end.can_acquire());
+    end.slot()->signature = sent;
+    end.slot()->bytes = sent_bytes;
+    end.publish();
   }
   HostPort& port() { return port_; }
   [[nodiscard]] Bell& bell_of(int rank) const { return group_[1].links.segment->bell(rank); }
@@ -55,6 +58,18 @@ TEST(HostPort, RingsForWhoMayWaitForAFreeSlot) {
   ASSERT_TRUE(receiver.port().acquire(kReceive, {}));
   const test::SleeperOn sleeper(receiver.bell_of(0));
   receiver.port().hand_on(kReceive, {});
+}
+
+// A message of a communicator with another session, before that of this one.
+TEST(HostPort, PassesOverMessagesOfEarlierCommunicators) {
+  Signature own = signature_of_message(0, first_message(0), 10, DataType::f32);
+  Signature other = own;
+  other.sequence |= std::uint64_t{7} << 32U;
+  Receiver receiver(other, 40, own);
+  receiver.publish_from_0(own, 40);
+  EXPECT_TRUE(receiver.port().acquire(kReceive, {0, 10}));
+  other.sequence = own.sequence + 1;  // a later message of this communicator
+  EXPECT_FALSE(takes(other, 40, own, {0, 10}));
 }
 
 TEST(HostPort, TakesWhatItExpectsAlone) {

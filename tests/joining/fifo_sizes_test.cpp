@@ -64,6 +64,16 @@ TEST(Geometries, ManyRanksOfAHostTakeLittleMemory) {
       EXPECT_LE(plan.reserved_bytes(), static_cast<std::size_t>(1 + ranks) * 3072) << ranks;
       const SegmentPlan pairwise{ranks, 0, {}, 0, 0, chosen.pairwise, ranks};
       EXPECT_LE(pairwise.bytes() - pairwise.reserved_bytes(), std::size_t{200} << 20U) << ranks;
+      // However large and many the slots are that a user names.
+      const SegmentPlan named{
+          ranks,
+          0,
+          {},
+          0,
+          0,
+          choose_geometries({.slot_bytes = 1U << 22U, .slots = 4096}, kCache, link, local).pairwise,
+          ranks};
+      EXPECT_LE(named.bytes() - named.reserved_bytes(), std::size_t{256} << 20U) << ranks;
       if (ranks <= 8 && !link) {
         EXPECT_EQ(chosen.memory.ring.slot_bytes, 65536U);
       }

@@ -32,7 +32,7 @@ void barrier(Communicator& comm) {
   const Work work = comm.barrier_async();
   while (!work.done()) {
     int found = 0;
-    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
   }
   work.wait();
 }
