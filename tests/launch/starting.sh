@@ -10,8 +10,10 @@ threads=$5
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export RONDO_TIMEOUT=60
-# mpirun starts nothing as root without these two, and Debian's packages and containers are tested as root.
+# mpirun starts nothing as root without the first two, and no more ranks than cores without the third (Open MPI 4) or the
+# fourth (5).
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 
 fail() {
   echo "FAILED: $*"
