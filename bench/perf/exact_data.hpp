@@ -46,9 +46,10 @@ class ExactData {
     result.op = options.redop;
     result.in = has_own_input() ? in + own_.offset : in;
     result.out = has_own_output() ? out + own_.offset : out;
-    // A shift round the ring; for `send`, between ranks 0 and 1.
-    result.to = op_ == Collective::send ? 1 - rank_ : (rank_ + 1) % size_;
-    result.from = op_ == Collective::send ? 1 - rank_ : (rank_ + size_ - 1) % size_;
+    // A shift round the ring; for `send`, between ranks 0 and 1, in which the others take no part.
+    const int other = rank_ == 0 ? 1 : 0;
+    result.to = op_ == Collective::send ? other : (rank_ + 1) % size_;
+    result.from = op_ == Collective::send ? other : (rank_ + size_ - 1) % size_;
     result.received = result.count;
     return result;
   }
@@ -90,7 +91,7 @@ class ExactData {
       case Collective::sendrecv:
         return input((rank_ + size - 1) % size, i);
       case Collective::send:
-        return input(1 - rank_, i);
+        return input(rank_ == 0 ? 1 : 0, i);
       default:
         return exact::result<T>(options.redop, size, i);
     }
