@@ -2,8 +2,9 @@
 // outboxes for one_shot, stages for data on their way inside the host, a FIFO for each edge between them, and, for
 // messages, a FIFO from each of them to each other.
 //
-// Most communicators use few of these parts. So only what ranks look at in all calls is reserved when the segment is made: the
-// board, presences, bells and the counters of FIFOs. The rest has no pages until a rank uses it, which calls reserve() first.
+// Most communicators use few of these parts. So only what ranks look at in all calls is reserved when the segment is made:
+// the board, presences, bells and the counters of FIFOs. The rest has no pages until a rank uses it; that rank calls
+// reserve() first.
 #pragma once
 
 #include <cstddef>

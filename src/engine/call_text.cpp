@@ -73,7 +73,8 @@ std::string describe(const Signature& signature) {
     return fmt::format("message {} from rank {} ({})", signature.sequence & kMessageNumbers,
                        signature.root, arguments);
   } else if (signature.root != 0) {
-    arguments += fmt::format(", counts with checksum {:x}", signature.root);
+    arguments +=
+        fmt::format(", counts with checksum {:x}", static_cast<std::uint32_t>(signature.root));
   }
   return fmt::format("call {} {}({}) by {}", signature.sequence, name(collective), arguments,
                      name(static_cast<Algorithm>(signature.algorithm)));

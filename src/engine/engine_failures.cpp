@@ -118,7 +118,7 @@ void Engine::fail(const Signature& signature, const Failure& failure, const std:
 std::string Engine::who_is_missing(const Signature& signature) const {
   if (is_message(static_cast<Collective>(signature.collective))) {
     return "A message needs a send (or sendrecv) on one rank and a recv (or sendrecv) on the "
-           "other: "
+           "other; "
            "see whether the other rank makes that call, and names this rank.";
   }
   std::string missing;

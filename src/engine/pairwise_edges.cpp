@@ -9,7 +9,7 @@
 namespace rondo::detail {
 namespace {
 
-// The pump gives other messages channel 0.
+// The edges that are made when ranks join have channel 0.
 constexpr int kPairwiseChannel = 1;
 
 class Opener {

@@ -2,7 +2,8 @@
 //
 // all_to_all on 4 positions: chunk c of a position's input is for position c, and chunk c of its output comes from
 // there. "c 0" is "copy chunk 0 from input to output", "s 1 to 1" is "send chunk 1 to position 1", "rc 3" is
-// "receive chunk 3 from position 3". Receives lag one window behind, so that each edge already carries the next window while a position receives:
+// "receive chunk 3 from position 3". Receives lag one window behind, so that each edge already carries the next window
+// while a position receives:
 //
 //   step   position 0   position 1   position 2   position 3
 //    0      c 0          c 1          c 2          c 3

@@ -55,7 +55,7 @@ struct Step {
   int to = kNobody;
   int chunk_count =
       1;  // chunks from `chunk` on, side by side in the vector: only halving_doubling has more than one
-  int lag = 0;  // in the window's turn, this step handles the window `lag` before: see slicing.hpp
+  int lag = 0;  // how many windows this step is behind those without a lag: see slicing.hpp
 
   [[nodiscard]] constexpr bool has(VerbPart part) const { return (verb & part) != 0; }
 };
