@@ -139,7 +139,8 @@ build() {
   timeout 20 nvidia-smi topo -m 2>/dev/null
   git log -1 --format='commit %h' 2>/dev/null
   [ -f build-gpu/build.ninja ] || run setup 120 "${setup[@]}"
-  local target targets=("$tests/test_gpu_device_group" "$tests/test_gpu_device_processes" "$tests/test_gpu_device_gradients"
+  local target targets=("$tests/test_gpu_device_group" "$tests/test_gpu_device_direct" "$tests/test_gpu_device_exchanges"
+    "$tests/test_gpu_device_processes" "$tests/test_gpu_device_gradients"
     build-gpu/tools/rondo-topo "$perf")
   known_targets=$(ninja -C build-gpu -t targets all)
   for target in "$trainer" $tests/test_gpu_lenet; do
@@ -151,6 +152,7 @@ run_tests() {
   step topology 60 build-gpu/tools/rondo-topo --device cuda --ranks 4
   step groups 300 $tests/test_gpu_device_group
   step direct 150 $tests/test_gpu_device_direct
+  step exchanges 150 $tests/test_gpu_device_exchanges
 }
 run_processes() {
   step processes 300 $tests/test_gpu_device_processes
@@ -168,6 +170,9 @@ measure() {
   for ranks in 2 4; do
     step "perf $ranks ranks" 60 $perf --device cuda --ranks $ranks -b 1KiB -e 256MiB -f 8 --algo ring,one_shot,direct,naive,copy --json "$out/perf_$ranks.json"
     step "perf $ranks ranks 256 MiB" 40 $perf --device cuda --ranks $ranks -b 256MiB -e 256MiB -n 20 --algo ring,direct,copy --json "$out/large_$ranks.json"
+  done
+  for op in send sendrecv all_to_all; do
+    step "perf $op" 40 $perf --device cuda --ranks 2 --op $op -b 1KiB -e 256MiB -f 8 --json "$out/perf_$op.json"
   done
   # Without MPS, processes take turns on a device: this shows that they finish, not how fast.
   step "perf 2 processes" 40 $perf --device cuda --processes 2 --registered -b 1KiB -e 256KiB -f 16 -n 3 -w 1 --algo ring,one_shot,direct --json "$out/perf_processes.json"

@@ -13,7 +13,7 @@ if not kernels:
     print("no kernels were built: nvcc was not found, or the option cuda is disabled")
     sys.exit(0)
 print(f"{'kernels':<18} {'arch':<7} {'how many':>8} {'registers':>11} {'stack bytes':>12} {'spilled':>8}")
-for name, mark in (("ring and naive", "ring_kernel"), ("one_shot", "one_shot_kernel"), ("direct", "direct_kernel")):
+for name, mark in (("ring and naive", "ring_kernel"), ("one_shot", "one_shot_kernel"), ("direct", "direct_kernel"), ("pairwise", "pairwise_kernel")):
     for arch in sorted({k["arch"] for k in kernels}):
         some = [k for k in kernels if mark in k["kernel"] and k["arch"] == arch]
         span = lambda key: f"{min(k[key] for k in some)} to {max(k[key] for k in some)}"

@@ -7,6 +7,7 @@
 
 #include "api/api.hpp"
 #include "api/handles.hpp"
+#include "base/collective_traits.hpp"
 #include "base/with_type.hpp"
 #include "bench/perf/exact_data.hpp"
 
@@ -107,11 +108,16 @@ class Replay {
   api::Graph graph_ = nullptr;
 };
 
+void enqueue(cuda::Communicator& comm, const std::vector<Call>& calls, api::Stream stream) {
+  for (const Call& call : calls) comm.enqueue(call, stream);
+}
+
+// `call`: what this rank does in one call.
 Timing time_replays(cuda::Communicator& comm, const Options& options, std::size_t bytes,
-                    const Call& call) {
+                    const std::vector<Call>& call) {
   Stopwatch watch;
   const int calls = calls_of_a_graph(bytes);
-  const Replay replay(watch.stream(), calls, [&] { comm.enqueue(call, watch.stream()); });
+  const Replay replay(watch.stream(), calls, [&] { enqueue(comm, call, watch.stream()); });
   comm.host().barrier();  // no rank starts while another still captures its graph
   const auto once = [&] {
     comm.host().barrier();
@@ -143,7 +149,11 @@ Timing time_copies(cuda::Communicator& comm, const Options& options, std::size_t
 }
 
 bool has_algorithm(const cuda::Communicator& comm, const std::string& algo, const Call& call) {
-  if (algo == "mpi" || comm.size() == 1) return algo != "mpi" && algo != "one_shot";
+  if (algo == "mpi") return false;
+  if (algo == "pairwise" || detail::goes_pairwise(call.collective)) {
+    return algo == "auto" || (algo == "pairwise" && detail::goes_pairwise(call.collective));
+  }
+  if (comm.size() == 1) return algo != "one_shot";
   if (algo == "direct") {
     Call direct = call;
     direct.options.algorithm = Algorithm::direct;
@@ -171,15 +181,18 @@ std::optional<Row> measure_on_device(cuda::Communicator& comm, const Options& op
       return row;
     }
     for (const bool in_place : {false, true}) {
+      if (in_place && never_in_place(options.op)) break;
       Call call = buffers.call(in_place);
       if (!has_algorithm(comm, algo, call)) return std::nullopt;
       if (algo != "auto") call.options.algorithm = algorithm_named(algo);
       row.used = name(comm.algorithm_for(call));
-      Timing timing = time_replays(comm, options, buffers.bytes(), call);
+      const std::vector<Call> calls = calls_of_rank(call, comm.rank());
+      Timing timing = time_replays(comm, options, buffers.bytes(), calls);
+      if (options.op == Collective::send) timing = one_way(timing);
       buffers.refill();
       const Stopwatch watch;
       comm.host().barrier();  // no rank starts while another still allocates
-      comm.enqueue(call, watch.stream());
+      enqueue(comm, calls, watch.stream());
       comm.wait(watch.stream());
       std::vector<std::uint64_t> wrong = {buffers.wrong(in_place)};
       comm.host().all_reduce(wrong);

@@ -137,32 +137,6 @@ Timing time_copies(Communicator& comm, const Options& options, const Call& call,
   return time_runs(comm, options, {copy, {}, {}}, [] { return std::uint64_t{0}; });
 }
 
-// Whether the call may not have its result where its input is.
-bool never_in_place(Collective op) {
-  return op == Collective::all_to_all || op == Collective::sendrecv || op == Collective::send;
-}
-
-// `send` stands for a message from rank 0 to rank 1 and one of the same size back.
-void make(Communicator& comm, const Call& call) {
-  if (call.collective != Collective::send) {
-    comm.run(call);
-    return;
-  }
-  Call answer = call;
-  answer.collective = Collective::recv;
-  if (comm.rank() == 0) comm.run(call);
-  if (comm.rank() < 2) comm.run(answer);
-  if (comm.rank() == 1) comm.run(call);
-}
-
-Timing one_way(Timing timing) {
-  timing.min_us /= 2;
-  timing.median_us /= 2;
-  timing.p99_us /= 2;
-  timing.use_us /= 2;
-  return timing;
-}
-
 template <class T>
 Timing time_one(Communicator& comm, const Options& options, HostBuffers<T>& buffers, bool in_place,
                 const std::function<void()>& run) {
@@ -179,6 +153,26 @@ Timing time_one(Communicator& comm, const Options& options, HostBuffers<T>& buff
 }
 
 }  // namespace
+
+bool never_in_place(Collective op) {
+  return op == Collective::all_to_all || op == Collective::sendrecv || op == Collective::send;
+}
+
+std::vector<Call> calls_of_rank(const Call& call, int rank) {
+  if (call.collective != Collective::send) return {call};
+  Call answer = call;
+  answer.collective = Collective::recv;
+  if (rank > 1) return {};
+  return rank == 0 ? std::vector<Call>{call, answer} : std::vector<Call>{answer, call};
+}
+
+Timing one_way(Timing timing) {
+  timing.min_us /= 2;
+  timing.median_us /= 2;
+  timing.p99_us /= 2;
+  timing.use_us /= 2;
+  return timing;
+}
 
 int iterations_for(Communicator& comm, const Options& options, double one_us) {
   if (options.iterations > 0) return options.iterations;
@@ -222,7 +216,10 @@ std::optional<Row> measure(Communicator& comm, const Options& options, const std
     for (const bool in_place : {false, true}) {
       if (in_place && never_in_place(options.op)) break;
       Call call = buffers.call(in_place);
-      std::function<void()> run = [&comm, &call] { make(comm, call); };
+      std::vector<Call> calls;
+      std::function<void()> run = [&] {
+        for (const Call& one : calls) comm.run(one);
+      };
       if (peer) {
         const auto theirs = peer(call);
         if (!theirs && in_place) break;
@@ -233,6 +230,7 @@ std::optional<Row> measure(Communicator& comm, const Options& options, const std
         if (!has_algorithm(comm, algo, call)) return std::nullopt;
         if (algo != "auto") call.options.algorithm = algorithm_named(algo);
         row.used = name(comm.algorithm_for(call));
+        calls = calls_of_rank(call, comm.rank());
       }
       Timing timing = time_one(comm, options, buffers, in_place, run);
       if (options.op == Collective::send) timing = one_way(timing);

@@ -42,6 +42,13 @@ struct Row {
 std::optional<Row> measure(Communicator& comm, const Options& options, const std::string& algo,
                            std::uint64_t count, const Peer& peer);
 
+// Whether the call may not have its result where its input is.
+bool never_in_place(Collective op);
+// What `rank` does in a timed call. `send` stands for a message from rank 0 to rank 1 and one of the same size back.
+std::vector<Call> calls_of_rank(const Call& call, int rank);
+// Of such a call: the time of one message.
+Timing one_way(Timing timing);
+
 // How many iterations to time of a call that took `one_us`; the same number on all ranks. Collective.
 int iterations_for(Communicator& comm, const Options& options, double one_us);
 

@@ -104,13 +104,12 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
     options.devices.slot_bytes = options.host.slot_bytes;
     options.devices.slots = options.host.slots;
     const bool pairwise = detail::goes_pairwise(options.op);
-    if (options.on_devices && pairwise) {
-      throw CLI::ValidationError("--op", std::string(name(options.op)) + " is for host memory");
-    }
     if (options.on_devices && (options.fresh || options.use)) {
       throw CLI::ValidationError("--device", "--fresh and --use are for host memory");
     }
-    if (options.algos.empty() && options.on_devices) {
+    if (options.algos.empty() && options.on_devices && pairwise) {
+      options.algos = {"pairwise", "copy"};
+    } else if (options.algos.empty() && options.on_devices) {
       options.algos = {"ring", "one_shot", "direct", "naive", "copy"};
     } else if (options.algos.empty()) {
       options.algos = {"auto"};

@@ -47,6 +47,9 @@ class DeviceChoice {
 
   [[nodiscard]] bool can(Algorithm algorithm) const {
     if (on_hosts_only(algorithm)) return false;
+    if (detail::goes_pairwise(call_.collective) || algorithm == Algorithm::pairwise) {
+      return detail::goes_pairwise(call_.collective) && algorithm == Algorithm::pairwise;
+    }
     if (algorithm == Algorithm::direct) return may_go_direct() && engine_.shown_buffers(call_);
     if (algorithm != Algorithm::one_shot) return true;
     const bool sums =
@@ -56,6 +59,15 @@ class DeviceChoice {
   [[nodiscard]] std::string objection_to(Algorithm algorithm) const {
     if (on_hosts_only(algorithm)) {
       return fmt::format("{} carries calls on host memory only", name(algorithm));
+    }
+    if (detail::goes_pairwise(call_.collective)) {
+      return "only pairwise carries this call; name pairwise or no algorithm";
+    }
+    if (algorithm == Algorithm::pairwise) {
+      return "pairwise carries messages, gather, scatter and all_to_all only; choose ring";
+    }
+    if (algorithm == Algorithm::direct && call_.counts != nullptr) {
+      return "direct cannot carry chunks of different sizes; choose ring";
     }
     if (algorithm == Algorithm::direct) {
       return wiring_.all_reached
@@ -71,12 +83,14 @@ class DeviceChoice {
   }
   [[nodiscard]] Algorithm instead() const { return best(); }
   [[nodiscard]] Algorithm best() const {
+    if (detail::goes_pairwise(call_.collective)) return Algorithm::pairwise;
     return can(Algorithm::one_shot) ? Algorithm::one_shot : direct_or_ring();
   }
 
   // The same on all ranks.
   [[nodiscard]] bool may_go_direct() const {
-    return wiring_.all_reached && engine_.registry().reaches_any();
+    return wiring_.all_reached && engine_.registry().reaches_any() && call_.counts == nullptr &&
+           !detail::goes_pairwise(call_.collective);
   }
   // `automatic` if the kernels find out whether the buffers of all ranks can be reached.
   [[nodiscard]] Algorithm direct_or_ring() const {
@@ -100,8 +114,7 @@ class DeviceChoice {
  private:
   static bool on_hosts_only(Algorithm algorithm) {
     return algorithm == Algorithm::recursive_doubling || algorithm == Algorithm::chain ||
-           algorithm == Algorithm::halving_doubling || algorithm == Algorithm::hierarchical ||
-           algorithm == Algorithm::pairwise;
+           algorithm == Algorithm::halving_doubling || algorithm == Algorithm::hierarchical;
   }
 
   const detail::gpu::DeviceEngine& engine_;
@@ -113,11 +126,6 @@ class DeviceChoice {
 void check_buffers(const State& state, const Call& call) {
   const detail::gpu::DeviceWiring& wiring = state.engine.wiring();
   detail::validate(call, wiring.rank, wiring.geometry.size);
-  if (detail::goes_pairwise(call.collective) || call.counts != nullptr) {
-    throw UsageError(fmt::format(
-        "rank {}: {}{} is for host memory only; call it on cuda::Communicator::host()", wiring.rank,
-        name(call.collective), call.counts == nullptr ? "" : " with counts"));
-  }
   for (const void* buffer : {call.in, static_cast<const void*>(call.out)}) {
     if (reinterpret_cast<std::uintptr_t>(buffer) % size_of(call.type) != 0) {
       throw UsageError(

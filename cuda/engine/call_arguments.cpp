@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/collective_traits.hpp"
 #include "engine/call_text.hpp"
 #include "protocol/one_shot.hpp"
 
@@ -19,10 +20,10 @@ std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return (a + b - 1) /
 
 int channels_for(const Call& call, Algorithm algorithm, int size, int channels) {
   const std::uint64_t bytes = call.count * size_of(call.type);
-  const std::uint64_t wanted =
-      algorithm == Algorithm::one_shot
-          ? divide_up(bytes, kOneShotPartBytes)
-          : divide_up(bytes, kLeastPartBytes * static_cast<std::uint64_t>(size));
+  const auto chunks = static_cast<std::uint64_t>(is_message(call.collective) ? 1 : size);
+  const std::uint64_t wanted = algorithm == Algorithm::one_shot
+                                   ? divide_up(bytes, kOneShotPartBytes)
+                                   : divide_up(bytes, kLeastPartBytes * chunks);
   return static_cast<int>(
       std::clamp<std::uint64_t>(wanted, 1, static_cast<std::uint64_t>(channels)));
 }
@@ -43,7 +44,12 @@ KernelArguments call_arguments(const Call& call, Algorithm algorithm, const Ring
   arguments.schedule = plan.schedule;
   arguments.slicing = plan.slicing;
   arguments.slicing.channels = static_cast<std::uint64_t>(channels);
-  arguments.signature = signature_of(call, algorithm, place.size);
+  arguments.signature =
+      is_message(call.collective)
+          ? signature_of_message(call.collective == Collective::recv ? call.from : place.rank,
+                                 kNotNumbered, call.count, call.type)
+          : signature_of(call, algorithm, place.size);
+  arguments.received = call.received;
   arguments.in = static_cast<const std::byte*>(call.in);
   arguments.out = static_cast<std::byte*>(call.out);
   arguments.in_origin = plan.in_origin;
@@ -64,9 +70,14 @@ KernelArguments call_arguments(const Call& call, Algorithm algorithm, const Ring
   return arguments;
 }
 
+int blocks_for(const KernelArguments& arguments) {
+  return static_cast<int>(arguments.slicing.channels) + arguments.receiving_channels;
+}
+
 Kernel kernel_for_call(const Call& call, Algorithm algorithm) {
   Kernel kernel{call.type, call.op, KernelKind::ring};
   if (algorithm == Algorithm::one_shot) kernel.kind = KernelKind::one_shot;
+  if (algorithm == Algorithm::pairwise) kernel.kind = KernelKind::pairwise;
   if (algorithm == Algorithm::automatic || algorithm == Algorithm::direct) {
     kernel.kind = KernelKind::direct;
   }

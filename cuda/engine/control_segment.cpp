@@ -6,10 +6,10 @@
 namespace rondo::detail::gpu {
 namespace {
 
-std::size_t bytes_before_fifos(int size, int channels) {
+std::size_t bytes_before_fifos(int size, int blocks) {
   const auto ranks = static_cast<std::size_t>(size);
   return (1 + ranks) * sizeof(FifoCounter) + ranks * sizeof(DevicePresence) +
-         ranks * static_cast<std::size_t>(channels) * sizeof(KernelFailure);
+         ranks * static_cast<std::size_t>(blocks) * sizeof(KernelFailure);
 }
 
 std::size_t bytes_of(const PinnedFifo& fifo) {
@@ -18,25 +18,24 @@ std::size_t bytes_of(const PinnedFifo& fifo) {
 
 }  // namespace
 
-std::size_t ControlSegment::bytes_for(int size, int channels,
-                                      const std::vector<PinnedFifo>& fifos) {
-  std::size_t bytes = bytes_before_fifos(size, channels);
+std::size_t ControlSegment::bytes_for(int size, int blocks, const std::vector<PinnedFifo>& fifos) {
+  std::size_t bytes = bytes_before_fifos(size, blocks);
   for (const PinnedFifo& fifo : fifos) bytes += bytes_of(fifo);
   return bytes;
 }
 
-ControlSegment::ControlSegment(PinnedMapping memory, int size, int channels,
+ControlSegment::ControlSegment(PinnedMapping memory, int size, int blocks,
                                std::vector<PinnedFifo> fifos)
-    : memory_(std::move(memory)), size_(size), channels_(channels), fifos_(std::move(fifos)) {}
+    : memory_(std::move(memory)), size_(size), blocks_(blocks), fifos_(std::move(fifos)) {}
 
 // The layout: the abort word, which ranks have left, presences, failures, FIFOs.
 Control ControlSegment::at(std::byte* base, int rank) const {
   const std::ptrdiff_t size = size_;
-  const std::ptrdiff_t channels = channels_;
+  const std::ptrdiff_t blocks = blocks_;
   auto* counters = reinterpret_cast<FifoCounter*>(base);
   auto* presences = reinterpret_cast<DevicePresence*>(counters + 1 + size);
   auto* failures = reinterpret_cast<KernelFailure*>(presences + size);
-  return {counters, presences + rank, failures + rank * channels};
+  return {counters, presences + rank, failures + rank * blocks};
 }
 
 FifoCounter& ControlSegment::abort_word() const { return *at(memory_.host(), 0).abort; }
@@ -46,13 +45,13 @@ DevicePresence& ControlSegment::presence(int rank) const {
 FifoCounter& ControlSegment::left(int rank) const {
   return *(at(memory_.host(), 0).abort + 1 + rank);
 }
-KernelFailure& ControlSegment::failure(int rank, int channel) const {
-  return at(memory_.host(), rank).failures[channel];
+KernelFailure& ControlSegment::failure(int rank, int block) const {
+  return at(memory_.host(), rank).failures[block];
 }
 Control ControlSegment::on_device(int rank) const { return at(memory_.device(), rank); }
 
 FifoMemory ControlSegment::fifo_on_device(int edge, int channel) const {
-  std::byte* base = memory_.device() + bytes_before_fifos(size_, channels_);
+  std::byte* base = memory_.device() + bytes_before_fifos(size_, blocks_);
   for (const PinnedFifo& fifo : fifos_) {
     if (fifo.edge == edge) {
       base += static_cast<std::size_t>(channel) * contiguous_fifo_bytes(fifo.geometry);

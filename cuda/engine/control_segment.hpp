@@ -18,18 +18,18 @@ struct PinnedFifo {
 
 class ControlSegment {
  public:
-  static std::size_t bytes_for(int size, int channels, const std::vector<PinnedFifo>& fifos);
+  static std::size_t bytes_for(int size, int blocks, const std::vector<PinnedFifo>& fifos);
 
   ControlSegment() = default;
-  // All ranks of the host construct it with the same size, channels and FIFOs.
-  ControlSegment(PinnedMapping memory, int size, int channels, std::vector<PinnedFifo> fifos);
+  // All ranks of the host construct it with the same size, blocks of a call and FIFOs.
+  ControlSegment(PinnedMapping memory, int size, int blocks, std::vector<PinnedFifo> fifos);
 
   // As the host sees them.
   [[nodiscard]] FifoCounter& abort_word() const;
   [[nodiscard]] DevicePresence& presence(int rank) const;
   // Not zero once the rank has left the group in good order. Written by that rank alone.
   [[nodiscard]] FifoCounter& left(int rank) const;
-  [[nodiscard]] KernelFailure& failure(int rank, int channel) const;
+  [[nodiscard]] KernelFailure& failure(int rank, int block) const;
   // As kernels see it.
   [[nodiscard]] Control on_device(int rank) const;
   // `edge`: the number of an edge that this segment was made for.
@@ -40,7 +40,7 @@ class ControlSegment {
 
   PinnedMapping memory_;
   int size_ = 0;
-  int channels_ = 0;
+  int blocks_ = 0;
   std::vector<PinnedFifo> fifos_;
 };
 

@@ -4,10 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "base/collective_traits.hpp"
 #include "base/deadline.hpp"
 #include "base/log.hpp"
 #include "engine/call_arguments.hpp"
 #include "engine/call_text.hpp"
+#include "engine/parts.hpp"
 #include "kernels/launch.hpp"
 
 namespace rondo::detail::gpu {
@@ -30,8 +32,14 @@ DeviceEngine::DeviceEngine(Engine& host, std::chrono::milliseconds timeout, Devi
       board_(host.board()),
       wiring_(std::move(wiring)),
       registry_(wiring_.one_device),
-      place_{wiring_.rank, wiring_.geometry.size, &wiring_.topology.ring, wiring_.geometry.ring,
-             wiring_.geometry.off_ring} {
+      borders_(static_cast<std::size_t>(wiring_.geometry.size) + 1),
+      place_{wiring_.rank,
+             wiring_.geometry.size,
+             &wiring_.topology.ring,
+             wiring_.geometry.ring,
+             wiring_.geometry.off_ring,
+             wiring_.geometry.pairwise,
+             &borders_} {
   watcher_ = std::thread([this] { watch(); });
 }
 
@@ -74,13 +82,10 @@ void DeviceEngine::send_the_rest() {
 
 // Lets this rank's device memory be freed once no other process has it open; else it stays until this process ends.
 void DeviceEngine::leave() {
-  const bool shared_by_ipc =
-      std::any_of(wiring_.topology.edges.begin(), wiring_.topology.edges.end(),
-                  [](const Edge& edge) { return edge.carrier == Carrier::ipc; });
   wiring_.mapped.of_others.clear();
   registry_.release_others();
   store_release(wiring_.control.left(wiring_.rank).value, 1);
-  if (!shared_by_ipc) return;
+  if (!wiring_.shared_by_ipc) return;
   const auto all_left = [this] {
     return std::all_of(wiring_.ranks_sharing.begin(), wiring_.ranks_sharing.end(),
                        [this](int rank) {
@@ -149,16 +154,22 @@ void DeviceEngine::wait_for_stopped(api::Stream stream) noexcept {
 
 std::uint64_t DeviceEngine::start(const Call& call, Algorithm algorithm,
                                   std::chrono::milliseconds timeout, api::Stream stream) {
-  const DeviceGeometry& geometry = wiring_.geometry;
-  const int most = algorithm == Algorithm::naive ? geometry.off_ring_channels : geometry.channels;
-  const int channels = channels_for(call, algorithm, geometry.size, most);
-  KernelArguments arguments = call_arguments(
-      call, algorithm, place_, wiring_.view, channels,
-      std::min<std::chrono::milliseconds>(timeout, kLongestTimeout), shown_buffers(call));
+  if (call.collective == Collective::sendrecv && call.to == wiring_.rank) {
+    const std::size_t bytes = call.count * size_of(call.type);
+    if (bytes > 0) api::copy_async(call.out, call.in, bytes, stream);
+    return 1;
+  }
+  KernelArguments arguments = arguments_for(call, algorithm, timeout);
+  std::uint64_t operations = 1;
+  if (call.counts != nullptr) {
+    kernels::write_words(wiring_.borders, borders_, stream);
+    arguments.slicing.borders = wiring_.borders;
+    ++operations;
+  }
   const Kernel kernel = kernel_for_call(call, algorithm);
   if (!arguments.schedule.needs_scratch()) {
-    kernels::start(kernel, channels, wiring_.threads, arguments, stream);
-    return 1;
+    kernels::start(kernel, blocks_for(arguments), wiring_.threads, arguments, stream);
+    return operations;
   }
   // `naive` sums up the whole vector also where the output has room for only a part of it, or for nothing.
   const std::size_t element = size_of(call.type);
@@ -167,14 +178,28 @@ std::uint64_t DeviceEngine::start(const Call& call, Algorithm algorithm,
   const std::uint64_t own = arguments.out_origin;
   arguments.out = scratch.data();
   arguments.out_origin = 0;
-  kernels::start(kernel, channels, wiring_.threads, arguments, stream);
-  const Range chunk = chunk_range(call.count, static_cast<std::uint64_t>(geometry.size),
-                                  static_cast<std::uint64_t>(wiring_.rank));
+  kernels::start(kernel, blocks_for(arguments), wiring_.threads, arguments, stream);
+  const Range chunk = own_chunk(call, wiring_.rank, wiring_.geometry.size);
   if (call.collective == Collective::reduce_scatter && chunk.count > 0) {
     api::copy_async(call.out, scratch.data() + own * element, chunk.count * element, stream);
   }
-  constexpr std::uint64_t kWithScratch = 4;
-  return kWithScratch;
+  constexpr std::uint64_t kForScratch = 3;
+  return operations + kForScratch;
+}
+
+KernelArguments DeviceEngine::arguments_for(const Call& call, Algorithm algorithm,
+                                            std::chrono::milliseconds timeout) {
+  const DeviceGeometry& geometry = wiring_.geometry;
+  int most = geometry.channels;
+  if (algorithm == Algorithm::naive) most = geometry.off_ring_channels;
+  if (algorithm == Algorithm::pairwise) most = geometry.pairwise_channels;
+  KernelArguments arguments = call_arguments(
+      call, algorithm, place_, wiring_.view, channels_for(call, algorithm, geometry.size, most),
+      std::min<std::chrono::milliseconds>(timeout, kLongestTimeout), shown_buffers(call));
+  if (call.collective == Collective::sendrecv) {
+    arguments.receiving_channels = channels_for(recv_of(call), algorithm, geometry.size, most);
+  }
+  return arguments;
 }
 
 void DeviceEngine::check() const {
@@ -222,6 +247,7 @@ void DeviceEngine::wait_for_calls() {
 }
 
 std::optional<ShownBuffers> DeviceEngine::shown_buffers(const Call& call) const {
+  if (goes_pairwise(call.collective) || call.counts != nullptr) return std::nullopt;
   const DirectCall direct{call.collective, wiring_.geometry.size, call.root, call.count, 1};
   const auto find = [&](const void* data, const Range& needed) {
     if (needed.count == 0) return std::optional(ShownBuffer{});

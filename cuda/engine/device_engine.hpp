@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <rondo/cuda.hpp>
 
@@ -49,6 +50,9 @@ class DeviceEngine {
   // Returns how many operations it has enqueued on the device.
   std::uint64_t start(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,
                       api::Stream stream);
+  // Leaves the borders of chunks that have sizes of their own in borders_.
+  KernelArguments arguments_for(const Call& call, Algorithm algorithm,
+                                std::chrono::milliseconds timeout);
   void wait_for_stopped(api::Stream stream) noexcept;
   // A CudaError ends the communicator for all.
   template <class Function>
@@ -74,6 +78,7 @@ class DeviceEngine {
   AbortBoard& board_;
   DeviceWiring wiring_;
   DeviceRegistry registry_;
+  std::vector<std::uint64_t> borders_;  // see RingPlace
   RingPlace place_;
   std::mutex calls_;
   bool any_call_ = false;

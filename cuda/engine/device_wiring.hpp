@@ -39,7 +39,9 @@ struct DeviceWiring {
       false;  // every rank reaches the memory of every other, and all share the control segment
   bool one_device = false;            // all ranks are in this process, on one device
   std::vector<bool> in_this_process;  // by rank
+  bool shared_by_ipc = false;         // some rank's memory is
   RankView view;
+  std::uint64_t* borders = nullptr;  // in device memory: of chunks with sizes of their own
   ControlSegment control;
   std::vector<int> ranks_sharing;  // the control segment, this rank among them
   // This rank's device memory, and the memory of others that it reaches, which must be released first.

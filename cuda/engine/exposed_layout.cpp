@@ -15,6 +15,16 @@ std::size_t consumer_bytes(const FifoGeometry& geometry) {
 
 }  // namespace
 
+std::vector<ScheduleEdge> edges_between_devices(const std::vector<int>& ring) {
+  std::vector<ScheduleEdge> edges = schedule_edges(ring, {Algorithm::ring, Algorithm::naive});
+  for (const int from : ring) {
+    for (const int to : ring) {
+      if (from != to) edges.push_back({{from, to}, {Algorithm::pairwise}});
+    }
+  }
+  return edges;
+}
+
 ExposedLayout layout_of(int rank, const std::vector<ScheduleEdge>& edges,
                         const DeviceGeometry& geometry) {
   ExposedLayout layout;
@@ -25,6 +35,7 @@ ExposedLayout layout_of(int rank, const std::vector<ScheduleEdge>& edges,
   };
   const auto size = static_cast<std::size_t>(geometry.size);
   const std::size_t ends = static_cast<std::size_t>(geometry.channels) * size;
+  const std::size_t pairwise_ends = static_cast<std::size_t>(geometry.pairwise_channels) * size;
   layout.probes = take(size * kProbeWords * sizeof(std::uint64_t));
   layout.inbox = take(
       geometry.inbox_units == 0
@@ -34,14 +45,19 @@ ExposedLayout layout_of(int rank, const std::vector<ScheduleEdge>& edges,
   for (const ScheduleEdge& edge : edges) {
     const auto channels = static_cast<std::size_t>(geometry.channels_of(edge));
     std::size_t bytes = 0;
-    if (edge.ranks.from == rank) bytes = channels * sizeof(FifoCounter);
-    if (edge.ranks.to == rank) bytes = channels * consumer_bytes(geometry.fifo_of(edge));
+    if (geometry.within_host(edge)) {
+      if (edge.ranks.from == rank) bytes = channels * sizeof(FifoCounter);
+      if (edge.ranks.to == rank) bytes = channels * consumer_bytes(geometry.fifo_of(edge));
+    }
     layout.edges.push_back(take(bytes));
   }
   layout.ring = take(size * sizeof(std::int32_t));
-  layout.states = take(static_cast<std::size_t>(geometry.channels) * sizeof(ChannelState));
+  layout.states = take(static_cast<std::size_t>(geometry.blocks()) * sizeof(ChannelState));
   layout.to = take(ends * sizeof(SendEnd));
   layout.from = take(ends * sizeof(RecvEnd));
+  layout.pairwise_to = take(pairwise_ends * sizeof(SendEnd));
+  layout.pairwise_from = take(pairwise_ends * sizeof(RecvEnd));
+  layout.borders = take((size + 1) * sizeof(std::uint64_t));
   layout.inboxes = take(size * sizeof(std::byte*));
   layout.posts_of_all = take(size * sizeof(Post*));
   return layout;

@@ -56,8 +56,8 @@ std::uint64_t calls_shown(const DeviceWiring& wiring, int rank, const KernelFail
 }  // namespace
 
 const KernelFailure* failure_of(const DeviceWiring& wiring, int rank) {
-  for (int channel = 0; channel < wiring.geometry.channels; ++channel) {
-    KernelFailure& failure = wiring.control.failure(rank, channel);
+  for (int block = 0; block < wiring.geometry.blocks(); ++block) {
+    KernelFailure& failure = wiring.control.failure(rank, block);
     // Acquire pairs with the kernel's release: the rest of the record is there.
     const auto kind = static_cast<FailureKind>(load_acquire(failure.kind));
     if (kind == FailureKind::timed_out || kind == FailureKind::mismatched) return &failure;
@@ -69,16 +69,19 @@ std::string text_of(const DeviceWiring& wiring, int rank, const KernelFailure& f
   // Each channel counts only its own calls; the text gives the rank's count, which its channel 0 shows.
   Signature mine = failure.mine;
   Signature theirs = failure.theirs;
-  const std::uint64_t calls = calls_shown(wiring, rank, failure);
-  const std::uint64_t offset = calls > mine.sequence ? calls - 1 - mine.sequence : 0;
-  mine.sequence += offset;
-  theirs.sequence += offset;
+  if (!is_message_signature(mine)) {
+    const std::uint64_t calls = calls_shown(wiring, rank, failure);
+    const std::uint64_t offset = calls > mine.sequence ? calls - 1 - mine.sequence : 0;
+    mine.sequence += offset;
+    if (!is_message_signature(theirs)) theirs.sequence += offset;
+  }
   if (static_cast<FailureKind>(failure.kind) == FailureKind::mismatched) {
     return text_of_mismatch(rank, mine, failure.peer, theirs);
   }
-  return text_of_timeout(fmt::format("rank {}: its device", rank), failure.peer, mine,
-                         describe(Progress{failure.slices_received, failure.bytes_sent}),
-                         who_is_missing(wiring, rank));
+  return text_of_timeout(
+      fmt::format("rank {}: its device", rank), failure.peer, mine,
+      describe(Progress{failure.slices_received, failure.bytes_sent}),
+      is_message_signature(mine) ? kUnmatchedMessage : who_is_missing(wiring, rank));
 }
 
 std::optional<OtherCall> other_call_at_the_same_time(const DeviceWiring& wiring, int rank) {

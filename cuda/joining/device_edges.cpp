@@ -62,10 +62,12 @@ bool fall_back_to_mpi(std::vector<Edge>& edges, const SharedMemory& shared) {
   return any;
 }
 
-void refuse_fallbacks(const std::vector<Edge>& edges, const std::string& one_shot_lost,
-                      const Group& group, cuda::PeerAccess peer_access, int rank) {
+void refuse_fallbacks(const std::vector<ScheduleEdge>& edges, const std::vector<Edge>& settled,
+                      const std::string& one_shot_lost, const Group& group,
+                      cuda::PeerAccess peer_access, int rank) {
   const bool required = peer_access == cuda::PeerAccess::required;
-  for (const Edge& edge : edges) {
+  for (std::size_t i = 0; i < edges.size(); ++i) {
+    const Edge& edge = settled[i];
     const bool fallback = edge.carrier == Carrier::pinned ||
                           (edge.carrier == Carrier::mpi && group.hosts().same(edge.from, edge.to));
     if (required && fallback) {
@@ -76,7 +78,7 @@ void refuse_fallbacks(const std::vector<Edge>& edges, const std::string& one_sho
                       edge.carrier == Carrier::pinned ? "pinned host memory" : "MPI", edge.from,
                       edge.to, edge.reason));
     }
-    if (edge.from != rank) continue;
+    if (edge.from != rank || is_pairwise(edges[i])) continue;
     const bool unwanted = fallback && peer_access == cuda::PeerAccess::automatic;
     log(unwanted ? LogLevel::warning : LogLevel::info, "rank {} of {} on {}: to rank {} by {} ({})",
         rank, group.size(), group.device_of(rank), edge.to, name(edge.carrier), edge.reason);

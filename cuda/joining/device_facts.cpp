@@ -24,10 +24,14 @@ constexpr int kChannelsOfOwnDevice = 64;
 constexpr int kChannelsOfSharedDevice = 128;
 constexpr int kOffRingChannels = 8;
 constexpr int kNetworkChannels = 2;
+constexpr int kMostPairwiseChannels = 16;
 // All slots of a device's ranks stay in its L2.
 constexpr FifoGeometry kOneDeviceGeometry{std::uint64_t{32} * 1024, 4};
 constexpr FifoGeometry kLinkGeometry{std::uint64_t{64} * 1024, 8};
 constexpr FifoGeometry kNetworkGeometry{std::uint64_t{32} * 1024, 16};
+// There are as many of these edges as pairs of ranks: a rank's FIFOs take at most so many bytes.
+constexpr FifoGeometry kPairwiseGeometry{std::uint64_t{32} * 1024, 4};
+constexpr std::uint64_t kMostPairwiseBytes = std::uint64_t{32} << 20U;
 constexpr std::uint64_t kOneShotBytes = 65536;
 constexpr std::uint64_t kMostOneShotBytes = std::uint64_t{1} << 20U;
 // The inbox of every rank has room for every other rank.
@@ -147,15 +151,17 @@ std::vector<int> Group::ranks_on_device_of(int rank) const {
 }
 
 // Kernels of one rank spin until those of the others have run: all must be on the device at once.
-void Group::require_residency(int channels) const {
+void Group::require_residency(int blocks) const {
   for (int rank = 0; rank < size(); ++rank) {
     const auto ranks = static_cast<int>(ranks_on_device_of(rank).size());
     const int room = of(rank).resident_blocks;
     require(
-        ranks * channels <= room,
-        "{} ranks of {} channels do not fit on {} of rank {}: it runs {} blocks of {} threads at "
-        "once. Choose fewer channels, fewer threads, or fewer ranks on a device",
-        ranks, channels, device_of(rank), rank, room, of(rank).threads);
+        ranks * blocks <= room,
+        "{} ranks of {} blocks (one for each channel; at least 2) do not fit on {} of rank {}: it "
+        "runs {} blocks of {} threads at once. Choose fewer channels, fewer threads, or fewer "
+        "ranks "
+        "on a device",
+        ranks, blocks, device_of(rank), rank, room, of(rank).threads);
   }
 }
 
@@ -180,6 +186,9 @@ DeviceGeometry Group::choose_geometry() const {
   const bool leaves_host = !hosts_.all_on_one();
   DeviceGeometry geometry;
   geometry.size = size();
+  for (int rank = 0; rank < size(); ++rank) {
+    geometry.hosts.push_back(hosts_.lowest_rank_with(rank));
+  }
   int channels = kMostChannels;
   bool one_device = true;
   for (int rank = 0; rank < size(); ++rank) {
@@ -192,7 +201,15 @@ DeviceGeometry Group::choose_geometry() const {
   if (of(0).channels != 0) channels = of(0).channels;
   geometry.channels = std::max(channels, 1);
   geometry.off_ring_channels = std::min(geometry.channels, kOffRingChannels);
-  require_residency(geometry.channels);
+  geometry.pairwise = kPairwiseGeometry;
+  if (of(0).slot_bytes != 0) geometry.pairwise.slot_bytes = of(0).slot_bytes;
+  if (of(0).slots != 0) geometry.pairwise.slots = of(0).slots;
+  const std::uint64_t in_a_channel =
+      slots_bytes(geometry.pairwise) * static_cast<std::uint64_t>(size());
+  geometry.pairwise_channels = static_cast<int>(std::clamp<std::uint64_t>(
+      kMostPairwiseBytes / in_a_channel, 1,
+      static_cast<std::uint64_t>(std::clamp(geometry.channels / 2, 1, kMostPairwiseChannels))));
+  require_residency(geometry.blocks());
   require_connections();
   geometry.ring = leaves_host ? kNetworkGeometry : one_device ? kOneDeviceGeometry : kLinkGeometry;
   if (of(0).slot_bytes != 0) geometry.ring.slot_bytes = of(0).slot_bytes;

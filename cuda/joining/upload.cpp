@@ -8,8 +8,9 @@ namespace {
 class Uploader {
  public:
   Uploader(DeviceWiring& wiring, const std::vector<ScheduleEdge>& edges,
-           const std::vector<ExposedLayout>& layouts, const Reach& reach)
-      : wiring_(wiring), edges_(edges), layouts_(layouts), reach_(reach) {}
+           const std::vector<Edge>& settled, const std::vector<ExposedLayout>& layouts,
+           const Reach& reach)
+      : wiring_(wiring), edges_(edges), settled_(settled), layouts_(layouts), reach_(reach) {}
 
   PumpEdges run() {
     make_ends();
@@ -29,12 +30,17 @@ class Uploader {
   void make_ends() {
     const auto size = static_cast<std::size_t>(geometry().size);
     const std::size_t ends = static_cast<std::size_t>(geometry().channels) * size;
+    const std::size_t pairwise_ends = static_cast<std::size_t>(geometry().pairwise_channels) * size;
     to_.resize(ends);
     from_.resize(ends);
+    pairwise_to_.resize(pairwise_ends);
+    pairwise_from_.resize(pairwise_ends);
     const std::vector<std::size_t> position = positions_of(wiring_.topology.ring);
     for (std::size_t i = 0; i < edges_.size(); ++i) {
       const auto [sender, receiver] = edges_[i].ranks;
       if (sender != wiring_.rank && receiver != wiring_.rank) continue;
+      std::vector<SendEnd>& to = is_pairwise(edges_[i]) ? pairwise_to_ : to_;
+      std::vector<RecvEnd>& from = is_pairwise(edges_[i]) ? pairwise_from_ : from_;
       for (int channel = 0; channel < geometry().channels_of(edges_[i]); ++channel) {
         const FifoMemory fifo = fifo_of(i, channel);
         const auto at = [&](int peer) {
@@ -42,9 +48,9 @@ class Uploader {
                  position[static_cast<std::size_t>(peer)];
         };
         if (sender == wiring_.rank) {
-          to_[at(receiver)] = SendEnd(fifo);
+          to[at(receiver)] = SendEnd(fifo);
         } else {
-          from_[at(sender)] = RecvEnd(fifo);
+          from[at(sender)] = RecvEnd(fifo);
         }
       }
     }
@@ -54,7 +60,7 @@ class Uploader {
   FifoMemory fifo_of(std::size_t edge, int channel) {
     const auto [sender, receiver] = edges_[edge].ranks;
     const FifoGeometry& sizes = geometry().fifo_of(edges_[edge]);
-    const Carrier carrier = wiring_.topology.edges[edge].carrier;
+    const Carrier carrier = settled_[edge].carrier;
     if (carrier == Carrier::mpi) return fifo_to_pump(edges_[edge], channel, sizes);
     if (carrier == Carrier::pinned) {
       return wiring_.control.fifo_on_device(static_cast<int>(edge), channel);
@@ -69,6 +75,8 @@ class Uploader {
         wiring_.pumped.emplace_back(wiring_.device, map_private(contiguous_fifo_bytes(sizes)));
     const FifoMemory on_host = contiguous_fifo(memory.host(), sizes);
     const auto [sender, receiver] = edge.ranks;
+    // The pump tells the channels of all edges between two ranks apart.
+    if (is_pairwise(edge)) channel += geometry().channels;
     if (sender == wiring_.rank) {
       pumped_.out.push_back({receiver, edge.algorithms, channel, RecvEnd(on_host)});
     } else {
@@ -93,6 +101,8 @@ class Uploader {
     put_table(mine.ring, wiring_.topology.ring);
     put_table(mine.to, to_);
     put_table(mine.from, from_);
+    put_table(mine.pairwise_to, pairwise_to_);
+    put_table(mine.pairwise_from, pairwise_from_);
     put_table(mine.inboxes, inboxes);
     put_table(mine.posts_of_all, posts);
     RankView& view = wiring_.view;
@@ -102,6 +112,9 @@ class Uploader {
     view.channels = reinterpret_cast<ChannelState*>(base + mine.states);
     view.to = reinterpret_cast<SendEnd*>(base + mine.to);
     view.from = reinterpret_cast<RecvEnd*>(base + mine.from);
+    view.pairwise_to = reinterpret_cast<SendEnd*>(base + mine.pairwise_to);
+    view.pairwise_from = reinterpret_cast<RecvEnd*>(base + mine.pairwise_from);
+    wiring_.borders = reinterpret_cast<std::uint64_t*>(base + mine.borders);
     view.inboxes = reinterpret_cast<std::byte* const*>(base + mine.inboxes);
     view.inbox_units = geometry().inbox_units;
     view.posts = reinterpret_cast<Post* const*>(base + mine.posts_of_all);
@@ -110,18 +123,22 @@ class Uploader {
 
   DeviceWiring& wiring_;
   const std::vector<ScheduleEdge>& edges_;
+  const std::vector<Edge>& settled_;
   const std::vector<ExposedLayout>& layouts_;
   const Reach& reach_;
   std::vector<SendEnd> to_;  // by channel, then by position
   std::vector<RecvEnd> from_;
+  std::vector<SendEnd> pairwise_to_;
+  std::vector<RecvEnd> pairwise_from_;
   PumpEdges pumped_;
 };
 
 }  // namespace
 
 PumpEdges upload_ends(DeviceWiring& wiring, const std::vector<ScheduleEdge>& edges,
-                      const std::vector<ExposedLayout>& layouts, const Reach& reach) {
-  return Uploader(wiring, edges, layouts, reach).run();
+                      const std::vector<Edge>& settled, const std::vector<ExposedLayout>& layouts,
+                      const Reach& reach) {
+  return Uploader(wiring, edges, settled, layouts, reach).run();
 }
 
 }  // namespace rondo::detail::gpu

@@ -36,20 +36,17 @@ class DeviceWirer {
     const Reach reach = reach_others(bootstrap_, *group_, options_.peer_access, layouts_, wiring_);
     const std::string one_shot_lost = settle_ways(reach);
     share_control();
-    refuse_fallbacks(wiring_.topology.edges, one_shot_lost, *group_, options_.peer_access, rank_);
+    refuse_fallbacks(edges_, settled_, one_shot_lost, *group_, options_.peer_access, rank_);
     PumpEdges pumped;
     together(bootstrap_, [&] {
       const DeviceScope scope(wiring_.device);
-      pumped = upload_ends(wiring_, edges_, layouts_, reach);
+      pumped = upload_ends(wiring_, edges_, settled_, layouts_, reach);
       if (any_by_mpi()) require_pump();
     });
     // Any failure until here has been thrown by all ranks, so that no rank waits alone in the collective MPI calls
     // below.
     if (any_by_mpi()) together(bootstrap_, [&] { make_pump(std::move(pumped)); });
-    // Until here `mpi` stands for whatever the host communicator's pump sends by.
-    for (Edge& edge : wiring_.topology.edges) {
-      if (edge.carrier == Carrier::mpi) edge.carrier = host_.network();
-    }
+    show_edges();
     return std::move(wiring_);
   }
 
@@ -81,7 +78,7 @@ class DeviceWirer {
     together(bootstrap_, [&] { mine = links_of(*group_, rank_); });
     links_ = bootstrap_.exchange_rows(mine);
     wiring_.topology.ring = device_ring(group_->hosts().names(), links_);
-    edges_ = schedule_edges(wiring_.topology.ring, {Algorithm::ring, Algorithm::naive});
+    edges_ = edges_between_devices(wiring_.topology.ring);
     for (int rank = 0; rank < size_; ++rank) {
       layouts_.push_back(layout_of(rank, edges_, wiring_.geometry));
     }
@@ -101,7 +98,7 @@ class DeviceWirer {
   // Returns why one_shot and direct are lost, if not all ranks reach each other; else an empty text.
   std::string settle_ways(const Reach& reach) {
     bool one_device = true;
-    wiring_.topology.edges = device_edges(*group_, edges_, links_, reach);
+    settled_ = device_edges(*group_, edges_, links_, reach);
     for (int rank = 0; rank < size_; ++rank) {
       wiring_.in_this_process.push_back(group_->same_process(rank, rank_));
       one_device = one_device && group_->same_process(rank, 0) && group_->same_device(rank, 0);
@@ -119,16 +116,16 @@ class DeviceWirer {
     const Hosts& hosts = group_->hosts();
     std::vector<PinnedFifo> fifos;
     for (std::size_t i = 0; i < edges_.size(); ++i) {
-      const Edge& edge = wiring_.topology.edges[i];
+      const Edge& edge = settled_[i];
       if (edge.carrier == Carrier::pinned && hosts.same(edge.from, rank_)) {
         fifos.push_back({static_cast<int>(i), geometry().fifo_of(edges_[i]),
                          geometry().channels_of(edges_[i])});
       }
     }
-    const std::size_t bytes = ControlSegment::bytes_for(size_, geometry().channels, fifos);
+    const std::size_t bytes = ControlSegment::bytes_for(size_, geometry().blocks(), fifos);
     SharedMemory shared = share_memory(bootstrap_, hosts.lowest_rank_with(rank_),
                                        hosts.ranks_with(rank_).size() > 1, bytes, bytes);
-    if (fall_back_to_mpi(wiring_.topology.edges, shared)) {
+    if (fall_back_to_mpi(settled_, shared)) {
       wiring_.one_shot_bytes = 0;
       wiring_.all_reached = false;
     }
@@ -137,16 +134,27 @@ class DeviceWirer {
       if (shared.object.mapping.data() == nullptr) {
         fifos.clear();
         shared.object.mapping =
-            map_private(ControlSegment::bytes_for(size_, geometry().channels, {}));
+            map_private(ControlSegment::bytes_for(size_, geometry().blocks(), {}));
       }
       wiring_.control =
           ControlSegment(PinnedMapping(wiring_.device, std::move(shared.object.mapping)), size_,
-                         geometry().channels, std::move(fifos));
+                         geometry().blocks(), std::move(fifos));
     });
   }
 
+  // The topology has the edges of `ring` and `naive` alone, as that of hosts.
+  void show_edges() {
+    for (std::size_t i = 0; i < edges_.size(); ++i) {
+      Edge& edge = settled_[i];
+      wiring_.shared_by_ipc |= edge.carrier == Carrier::ipc;
+      // Until here `mpi` stands for whatever the host communicator's pump sends by.
+      if (edge.carrier == Carrier::mpi) edge.carrier = host_.network();
+      if (!is_pairwise(edges_[i])) wiring_.topology.edges.push_back(std::move(edge));
+    }
+  }
+
   [[nodiscard]] bool any_by_mpi() const {
-    return std::any_of(wiring_.topology.edges.begin(), wiring_.topology.edges.end(),
+    return std::any_of(settled_.begin(), settled_.end(),
                        [](const Edge& edge) { return edge.carrier == Carrier::mpi; });
   }
 
@@ -178,6 +186,7 @@ class DeviceWirer {
   std::optional<Group> group_;
   std::vector<std::vector<DeviceLink>> links_;
   std::vector<ScheduleEdge> edges_;
+  std::vector<Edge> settled_;           // their carriers
   std::vector<ExposedLayout> layouts_;  // by rank
   DeviceWiring wiring_;
 };

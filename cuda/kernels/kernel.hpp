@@ -7,9 +7,10 @@
 
 namespace rondo::detail::gpu {
 
-// `ring` carries `naive` too, and `direct` the ring too, for buffers that cannot be reached.
-enum class KernelKind : std::uint8_t { ring, one_shot, direct };
-inline constexpr int kKernelKinds = 3;
+// `ring` carries `naive` too, and `direct` the ring too, for buffers that cannot be reached. `pairwise` is the same for all
+// operations, and for all types of one size.
+enum class KernelKind : std::uint8_t { ring, one_shot, direct, pairwise };
+inline constexpr int kKernelKinds = 4;
 
 struct Kernel {
   DataType type = DataType::f32;

@@ -1,6 +1,8 @@
 // All kernels of one element type, RONDO_KERNEL_TYPE.
 
 #include <concepts>
+#include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 #include "kernels/cuda_block.hpp"
@@ -8,6 +10,7 @@
 #include "protocol/device_direct.hpp"
 #include "protocol/device_port.hpp"
 #include "protocol/one_shot.hpp"
+#include "protocol/pairwise.hpp"
 #include "protocol/reduction.hpp"
 #include "reduce/dispatch.hpp"
 
@@ -51,8 +54,47 @@ __global__ void __launch_bounds__(kMostThreads, 1)
   });
 }
 
+template <class T>
+__global__ void __launch_bounds__(kMostThreads, 1)
+    pairwise_kernel(const __grid_constant__ KernelArguments call) {
+  on_this_block(call.rank.size, [&](CudaBlock& block) {
+    run_pairwise<T>(block, call, static_cast<int>(blockIdx.x));
+  });
+}
+
+// The type whose kernel copies elements of that size.
+template <std::size_t bytes>
+struct Copied;
+template <>
+struct Copied<1> {
+  using Type = std::uint8_t;
+};
+template <>
+struct Copied<2> {
+  using Type = BFloat16;
+};
+template <>
+struct Copied<4> {
+  using Type = std::uint32_t;
+};
+template <>
+struct Copied<8> {
+  using Type = std::uint64_t;
+};
+
+template <class T>
+const void* copying_kernel() {
+  using Type = typename Copied<sizeof(T)>::Type;
+  if constexpr (std::is_same_v<T, Type>) {
+    return reinterpret_cast<const void*>(&pairwise_kernel<T>);
+  } else {
+    return kernel_for<Type>(ReduceOp::sum, KernelKind::pairwise);
+  }
+}
+
 template <class T, ReduceOp op>
 const void* kernel_of(KernelKind kind) {
+  if (kind == KernelKind::pairwise) return copying_kernel<T>();
   // Sums and products of signed integers have the same bits as those of unsigned ones, which have kernels already.
   if constexpr (std::signed_integral<T> && (op == ReduceOp::sum || op == ReduceOp::prod)) {
     return kernel_for<std::make_unsigned_t<T>>(op, kind);

@@ -35,6 +35,15 @@ const void* kernel_for<std::int64_t>(ReduceOp op, KernelKind kind);
 template <>
 const void* kernel_for<std::uint64_t>(ReduceOp op, KernelKind kind);
 
+inline constexpr std::size_t kWordsAtOnce = 256;
+struct WordsToWrite {
+  std::uint64_t* to = nullptr;
+  std::size_t count = 0;
+  std::uint64_t words[kWordsAtOnce];
+};
+// Its argument: WordsToWrite.
+const void* write_words_kernel();
+
 // Their arguments: (words, count, seed); and (words, count, seed, how many differ).
 const void* write_pattern_kernel();
 const void* count_wrong_kernel();

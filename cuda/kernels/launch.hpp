@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include <rondo/types.hpp>
 
@@ -19,6 +20,9 @@ void load_all();
 int resident_blocks(int threads, int ranks);
 void start(const Kernel& kernel, int blocks, int threads, const KernelArguments& arguments,
            api::Stream stream);
+
+// Writes words to the device's memory: on each replay of a graph the same.
+void write_words(std::uint64_t* to, std::span<const std::uint64_t> words, api::Stream stream);
 
 // As reduce/scale.hpp says.
 void scale_async(void* to, DataType to_type, const void* from, DataType from_type,

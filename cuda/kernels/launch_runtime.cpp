@@ -47,6 +47,7 @@ void load_all() {
   for_each_kernel(api::load);
   api::load(write_pattern_kernel());
   api::load(count_wrong_kernel());
+  api::load(write_words_kernel());
   for (const DataType type : {DataType::f32, DataType::f64, DataType::f16, DataType::bf16}) {
     api::load(scale_kernel(type, type));
     if (size_of(type) != 2) continue;
@@ -68,6 +69,19 @@ void start(const Kernel& kernel, int blocks, int threads, const KernelArguments&
   void* pointers[] = {const_cast<KernelArguments*>(&arguments)};
   api::launch(function_of(kernel), static_cast<std::size_t>(blocks), threads,
               shared_bytes(arguments.rank.size), pointers, stream);
+}
+
+// The words travel in the kernel's arguments: an asynchronous copy would need them to stay where they are until it, or
+// the last replay of its graph, has ended.
+void write_words(std::uint64_t* to, std::span<const std::uint64_t> words, api::Stream stream) {
+  for (std::size_t done = 0; done < words.size(); done += kWordsAtOnce) {
+    WordsToWrite some;
+    some.to = to + done;
+    some.count = std::min(kWordsAtOnce, words.size() - done);
+    std::copy_n(words.begin() + static_cast<std::ptrdiff_t>(done), some.count, some.words);
+    void* arguments[] = {&some};
+    api::launch(write_words_kernel(), 1, kThreads, 0, arguments, stream);
+  }
 }
 
 void scale_async(void* to, DataType to_type, const void* from, DataType from_type,

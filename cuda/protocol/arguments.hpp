@@ -17,10 +17,10 @@ namespace rondo::detail::gpu {
 
 inline constexpr int kMostThreads = 512;  // of a block
 
-// Lives in device memory as long as the communicator. Used by one block at a time: calls of one
-// communicator follow each other.
+// One for each block of a call. Lives in device memory as long as the communicator. Used by one block at a time: calls
+// of one communicator follow each other.
 struct ChannelState {
-  std::uint64_t calls = 0;      // that used this channel
+  std::uint64_t calls = 0;      // that used this channel, without messages
   std::uint32_t one_shots = 0;  // of them, by one_shot
   std::uint32_t failed = 0;     // not 0: it runs no further call
 };
@@ -31,8 +31,10 @@ struct RankView {
   int size = 1;
   const std::int32_t* ring = nullptr;  // rank at each position
   ChannelState* channels = nullptr;
-  SendEnd* to = nullptr;                // [channel][position of the peer]
-  RecvEnd* from = nullptr;              // likewise
+  SendEnd* to = nullptr;           // [channel][position of the peer]
+  RecvEnd* from = nullptr;         // likewise
+  SendEnd* pairwise_to = nullptr;  // likewise, of the edges for `pairwise`
+  RecvEnd* pairwise_from = nullptr;
   std::byte* const* inboxes = nullptr;  // of each rank, for one_shot; this rank's own among them
   std::uint64_t inbox_units = 0;        // units of data that a channel's inbox holds from each rank
   Post* const* posts = nullptr;         // of each rank, for direct: [channel][the rank that shows]
@@ -64,6 +66,9 @@ struct KernelArguments {
   std::uint64_t one_shot_part =
       0;  // elements of a channel, by one_shot: the last channels may have fewer
   bool chunks_are_ranks = false;
+  // In a sendrecv, the blocks after the first `slicing.channels` receive: so many blocks, and elements.
+  int receiving_channels = 0;
+  std::uint64_t received = 0;
   DirectCall direct;
   bool reachable = false;  // by all ranks: the buffers that `direct` needs of this one
   ShownBuffer shown_in;

@@ -16,7 +16,7 @@ namespace rondo::detail::gpu {
 
 enum class FailureKind : std::uint64_t { none, aborted, timed_out, mismatched };
 
-// One for each rank and channel. Written once, by the block that gives up.
+// One for each rank and block. Written once, by the block that gives up.
 struct alignas(kCounterSpacing) KernelFailure {
   // A FailureKind. Stored last, with release; a host that has loaded it with acquire may read the rest.
   std::uint64_t kind = 0;
@@ -43,7 +43,7 @@ struct Control {
   // last store stays. Kernels check it while they wait.
   FifoCounter* abort = nullptr;
   DevicePresence* presence = nullptr;  // this rank's
-  KernelFailure* failures = nullptr;   // of this rank, by channel
+  KernelFailure* failures = nullptr;   // of this rank, by block
 };
 
 // Shows this rank's call to the hosts, for the errors of ranks that wait for it in vain. Called by the leader of

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/collective_traits.hpp"
 #include "engine/run_schedule.hpp"
 #include "protocol/arguments.hpp"
 #include "protocol/block.hpp"
@@ -27,7 +28,9 @@ class DevicePort {
         call_(arguments),
         signature_(signature),
         channel_(channel),
-        patience_{arguments.timeout_ns, 0, block.leader() && channel == 0, signature.sequence} {}
+        patience_{arguments.timeout_ns, 0,
+                  block.leader() && channel == 0 && !is_message(arguments.schedule.collective),
+                  signature.sequence} {}
 
   [[nodiscard]] RONDO_HOST_DEVICE std::uint64_t chunk_at(int position) const {
     return static_cast<std::uint64_t>(call_.chunks_are_ranks ? call_.rank.ring[position]
@@ -151,39 +154,54 @@ class DevicePort {
   std::uint64_t bytes_sent_ = 0;
 };
 
+// The FIFO ends of one channel in the rank's tables, by position. Null where the block does not use them: in a sendrecv,
+// another block does at the same time.
+struct ChannelEnds {
+  SendEnd* to = nullptr;
+  RecvEnd* from = nullptr;
+};
+
+// Takes a block through `steps`, with the FIFO ends in its shared memory meanwhile. `channel`: that of `slicing`; `number`:
+// the block's own.
+template <class Reduction, class Steps, Block B>
+RONDO_HOST_DEVICE void walk(B& block, const KernelArguments& call, const Steps& steps,
+                            const Slicing& slicing, const Signature& signature,
+                            const ChannelEnds& ends, int number) {
+  const int size = call.rank.size;
+  const auto first = static_cast<int>(block.thread());
+  const auto stride = static_cast<int>(block.threads());
+  for (int i = first; i < size; i += stride) {
+    if (ends.to != nullptr) block.to()[i] = ends.to[i];
+    if (ends.from != nullptr) block.from()[i] = ends.from[i];
+  }
+  block.sync();
+  DevicePort<Reduction, B> port(block, call, signature, number);
+  const bool ok = run_schedule(steps, slicing, port);
+  block.sync();
+  for (int i = first; i < size; i += stride) {
+    if (ends.to != nullptr) ends.to[i] = block.to()[i];
+    if (ends.from != nullptr) ends.from[i] = block.from()[i];
+  }
+  if (block.leader()) {
+    port.tell_hosts();
+    ChannelState& state = call.rank.channels[number];
+    if (!is_message(call.schedule.collective)) ++state.calls;
+    state.failed = ok ? 0 : 1;
+  }
+}
+
 // One block's part in one call by `ring` or `naive`. By every thread of the block.
 template <class Reduction, Block B>
 RONDO_HOST_DEVICE void run_ring(B& block, const KernelArguments& call, int channel) {
   const RankView& rank = call.rank;
-  ChannelState& state = rank.channels[channel];
+  const ChannelState& state = rank.channels[channel];
   if (state.failed != 0) return;
   Signature signature = call.signature;
   signature.sequence = state.calls;
-  SendEnd* to = rank.to + channel * rank.size;
-  RecvEnd* from = rank.from + channel * rank.size;
-  for (auto i = static_cast<int>(block.thread()); i < rank.size;
-       i += static_cast<int>(block.threads())) {
-    block.to()[i] = to[i];
-    block.from()[i] = from[i];
-  }
-  block.sync();
-
   Slicing slicing = call.slicing;
   slicing.channel = static_cast<std::uint64_t>(channel);
-  DevicePort<Reduction, B> port(block, call, signature, channel);
-  const bool ok = run_schedule(call.schedule, slicing, port);
-
-  block.sync();
-  for (auto i = static_cast<int>(block.thread()); i < rank.size;
-       i += static_cast<int>(block.threads())) {
-    to[i] = block.to()[i];
-    from[i] = block.from()[i];
-  }
-  if (block.leader()) {
-    port.tell_hosts();
-    ++state.calls;
-    state.failed = ok ? 0 : 1;
-  }
+  const ChannelEnds ends{rank.to + channel * rank.size, rank.from + channel * rank.size};
+  walk<Reduction>(block, call, call.schedule, slicing, signature, ends, channel);
 }
 
 }  // namespace rondo::detail::gpu

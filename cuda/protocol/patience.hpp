@@ -51,9 +51,9 @@ RONDO_HOST_DEVICE RONDO_FORCE_INLINE FailureKind wait_until(B& block, const Kern
 
 // Writes the failure where hosts read it, and stops the kernels of all ranks. Called once, by one thread of the
 // block.
-RONDO_HOST_DEVICE inline void give_up(const Control& control, int rank, int channel,
+RONDO_HOST_DEVICE inline void give_up(const Control& control, int rank, int block_number,
                                       const KernelFailure& reason) {
-  KernelFailure& record = control.failures[channel];
+  KernelFailure& record = control.failures[block_number];
   record.peer = reason.peer;
   record.mine = reason.mine;
   record.theirs = reason.theirs;

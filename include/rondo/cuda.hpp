@@ -15,6 +15,7 @@
 #include <rondo/communicator.hpp>
 #include <rondo/cuda_registered_memory.hpp>
 #include <rondo/errors.hpp>
+#include <rondo/exchanges.hpp>
 #include <rondo/export.hpp>
 #include <rondo/options.hpp>
 #include <rondo/topology.hpp>
@@ -43,7 +44,7 @@ struct Options {
   int device = kCurrentDevice;
   PeerAccess peer_access = PeerAccess::automatic;
   /// Independent rings side by side, each a thread block on every rank, at most 256; 0: chosen. All
-  /// blocks of all ranks that share a device must fit on it at once, which is checked.
+  /// blocks of all ranks that share a device must fit on it at once, which is checked. A sendrecv has at least two.
   int channels = 0;
   /// Threads of a block, a multiple of 32 up to 512; 0: chosen.
   int threads = 0;
@@ -89,7 +90,8 @@ struct State;
 /// error is then a CudaError instead of a PeerError, and this program can use the device again only in a new process.
 /// A deadline counts from a call's first long wait on the device. After an error, the buffers of calls may be used again
 /// when the work on their streams has ended.
-class RONDO_API Communicator : public Collectives<Communicator, Stream> {
+class RONDO_API Communicator : public Collectives<Communicator, Stream>,
+                               public Exchanges<Communicator, Stream> {
  public:
   explicit Communicator(std::unique_ptr<State> state);
   Communicator(Communicator&&) noexcept;

@@ -121,7 +121,8 @@ struct ExchangeCalls : Calls {
   }
 };
 
-/// The exchanges of a communicator `Self`. Each builds a Call from its ranges, which `Self` runs.
+/// The exchanges of a communicator `Self`. Each builds a Call from its ranges, which `Self` runs or enqueues. `Where`: as in
+/// Collectives.
 ///
 /// A message (send, recv, sendrecv) goes between two ranks; the others take no part. Each of the two names the other, and
 /// both pass the same type and number of elements: if these differ, the receiver throws MismatchError. There are no tags:
@@ -135,73 +136,83 @@ struct ExchangeCalls : Calls {
 ///
 /// gather, scatter, all_to_all and the forms with counts are collectives: all ranks make them. Gather, scatter and
 /// all_to_all go along the same edges as messages: a message that was sent before one of these has to be received before it.
-template <class Self>
+template <class Self, class... Where>
 class Exchanges {
  public:
   /// `buffer` goes to rank `to`, which calls recv.
   template <ElementRange R>
-  void send(R&& buffer, int to, CallOptions options = {}) {
-    start(calls().send(buffer, to, options));
+  void send(R&& buffer, int to, Where... where, CallOptions options = {}) {
+    start(calls().send(buffer, to, options), where...);
   }
   /// `buffer` is filled by rank `from`, which calls send with as many elements.
   template <OutputRange R>
-  void recv(R&& buffer, int from, CallOptions options = {}) {
-    start(calls().recv(buffer, from, options));
+  void recv(R&& buffer, int from, Where... where, CallOptions options = {}) {
+    start(calls().recv(buffer, from, options), where...);
   }
   /// Both at once: `in` goes to rank `to`, and `out` is filled by rank `from`. Sizes may differ, and so may the ranks, as
   /// where all ranks shift elements round a ring. At the other ends are calls of sendrecv, send or recv. `to` and `from`
   /// may both be this rank. The ranges must not overlap.
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
-  void sendrecv(In&& in, int to, Out&& out, int from, CallOptions options = {}) {
-    start(calls().sendrecv(in, to, out, from, options));
+  void sendrecv(In&& in, int to, Out&& out, int from, Where... where, CallOptions options = {}) {
+    start(calls().sendrecv(in, to, out, from, options), where...);
   }
 
   /// The root gets the elements of all ranks, in rank order: `in` has the same size on all ranks, `out` size() times
   /// that on the root; it may be empty elsewhere. In place on the root: `in` is its part of `out`.
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
-  void gather(In&& in, Out&& out, int root, CallOptions options = {}) {
-    start(calls().gather(in, out, root, options));
+  void gather(In&& in, Out&& out, int root, Where... where, CallOptions options = {}) {
+    start(calls().gather(in, out, root, options), where...);
   }
   /// Each rank gets its part of the root's elements: `out` has the same size on all ranks, `in` size() times that on
   /// the root; it may be empty elsewhere. In place on the root: `out` is its part of `in`.
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
-  void scatter(In&& in, Out&& out, int root, CallOptions options = {}) {
-    start(calls().scatter(in, out, root, options));
+  void scatter(In&& in, Out&& out, int root, Where... where, CallOptions options = {}) {
+    start(calls().scatter(in, out, root, options), where...);
   }
   /// Rank r gets part r of every rank's `in`, and in its `out` they lie in the order of the ranks. Both have the same
   /// size on all ranks, a multiple of size(), and do not overlap.
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
-  void all_to_all(In&& in, Out&& out, CallOptions options = {}) {
-    start(calls().all_to_all(in, out, options));
+  void all_to_all(In&& in, Out&& out, Where... where, CallOptions options = {}) {
+    start(calls().all_to_all(in, out, options), where...);
   }
 
   /// all_gather with chunks of `counts` elements. With one range: in place.
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
-  void all_gather_v(In&& in, Out&& out, ChunkCounts counts, CallOptions options = {}) {
-    start(calls().all_gather_v(in, out, counts, options));
+  void all_gather_v(In&& in, Out&& out, ChunkCounts counts, Where... where,
+                    CallOptions options = {}) {
+    start(calls().all_gather_v(in, out, counts, options), where...);
   }
   template <OutputRange R>
-  void all_gather_v(R&& buffer, ChunkCounts counts, CallOptions options = {}) {
+  void all_gather_v(R&& buffer, ChunkCounts counts, Where... where, CallOptions options = {}) {
     const auto own = calls().own_part("all_gather_v", buffer, counts);
-    start(calls().all_gather_v(own, buffer, counts, options));
+    start(calls().all_gather_v(own, buffer, counts, options), where...);
   }
   /// reduce_scatter with chunks of `counts` elements: their sum, where no operation is named. With one range: in place.
+  template <OutputRange R>
+  void reduce_scatter_v(R&& buffer, ChunkCounts counts, Where... where) {
+    reduce_scatter_v(buffer, counts, ReduceOp::sum, where...);
+  }
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
-  void reduce_scatter_v(In&& in, Out&& out, ChunkCounts counts, ReduceOp op = ReduceOp::sum,
+  void reduce_scatter_v(In&& in, Out&& out, ChunkCounts counts, Where... where) {
+    reduce_scatter_v(in, out, counts, ReduceOp::sum, where...);
+  }
+  template <ElementRange In, OutputRange Out>
+    requires SameElements<In, Out>
+  void reduce_scatter_v(In&& in, Out&& out, ChunkCounts counts, ReduceOp op, Where... where,
                         CallOptions options = {}) {
-    start(calls().reduce_scatter_v(in, out, counts, op, options));
+    start(calls().reduce_scatter_v(in, out, counts, op, options), where...);
   }
   template <OutputRange R>
-  void reduce_scatter_v(R&& buffer, ChunkCounts counts, ReduceOp op = ReduceOp::sum,
+  void reduce_scatter_v(R&& buffer, ChunkCounts counts, ReduceOp op, Where... where,
                         CallOptions options = {}) {
     auto own = calls().own_part("reduce_scatter_v", buffer, counts);
-    start(calls().reduce_scatter_v(buffer, own, counts, op, options));
+    start(calls().reduce_scatter_v(buffer, own, counts, op, options), where...);
   }
 
  private:
@@ -213,7 +224,14 @@ class Exchanges {
     const auto& self = static_cast<const Self&>(*this);
     return {{self.rank(), self.size()}};
   }
-  void start(const Call& call) { static_cast<Self&>(*this).run(call); }
+  void start(const Call& call, Where... where) {
+    auto& self = static_cast<Self&>(*this);
+    if constexpr (sizeof...(Where) == 0) {
+      self.run(call);
+    } else {
+      self.enqueue(call, where...);
+    }
+  }
 };
 
 /// The same exchanges, asynchronous: each returns a handle of its call. `Self` runs the calls in the order in which they

@@ -64,8 +64,8 @@ inline constexpr int kCollectiveCount = 12;
 ///   memory of Communicator::allocate. Host memory only.
 /// - `chain`: the sum goes through all ranks in rank order, then the result does: for reductions of host memory whose
 ///   bits must not depend on anything but the ranks' values (CommunicatorOptions::rank_order).
-/// - `pairwise`: elements go straight from the rank that has them to the rank that gets them, along an edge between the
-///   two that is made when they first use it: gather, scatter, all_to_all, send, recv and sendrecv, and nothing else.
+/// - `pairwise`: elements go straight from the rank that has them to the rank that gets them, along an edge of these two
+///   alone: gather, scatter, all_to_all, send, recv and sendrecv, and nothing else.
 enum class Algorithm : std::uint8_t {
   automatic,
   ring,

@@ -57,6 +57,14 @@ Signature signature_of(const Call& call, Algorithm algorithm, int ranks) {
   return signature;
 }
 
+bool is_message_signature(const Signature& signature) {
+  return is_message(static_cast<Collective>(signature.collective));
+}
+
+const char* const kUnmatchedMessage =
+    "A message needs a send (or sendrecv) on one rank and a recv (or sendrecv) on the other; see "
+    "whether the other rank makes that call, and names this rank.";
+
 std::string describe(const Signature& signature) {
   const auto collective = static_cast<Collective>(signature.collective);
   std::string arguments;
@@ -70,8 +78,10 @@ std::string describe(const Signature& signature) {
   if (has_root(collective)) {
     arguments += fmt::format(", root {}", signature.root);
   } else if (is_message(collective)) {
-    return fmt::format("message {} from rank {} ({})", signature.sequence & kMessageNumbers,
-                       signature.root, arguments);
+    const std::string which = signature.sequence == kNotNumbered
+                                  ? "a message"
+                                  : fmt::format("message {}", signature.sequence & kMessageNumbers);
+    return fmt::format("{} from rank {} ({})", which, signature.root, arguments);
   } else if (signature.root != 0) {
     arguments +=
         fmt::format(", counts with checksum {:x}", static_cast<std::uint32_t>(signature.root));
@@ -94,10 +104,7 @@ std::string text_of_timeout(const std::string& who, int peer, const Signature& c
 }
 
 std::string text_of_mismatch(int rank, const Signature& mine, int peer, const Signature& theirs) {
-  const auto is_one = [](const Signature& call) {
-    return is_message(static_cast<Collective>(call.collective));
-  };
-  if (is_one(mine) && is_one(theirs)) {
+  if (is_message_signature(mine) && is_message_signature(theirs)) {
     return fmt::format(
         "rank {} expects {}, but rank {} sent {}. Pass the same type and number of elements to "
         "send and recv, and make the messages between two ranks in the same order on both",

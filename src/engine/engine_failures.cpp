@@ -116,11 +116,7 @@ void Engine::fail(const Signature& signature, const Failure& failure, const std:
 }
 
 std::string Engine::who_is_missing(const Signature& signature) const {
-  if (is_message(static_cast<Collective>(signature.collective))) {
-    return "A message needs a send (or sendrecv) on one rank and a recv (or sendrecv) on the "
-           "other; "
-           "see whether the other rank makes that call, and names this rank.";
-  }
+  if (is_message_signature(signature)) return kUnmatchedMessage;
   std::string missing;
   for (const int rank : wiring_.links.ranks_sharing) {
     if (wiring_.links.segment->presence(rank).has_entered(signature.sequence)) continue;

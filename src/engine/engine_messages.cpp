@@ -5,25 +5,10 @@
 #include "engine/call_text.hpp"
 #include "engine/engine.hpp"
 #include "engine/pairwise_edges.hpp"
+#include "engine/parts.hpp"
 #include "engine/send_ahead.hpp"
 
 namespace rondo::detail {
-namespace {
-
-// The two halves of a sendrecv.
-Call send_of(const Call& call) {
-  Call send = call;
-  send.collective = Collective::send;
-  return send;
-}
-Call recv_of(const Call& call) {
-  Call recv = call;
-  recv.collective = Collective::recv;
-  recv.count = call.received;
-  return recv;
-}
-
-}  // namespace
 
 Signature Engine::next_message(const Call& message) {
   const bool sent = message.collective == Collective::send;

@@ -10,6 +10,19 @@
 
 namespace rondo::detail {
 
+// The two halves of a sendrecv.
+inline Call send_of(const Call& call) {
+  Call send = call;
+  send.collective = Collective::send;
+  return send;
+}
+inline Call recv_of(const Call& call) {
+  Call recv = call;
+  recv.collective = Collective::recv;
+  recv.count = call.received;
+  return recv;
+}
+
 // A rank's chunk, in calls that give each rank one.
 inline Range own_chunk(const Call& call, int rank, int size) {
   if (call.counts == nullptr) {

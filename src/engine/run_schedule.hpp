@@ -25,16 +25,16 @@ concept Port = requires(P& port, const Step& step, const Range& slice, int posit
   port.hand_on(step, slice);
 };
 
-// Returns false as soon as the port has given up.
-template <Port P>
-RONDO_HOST_DEVICE bool run_schedule(const Schedule& schedule, const Slicing& slicing, P& port) {
+// `Steps`: a Schedule, or a PairwiseSchedule. Returns false as soon as the port has given up.
+template <class Steps, Port P>
+RONDO_HOST_DEVICE bool run_schedule(const Steps& schedule, const Slicing& slicing, P& port) {
   const int steps = schedule.steps();
   const std::uint64_t turns = slicing.windows() + static_cast<std::uint64_t>(schedule.most_lag());
   for (std::uint64_t turn = 0; turn < turns; ++turn) {
     for (int index = 0; index < steps; ++index) {
       const Step step = schedule.step(index);
       const auto lag = static_cast<std::uint64_t>(step.lag);
-      if (!kOnDevice && turn < lag) continue;
+      if (turn < lag) continue;
       // A greeting is one empty slice, and so travels in the first window.
       Range part = step.chunk == kNoChunk ? Range{} : slicing.part(port.chunk_at(step.chunk));
       if (!kOnDevice && step.chunk_count > 1) {

@@ -69,4 +69,18 @@ RONDO_HOST_DEVICE constexpr Step step(const Schedule& s, int index) {
 
 }  // namespace pairwise
 
+// A schedule by `pairwise`, as its kernels walk it: so that they hold no steps of other algorithms, and the kernels of
+// other algorithms none of these.
+struct PairwiseSchedule {
+  Schedule schedule;
+
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr int steps() const { return pairwise::steps(schedule); }
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr Step step(int index) const {
+    return pairwise::step(schedule, index);
+  }
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr int most_lag() const {
+    return pairwise::most_lag(schedule);
+  }
+};
+
 }  // namespace rondo::detail

@@ -36,7 +36,8 @@ struct Slicing {
   std::uint64_t channel = 0;
   std::uint64_t channel_granule =
       1;  // borders between channels, within a chunk; divides slice_elems
-  // Where chunk i begins, and, one after the last, where they end. Null: the chunks are those of chunk_range.
+  // Where chunk i begins, and, one after the last, where they end; on a device, in its memory. Null: the chunks are those
+  // of chunk_range.
   const std::uint64_t* borders = nullptr;
   std::uint64_t largest = 0;  // a chunk that no other exceeds
 
@@ -65,7 +66,7 @@ struct Slicing {
 
  private:
   [[nodiscard]] RONDO_HOST_DEVICE constexpr Range chunk_of(std::uint64_t index) const {
-    if (kOnDevice || borders == nullptr) return chunk_range(count, chunks, index, granule);
+    if (borders == nullptr) return chunk_range(count, chunks, index, granule);
     return {borders[index], borders[index + 1] - borders[index]};
   }
 };

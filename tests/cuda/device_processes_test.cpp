@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/cuda/device_checks.hpp"
+#include "tests/cuda/device_exchanges.hpp"
 #include "tests/support/forked.hpp"
 
 namespace rondo::test {
@@ -54,6 +55,17 @@ TEST_P(DeviceProcesses, EveryCollective) {
     for (const std::size_t count : {0U, 5U, 4099U, 50021U}) {
       prepare_all_collectives<float>(rank, count, me.size > 1 && count < 10000);
       rank.run();
+    }
+    return ::testing::Test::HasFailure() ? 2 : 0;
+  });
+}
+
+TEST_P(DeviceProcesses, EveryExchange) {
+  const int size = GetParam();
+  expect_codes(size, std::vector<int>(static_cast<std::size_t>(size), 0), [](const ForkedRank& me) {
+    for (const cuda::PeerAccess access : {cuda::PeerAccess::automatic, cuda::PeerAccess::avoided}) {
+      cuda::Communicator comm = join(me, {.device = 0, .peer_access = access, .channels = 2});
+      check_device_exchanges<float>(comm);
     }
     return ::testing::Test::HasFailure() ? 2 : 0;
   });

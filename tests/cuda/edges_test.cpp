@@ -15,6 +15,7 @@
 #include <rondo/cuda_gradient_reducer.hpp>
 
 #include "tests/cuda/device_checks.hpp"
+#include "tests/cuda/device_exchanges.hpp"
 #include "tests/cuda/stand_in.hpp"
 #include "tests/support/forked.hpp"
 
@@ -58,6 +59,11 @@ void expect_exact(std::vector<cuda::Communicator>& group, bool with_one_shot) {
   for (cuda::Communicator& comm : group) ranks.emplace_back(comm);
   for (DeviceRank& rank : ranks) prepare_all_collectives<float>(rank, 2003, with_one_shot);
   run_all(ranks);
+  std::vector<std::thread> threads;
+  for (cuda::Communicator& comm : group) {
+    threads.emplace_back([&] { check_device_exchanges<float>(comm); });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(DeviceEdges, DevicesOfOneProcessReachEachOther) {
@@ -209,6 +215,10 @@ TEST_F(DeviceEdges, ARefusalAnywhereLeaksNothing) {
   const StandInBalance before = stand_in_balance();
   const auto iterate = [&](cuda::Communicator& comm) {
     const auto rank = static_cast<std::size_t>(comm.rank());
+    const auto own = [&](std::size_t of) { return gradients[of].span().subspan(50 * of, 50); };
+    const std::vector<std::size_t> counts = {50, 50};
+    comm.all_gather_v(own(rank), gradients[rank].span(), counts, streams[rank].get());
+    comm.sendrecv(own(rank), 1 - comm.rank(), own(1 - rank), 1 - comm.rank(), streams[rank].get());
     // This one takes memory from the pool.
     comm.reduce(gradients[rank].span(), 1, ReduceOp::sum, streams[rank].get(),
                 {.algorithm = Algorithm::naive});

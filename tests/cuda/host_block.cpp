@@ -3,6 +3,7 @@
 #include "protocol/device_direct.hpp"
 #include "protocol/device_port.hpp"
 #include "protocol/one_shot.hpp"
+#include "protocol/pairwise.hpp"
 #include "protocol/reduction.hpp"
 #include "reduce/dispatch.hpp"
 
@@ -17,6 +18,9 @@ void run_on_host(const detail::gpu::Kernel& kernel, HostBlock& block,
     if (kernel.kind == KernelKind::one_shot) detail::gpu::run_one_shot<R>(block, call, channel);
     if (kernel.kind == KernelKind::direct) {
       detail::gpu::run_direct_or_ring<R>(block, call, channel);
+    }
+    if (kernel.kind == KernelKind::pairwise) {
+      detail::gpu::run_pairwise<typename decltype(type_tag)::Type>(block, call, channel);
     }
     if (kernel.kind == KernelKind::ring) detail::gpu::run_ring<R>(block, call, channel);
   });

@@ -11,6 +11,7 @@
 #include <rondo/mpi.hpp>
 
 #include "tests/cuda/device_checks.hpp"
+#include "tests/cuda/device_exchanges.hpp"
 
 namespace rondo::test {
 namespace {
@@ -31,6 +32,12 @@ TEST(MpiDevices, EveryCollective) {
     prepare_all_collectives<float>(rank, count, comm.size() > 1 && one_host && count <= 1000);
     rank.run();
   }
+}
+
+TEST(MpiDevices, EveryExchange) {
+  cuda::Communicator comm =
+      cuda::join(from_mpi(MPI_COMM_WORLD), {.device = cuda::kSpreadOverDevices});
+  check_device_exchanges<std::int32_t>(comm);
 }
 
 TEST(MpiDevices, AnAbortReachesTheKernelsOfAllHosts) {

@@ -29,12 +29,14 @@ class ProtocolGroup {
     for (int rank = 0; rank < size; ++rank) {
       auto& memory = *ranks_.emplace_back(std::make_unique<RankMemory>());
       memory.ring.assign(ring_.begin(), ring_.end());
-      memory.channels.resize(ends() / static_cast<std::size_t>(size));
+      memory.states.resize(static_cast<std::size_t>(blocks()));
       memory.to.resize(ends());
       memory.from.resize(ends());
+      memory.pairwise_to.resize(ends());
+      memory.pairwise_from.resize(ends());
       memory.inbox.resize(detail::gpu::inbox_words(units, channels, size));
       memory.posts.resize(ends());
-      memory.failures.resize(static_cast<std::size_t>(channels));
+      memory.failures.resize(static_cast<std::size_t>(blocks()));
     }
     for (const auto& memory : ranks_) {
       for (const auto& owner : ranks_) {
@@ -52,7 +54,7 @@ class ProtocolGroup {
   detail::gpu::KernelArguments arguments(int rank, const Call& call, Algorithm algorithm,
                                          int channels, std::chrono::nanoseconds timeout,
                                          bool reachable = true) {
-    const detail::RingPlace place{rank, size_, &ring_, geometry_, geometry_};
+    const detail::RingPlace place{rank, size_, &ring_, geometry_, geometry_, geometry_};
     std::optional<detail::gpu::ShownBuffers> shown;
     if (reachable) {
       shown.emplace();
@@ -68,13 +70,17 @@ class ProtocolGroup {
   }
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] int channels() const { return channels_; }
+  // The most of a call: a sendrecv has as many to send as to receive.
+  [[nodiscard]] int blocks() const { return 2 * channels_; }
 
  private:
   struct RankMemory {
     std::vector<std::int32_t> ring;
-    std::vector<detail::gpu::ChannelState> channels;
+    std::vector<detail::gpu::ChannelState> states;
     std::vector<detail::SendEnd> to;
     std::vector<detail::RecvEnd> from;
+    std::vector<detail::SendEnd> pairwise_to;
+    std::vector<detail::RecvEnd> pairwise_from;
     std::vector<detail::gpu::Words> inbox;
     std::vector<std::byte*> inboxes;
     std::vector<detail::gpu::Post> posts;
@@ -90,18 +96,24 @@ class ProtocolGroup {
     return static_cast<std::size_t>(channels_) * static_cast<std::size_t>(size_);
   }
 
-  // A FIFO for each channel between two positions.
+  detail::FifoMemory make_fifo() {
+    auto& lines = fifos_.emplace_back(detail::contiguous_fifo_bytes(geometry_) / sizeof(Line));
+    return detail::contiguous_fifo(reinterpret_cast<std::byte*>(lines.data()), geometry_);
+  }
+
+  // For each channel between two positions, a FIFO, and one for `pairwise`.
   void connect(int from, int to) {
     for (int channel = 0; channel < channels_; ++channel) {
-      auto& lines = fifos_.emplace_back(detail::contiguous_fifo_bytes(geometry_) / sizeof(Line));
-      const detail::FifoMemory fifo =
-          detail::contiguous_fifo(reinterpret_cast<std::byte*>(lines.data()), geometry_);
+      const detail::FifoMemory fifo = make_fifo();
+      const detail::FifoMemory pairwise = make_fifo();
       const auto at = [&](int position) {
         return static_cast<std::size_t>(channel) * static_cast<std::size_t>(size_) +
                static_cast<std::size_t>(position);
       };
       memory_at(from).to[at(to)] = detail::SendEnd(fifo);
       memory_at(to).from[at(from)] = detail::RecvEnd(fifo);
+      memory_at(from).pairwise_to[at(to)] = detail::SendEnd(pairwise);
+      memory_at(to).pairwise_from[at(from)] = detail::RecvEnd(pairwise);
     }
   }
   RankMemory& memory_at(int position) {
@@ -114,9 +126,11 @@ class ProtocolGroup {
     view.rank = rank;
     view.size = size_;
     view.ring = memory.ring.data();
-    view.channels = memory.channels.data();
+    view.channels = memory.states.data();
     view.to = memory.to.data();
     view.from = memory.from.data();
+    view.pairwise_to = memory.pairwise_to.data();
+    view.pairwise_from = memory.pairwise_from.data();
     view.inboxes = memory.inboxes.data();
     view.inbox_units = detail::gpu::inbox_units_for(kOneShotBytes, channels_);
     view.posts = memory.posts_of_all.data();

@@ -2,6 +2,7 @@
 // freely, also under the thread sanitizer, or one at a time in an order drawn from a seed.
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <deque>
@@ -13,6 +14,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/collective_traits.hpp"
 #include "bench/exact_values.hpp"
 #include "protocol/fold.hpp"
 #include "reduce/dispatch.hpp"
@@ -45,9 +47,10 @@ class RankCall {
   RankCall(const Spec& spec, int rank, int size)
       : spec_(spec),
         rank_(rank),
+        size_(size),
         own_(chunk_range(spec.count, static_cast<std::uint64_t>(size),
                          static_cast<std::uint64_t>(rank))) {
-    detail::with_type(spec.type, [&](auto tag) { fill<typename decltype(tag)::Type>(size); });
+    detail::with_type(spec.type, [&](auto tag) { fill<typename decltype(tag)::Type>(); });
   }
 
   [[nodiscard]] Call call() {
@@ -58,11 +61,12 @@ class RankCall {
     call.op = spec_.op;
     call.root = spec_.root;
     std::byte* whole_out = at(spec_.in_place ? in_ : out_, 0);
-    call.in = at(in_, spec_.collective == Collective::all_gather ? own_.offset : 0);
-    call.out = whole_out;
-    if (spec_.collective == Collective::reduce_scatter) {
-      call.out = whole_out + own_.offset * size_of(spec_.type);
-    }
+    call.in = at(in_, has_own_input() ? own_.offset : 0);
+    call.out = whole_out + (has_own_output() ? own_.offset * size_of(spec_.type) : 0);
+    // A shift round the ranks.
+    call.to = (rank_ + 1) % size_;
+    call.from = (rank_ + size_ - 1) % size_;
+    call.received = spec_.count;
     return call;
   }
 
@@ -82,8 +86,10 @@ class RankCall {
 
   [[nodiscard]] std::size_t wrong() {
     Range checked{0, spec_.count};
-    if (spec_.collective == Collective::reduce_scatter) checked = own_;
-    if (spec_.collective == Collective::reduce && rank_ != spec_.root) checked = {0, 0};
+    if (has_own_output()) checked = own_;
+    const bool root_only =
+        spec_.collective == Collective::reduce || spec_.collective == Collective::gather;
+    if (root_only && rank_ != spec_.root) checked = {0, 0};
     const std::size_t element = size_of(spec_.type);
     const std::byte* actual = at(spec_.in_place ? in_ : out_, 0);
     std::size_t count = 0;
@@ -98,8 +104,29 @@ class RankCall {
     std::byte bytes[16];
   };
 
+  [[nodiscard]] bool has_own_input() const {
+    return spec_.collective == Collective::all_gather || spec_.collective == Collective::gather;
+  }
+  [[nodiscard]] bool has_own_output() const {
+    return spec_.collective == Collective::reduce_scatter ||
+           spec_.collective == Collective::scatter;
+  }
+  // Element i of the result, where every rank has other inputs and none are reduced.
   template <class T>
-  void fill(int size) {
+  [[nodiscard]] T exchanged(std::size_t i) const {
+    int from = spec_.root;
+    std::size_t element = i;
+    if (spec_.collective == Collective::sendrecv) from = (rank_ + size_ - 1) % size_;
+    if (spec_.collective == Collective::gather || spec_.collective == Collective::all_to_all) {
+      from = static_cast<int>(i / own_.count);
+    }
+    if (spec_.collective == Collective::all_to_all) element = own_.offset + i % own_.count;
+    return exact::input<T>(spec_.op, from, size_, element);
+  }
+
+  template <class T>
+  void fill() {
+    const bool exchanges = detail::goes_pairwise(spec_.collective);
     const bool reduces = spec_.collective == Collective::all_reduce ||
                          spec_.collective == Collective::reduce_scatter ||
                          spec_.collective == Collective::reduce;
@@ -108,10 +135,10 @@ class RankCall {
       buffer->resize((spec_.count + spec_.shift) * sizeof(T) / sizeof(Line) + 1);
     }
     for (std::size_t i = 0; i < spec_.count; ++i) {
-      const T result = exact::result<T>(spec_.op, size, i);
+      const T result = exchanges ? exchanged<T>(i) : exact::result<T>(spec_.op, size_, i);
       const bool mine = i >= own_.offset && i < own_.offset + own_.count;
       T input = exact::from_double<T>(77);
-      if (reduces) input = exact::input<T>(spec_.op, rank_, size, i);
+      if (reduces || exchanges) input = exact::input<T>(spec_.op, rank_, size_, i);
       if (knows_all || (spec_.collective == Collective::all_gather && mine)) input = result;
       std::memcpy(at(in_, i), &input, sizeof(T));
       std::memcpy(at(expected_, i), &result, sizeof(T));
@@ -129,6 +156,7 @@ class RankCall {
 
   Spec spec_;
   int rank_;
+  int size_;
   Range own_;
   std::vector<Line> in_;
   std::vector<Line> out_;
@@ -136,14 +164,15 @@ class RankCall {
   std::vector<Line> before_;  // the input
 };
 
-// All ranks' calls, in order; run by one team for each rank and channel, which goes from call to call
-// without waiting for the others.
+// All ranks' calls, in order; run by one team for each rank and block, which goes from call to call
+// without waiting for the others, unless `in_stream_order`.
 class GroupRun {
  public:
   GroupRun(ProtocolGroup& group, const std::vector<Spec>& specs) : group_(group), specs_(specs) {
     for (int rank = 0; rank < group.size(); ++rank) {
       auto& calls = calls_.emplace_back();
       for (const Spec& spec : specs) calls.emplace_back(spec, rank, group.size());
+      threads_done_.emplace_back(specs.size());
     }
   }
 
@@ -151,6 +180,8 @@ class GroupRun {
   std::vector<bool> absent = std::vector<bool>(8, false);
   // The last rank begins its first call only after that many turns.
   std::uint64_t last_waits_for_turns = 0;
+  // Whether no block of a rank begins a call before all its blocks have ended the last one.
+  bool in_stream_order = false;
   // Whether each rank's program writes its buffers anew after its kernel has ended.
   bool scribbles = false;
 
@@ -159,21 +190,25 @@ class GroupRun {
     std::vector<std::function<void()>> result;
     for (int rank = 0; rank < group_.size(); ++rank) {
       if (absent[static_cast<std::size_t>(rank)]) continue;
-      for (int channel = 0; channel < group_.channels(); ++channel) {
+      for (int number = 0; number < group_.blocks(); ++number) {
         auto& teams = teams_.emplace_back();
         for (std::size_t i = 0; i < specs_.size(); ++i) {
           teams.push_back(std::make_unique<HostTeam>(threads, group_.size()));
         }
         for (unsigned thread = 0; thread < threads; ++thread) {
-          result.emplace_back([this, rank, channel, thread, &teams, &turns] {
+          result.emplace_back([this, rank, number, thread, threads, &teams, &turns] {
+            std::deque<std::atomic<unsigned>>& done = threads_done_[static_cast<std::size_t>(rank)];
             for (std::size_t i = 0; i < specs_.size(); ++i) {
               HostBlock block(*teams[i], thread, turns);
+              const unsigned all = threads * static_cast<unsigned>(group_.blocks());
+              while (in_stream_order && i > 0 && done[i - 1] < all) block.pause();
               while (rank == group_.size() - 1 && block.now_ns() < last_waits_for_turns) {
                 block.pause();
               }
-              one_call(rank, channel, i, block);
+              one_call(rank, number, i, block);
               block.sync();  // the next kernel starts after the last thread of this one
               if (scribbles && thread == 0) of(rank, i).scribble();
+              ++done[i];
             }
           });
         }
@@ -211,22 +246,24 @@ class GroupRun {
 
  private:
   RankCall& of(int rank, std::size_t call) { return calls_[static_cast<std::size_t>(rank)][call]; }
-  void one_call(int rank, int channel, std::size_t index, HostBlock& block) {
+  void one_call(int rank, int number, std::size_t index, HostBlock& block) {
     const Spec& spec = specs_[index];
     const Call call = of(rank, index).call();
     const int channels =
         spec.algorithm == Algorithm::one_shot && call.count == 0 ? 1 : group_.channels();
-    if (channel >= channels) return;
     const bool reachable = spec.unreachable.count(rank) == 0;
-    run_on_host(detail::gpu::kernel_for_call(call, spec.algorithm), block,
-                group_.arguments(rank, call, spec.algorithm, channels, timeout, reachable),
-                channel);
+    detail::gpu::KernelArguments arguments =
+        group_.arguments(rank, call, spec.algorithm, channels, timeout, reachable);
+    if (call.collective == Collective::sendrecv) arguments.receiving_channels = channels;
+    if (number >= detail::gpu::blocks_for(arguments)) return;
+    run_on_host(detail::gpu::kernel_for_call(call, spec.algorithm), block, arguments, number);
   }
 
   ProtocolGroup& group_;
   std::vector<Spec> specs_;
   std::vector<std::vector<RankCall>> calls_;
   std::deque<std::vector<std::unique_ptr<HostTeam>>> teams_;
+  std::deque<std::deque<std::atomic<unsigned>>> threads_done_;  // with each rank's calls
 };
 
 void run_freely(GroupRun& run, unsigned threads) {
@@ -281,6 +318,32 @@ std::vector<Spec> every_collective(int size, std::size_t count) {
   return specs;
 }
 
+// Of every type with elements of another size. `each`: the elements of a chunk.
+std::vector<Spec> every_exchange(int size, std::size_t each) {
+  std::vector<Spec> specs;
+  for (const DataType type : {DataType::u8, DataType::bf16, DataType::f32, DataType::i64}) {
+    for (const Collective collective :
+         {Collective::sendrecv, Collective::gather, Collective::scatter, Collective::all_to_all}) {
+      // The kernels have no way for a message from a rank to itself.
+      if (collective == Collective::sendrecv && size == 1) continue;
+      const bool rooted = collective == Collective::gather || collective == Collective::scatter;
+      for (const bool in_place : {false, true}) {
+        if (in_place && !rooted) continue;
+        Spec spec;
+        spec.collective = collective;
+        spec.algorithm = Algorithm::pairwise;
+        spec.type = type;
+        spec.count = each * static_cast<std::size_t>(size);
+        spec.root = size - 1;
+        spec.in_place = in_place;
+        spec.shift = specs.size() % 2;
+        specs.push_back(spec);
+      }
+    }
+  }
+  return specs;
+}
+
 class DeviceProtocol : public ::testing::TestWithParam<std::tuple<int, int>> {};
 
 TEST_P(DeviceProtocol, EveryTypeAndOperation) {
@@ -300,6 +363,21 @@ TEST_P(DeviceProtocol, EveryCollectiveAndCount) {
     specs.insert(specs.end(), more.begin(), more.end());
   }
   GroupRun run(group, specs);
+  run_freely(run, 1);
+  run.expect_exact();
+}
+
+TEST_P(DeviceProtocol, EveryExchange) {
+  const auto [size, channels] = GetParam();
+  ProtocolGroup group(size, channels, {128, 2});
+  std::vector<Spec> specs;
+  for (const std::size_t each : {1U, 7U, 301U}) {
+    const std::vector<Spec> more = every_exchange(size, each);
+    specs.insert(specs.end(), more.begin(), more.end());
+    specs.push_back(Spec{.count = 100});  // a collective of another kernel
+  }
+  GroupRun run(group, specs);
+  run.in_stream_order = true;
   run_freely(run, 1);
   run.expect_exact();
 }
@@ -357,6 +435,23 @@ TEST_P(Interleaved, InEveryOrderTheSumIsExact) {
   std::vector<Spec> some;
   for (const std::size_t step : {0U, 5U, 11U}) some.push_back(all[(seed * 7 + step) % all.size()]);
   GroupRun run(group, some);
+  Interleaver turns(seed);
+  run.timeout = std::chrono::hours(24);
+  turns.run(run.bodies(1 + seed % 2, turns));
+  run.expect_exact();
+}
+
+// The two halves of a sendrecv go in any order, and no window of an exchange fills what another rank waits to send.
+TEST_P(Interleaved, ExchangesNeverWaitForEachOther) {
+  const auto seed = static_cast<std::uint64_t>(GetParam());
+  const int size = 2 + static_cast<int>(seed % 4);
+  const int channels = 1 + static_cast<int>(seed / 4 % 2);
+  ProtocolGroup group(size, channels, {64, 2 + static_cast<std::uint32_t>(seed % 3)});
+  const std::vector<Spec> all = every_exchange(size, 37);
+  std::vector<Spec> some;
+  for (const std::size_t step : {0U, 5U, 11U}) some.push_back(all[(seed * 7 + step) % all.size()]);
+  GroupRun run(group, some);
+  run.in_stream_order = true;
   Interleaver turns(seed);
   run.timeout = std::chrono::hours(24);
   turns.run(run.bodies(1 + seed % 2, turns));

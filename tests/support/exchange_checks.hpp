@@ -15,11 +15,12 @@
 
 namespace rondo::test {
 
-template <class T>
+// `Comm`: a Communicator, or what has its calls.
+template <class T, class Comm = Communicator>
 class ExchangeCheck {
  public:
   // `each`: elements that go from one rank to another in a call.
-  ExchangeCheck(Communicator& comm, std::size_t each, bool asynchronous)
+  ExchangeCheck(Comm& comm, std::size_t each, bool asynchronous)
       : comm_(comm), each_(each), asynchronous_(asynchronous) {}
 
   void all() {
@@ -213,17 +214,17 @@ class ExchangeCheck {
                        << each_ << " elements of " << sizeof(T) << " bytes each way";
   }
 
-  Communicator& comm_;
+  Comm& comm_;
   std::size_t each_;
   bool asynchronous_;
 };
 
 // Sizes of no element, one, one slice, several windows, and of odd numbers.
-template <class T>
-void check_exchanges(Communicator& comm, bool asynchronous) {
-  for (const std::size_t each :
-       {std::size_t{0}, std::size_t{1}, std::size_t{64}, std::size_t{2311}}) {
-    ExchangeCheck<T>(comm, each, asynchronous).all();
+inline constexpr std::size_t kExchangeSizes[] = {0, 1, 64, 2311};
+template <class T, class Comm>
+void check_exchanges(Comm& comm, bool asynchronous) {
+  for (const std::size_t each : kExchangeSizes) {
+    ExchangeCheck<T, Comm>(comm, each, asynchronous).all();
   }
 }
 
