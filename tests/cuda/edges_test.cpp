@@ -215,10 +215,11 @@ TEST_F(DeviceEdges, ARefusalAnywhereLeaksNothing) {
   const StandInBalance before = stand_in_balance();
   const auto iterate = [&](cuda::Communicator& comm) {
     const auto rank = static_cast<std::size_t>(comm.rank());
-    const auto own = [&](std::size_t of) { return gradients[of].span().subspan(50 * of, 50); };
+    const auto part = [&](std::size_t of) { return gradients[rank].span().subspan(50 * of, 50); };
     const std::vector<std::size_t> counts = {50, 50};
-    comm.all_gather_v(own(rank), gradients[rank].span(), counts, streams[rank].get());
-    comm.sendrecv(own(rank), 1 - comm.rank(), own(1 - rank), 1 - comm.rank(), streams[rank].get());
+    comm.all_gather_v(part(rank), gradients[rank].span(), counts, streams[rank].get());
+    comm.sendrecv(part(rank), 1 - comm.rank(), part(1 - rank), 1 - comm.rank(),
+                  streams[rank].get());
     // This one takes memory from the pool.
     comm.reduce(gradients[rank].span(), 1, ReduceOp::sum, streams[rank].get(),
                 {.algorithm = Algorithm::naive});
