@@ -1,18 +1,18 @@
 #include <gloo/allreduce.h>
 #include <gloo/math.h>
 #include <gloo/rendezvous/context.h>
-#include <gloo/rendezvous/file_store.h>
+#include <gloo/rendezvous/store.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/types.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdlib>
-#include <filesystem>
+#include <cstdint>
+#include <map>
 #include <memory>
-#include <stdexcept>
+#include <numeric>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/with_type.hpp"
 #include "bench/perf/peers.hpp"
@@ -20,46 +20,49 @@
 namespace rondo::perf {
 namespace {
 
-using Path = std::array<char, 256>;
-
-// A folder through which the ranks find each other; rank 0 makes it and removes it.
-class MeetingPlace {
+// By which Gloo's ranks learn each other's addresses: every rank writes one entry before it reads those of the others.
+class CommunicatorStore : public gloo::rendezvous::Store {
  public:
-  explicit MeetingPlace(Communicator& comm) : owner_(comm.rank() == 0) {
-    if (owner_) {
-      std::string folder = (std::filesystem::temp_directory_path() / "rondo-gloo-XXXXXX").string();
-      if (::mkdtemp(folder.data()) == nullptr) throw std::runtime_error("cannot make " + folder);
-      folder.copy(path_.data(), path_.size() - 1);
+  explicit CommunicatorStore(Communicator& comm) : comm_(comm) {}
+
+  void set(const std::string& key, const std::vector<char>& data) override {
+    std::vector<std::uint8_t> mine(key.begin(), key.end());
+    mine.push_back(0);
+    mine.insert(mine.end(), data.begin(), data.end());
+    const auto rank = static_cast<std::size_t>(comm_.rank());
+    std::vector<std::size_t> counts(static_cast<std::size_t>(comm_.size()));
+    counts[rank] = mine.size();
+    comm_.all_gather(std::span<std::uint64_t>(counts));
+    std::vector<std::uint8_t> all(std::reduce(counts.begin(), counts.end()));
+    comm_.all_gather_v(mine, all, counts);
+    auto entry = all.begin();
+    for (const std::size_t count : counts) {
+      const auto end = entry + static_cast<std::ptrdiff_t>(count);
+      const auto separator = std::find(entry, end, 0);
+      entries_[std::string(entry, separator)] = std::vector<char>(separator + 1, end);
+      entry = end;
     }
-    comm.broadcast(std::span(reinterpret_cast<std::uint8_t*>(path_.data()), path_.size()), 0);
   }
-  MeetingPlace(const MeetingPlace&) = delete;
-  MeetingPlace& operator=(const MeetingPlace&) = delete;
-  ~MeetingPlace() {
-    std::error_code ignored;
-    if (owner_) std::filesystem::remove_all(path_.data(), ignored);
-  }
-  [[nodiscard]] std::string path() const { return path_.data(); }
+  std::vector<char> get(const std::string& key) override { return entries_.at(key); }
+  void wait(const std::vector<std::string>& /*keys*/) override {}
 
  private:
-  bool owner_;
-  Path path_{};
+  Communicator& comm_;
+  std::map<std::string, std::vector<char>> entries_;
 };
 
-// join() gives Gloo the address 127.0.0.1, through which only ranks of one host can connect.
-bool on_one_host(const Topology& topology) {
-  return std::all_of(topology.places.begin(), topology.places.end(),
-                     [&](const RankPlace& place) { return place.host == topology.places[0].host; });
-}
-
+// Between hosts, Gloo takes the address that the host's name has.
 std::shared_ptr<gloo::Context> join(Communicator& comm) {
-  const MeetingPlace place(comm);
-  auto context = std::make_shared<gloo::rendezvous::Context>(comm.rank(), comm.size());
-  gloo::rendezvous::FileStore store(place.path());
-  gloo::transport::tcp::attr where("127.0.0.1");
+  const auto& places = comm.topology().places;
+  const bool one_host = std::all_of(places.begin(), places.end(), [&](const RankPlace& place) {
+    return place.host == places[0].host;
+  });
+  gloo::transport::tcp::attr where;
+  if (one_host) where.hostname = "127.0.0.1";
   auto device = gloo::transport::tcp::CreateDevice(where);
+  auto context = std::make_shared<gloo::rendezvous::Context>(comm.rank(), comm.size());
+  CommunicatorStore store(comm);
   context->connectFullMesh(store, device);
-  comm.barrier();  // rank 0 must not remove the folder while another rank still reads it
   return context;
 }
 
@@ -97,7 +100,6 @@ std::function<void()> all_reduce(const std::shared_ptr<gloo::Context>& context, 
 bool has_gloo_peer() { return true; }
 
 Peer gloo_peer(Communicator& comm) {
-  if (!on_one_host(comm.topology())) return [](const Call&) { return std::nullopt; };
   return [context = join(comm)](const Call& call) -> std::optional<std::function<void()>> {
     if (call.collective != Collective::all_reduce || call.op == ReduceOp::avg || call.count == 0) {
       return std::nullopt;

@@ -15,9 +15,9 @@ class OperationsAhead {
  public:
   explicit OperationsAhead(int device);
 
-  // Counts `operations`, at most 6, that have been enqueued, the last of them on `stream`, of the device in use.
+  // Counts `operations`, at most 7, that have been enqueued, the last of them on `stream`, of the device in use.
   // After every 96 or a few more it records an event and waits for the event three before that one, so that at most
-  // 404 operations are ahead. A reducer's stream carries the reducer's own operations and its collectives', each
+  // 408 operations are ahead. A reducer's stream carries the reducer's own operations and its collectives', each
   // limited by a counter of its own. On a stream that is being captured it only counts.
   void enqueued(std::uint64_t operations, api::Stream stream);
 

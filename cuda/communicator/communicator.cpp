@@ -47,9 +47,7 @@ class DeviceChoice {
 
   [[nodiscard]] bool can(Algorithm algorithm) const {
     if (on_hosts_only(algorithm)) return false;
-    if (detail::goes_pairwise(call_.collective) || algorithm == Algorithm::pairwise) {
-      return detail::goes_pairwise(call_.collective) && algorithm == Algorithm::pairwise;
-    }
+    if (!detail::objection_to_kind(call_, algorithm).empty()) return false;
     if (algorithm == Algorithm::direct) return may_go_direct() && engine_.shown_buffers(call_);
     if (algorithm != Algorithm::one_shot) return true;
     const bool sums =
@@ -60,15 +58,7 @@ class DeviceChoice {
     if (on_hosts_only(algorithm)) {
       return fmt::format("{} carries calls on host memory only", name(algorithm));
     }
-    if (detail::goes_pairwise(call_.collective)) {
-      return "only pairwise carries this call; name pairwise or no algorithm";
-    }
-    if (algorithm == Algorithm::pairwise) {
-      return "pairwise carries messages, gather, scatter and all_to_all only; choose ring";
-    }
-    if (algorithm == Algorithm::direct && call_.counts != nullptr) {
-      return "direct cannot carry chunks of different sizes; choose ring";
-    }
+    if (std::string kind = detail::objection_to_kind(call_, algorithm); !kind.empty()) return kind;
     if (algorithm == Algorithm::direct) {
       return wiring_.all_reached
                  ? "direct needs buffers that all ranks reach: made by "
@@ -89,8 +79,8 @@ class DeviceChoice {
 
   // The same on all ranks.
   [[nodiscard]] bool may_go_direct() const {
-    return wiring_.all_reached && engine_.registry().reaches_any() && call_.counts == nullptr &&
-           !detail::goes_pairwise(call_.collective);
+    return wiring_.all_reached && engine_.registry().reaches_any() &&
+           detail::objection_to_kind(call_, Algorithm::direct).empty();
   }
   // `automatic` if the kernels find out whether the buffers of all ranks can be reached.
   [[nodiscard]] Algorithm direct_or_ring() const {
@@ -104,6 +94,12 @@ class DeviceChoice {
       return algorithm;
     }
     if (can(Algorithm::direct)) return Algorithm::direct;
+    if (call_.counts != nullptr) {
+      throw UsageError(
+          fmt::format("rank {}: {}: CommunicatorOptions::rank_order is set, and reductions with "
+                      "counts do not keep it on devices; call it on cuda::Communicator::host()",
+                      wiring_.rank, name(call_.collective)));
+    }
     throw UsageError(
         fmt::format("rank {}: {}: CommunicatorOptions::rank_order is set, and on devices large "
                     "calls keep it by "

@@ -18,14 +18,27 @@ std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return (a + b - 1) /
 
 }  // namespace
 
-int channels_for(const Call& call, Algorithm algorithm, int size, int channels) {
+CallBlocks blocks_for(const Call& call, Algorithm algorithm, int rank,
+                      const DeviceGeometry& geometry) {
+  const auto blocks = [](std::uint64_t bytes, std::uint64_t part_bytes, int most) {
+    return static_cast<int>(std::clamp<std::uint64_t>(divide_up(bytes, part_bytes), 1,
+                                                      static_cast<std::uint64_t>(most)));
+  };
   const std::uint64_t bytes = call.count * size_of(call.type);
-  const auto chunks = static_cast<std::uint64_t>(is_message(call.collective) ? 1 : size);
-  const std::uint64_t wanted = algorithm == Algorithm::one_shot
-                                   ? divide_up(bytes, kOneShotPartBytes)
-                                   : divide_up(bytes, kLeastPartBytes * chunks);
-  return static_cast<int>(
-      std::clamp<std::uint64_t>(wanted, 1, static_cast<std::uint64_t>(channels)));
+  if (is_message(call.collective)) {
+    const auto channels = [&](std::uint64_t sent_bytes, int peer) {
+      return blocks(sent_bytes, kLeastPartBytes, geometry.pairwise_channels_between(rank, peer));
+    };
+    if (call.collective == Collective::recv) return {channels(bytes, call.from)};
+    if (call.collective == Collective::send) return {channels(bytes, call.to)};
+    return {channels(bytes, call.to), channels(call.received * size_of(call.type), call.from)};
+  }
+  if (algorithm == Algorithm::one_shot)
+    return {blocks(bytes, kOneShotPartBytes, geometry.channels)};
+  int most = geometry.channels;
+  if (algorithm == Algorithm::naive) most = geometry.off_ring_channels;
+  if (algorithm == Algorithm::pairwise) most = geometry.fewest_pairwise_channels();
+  return {blocks(bytes, kLeastPartBytes * static_cast<std::uint64_t>(geometry.size), most)};
 }
 
 std::uint64_t inbox_units_for(std::uint64_t bytes, int channels) {
@@ -35,7 +48,8 @@ std::uint64_t inbox_units_for(std::uint64_t bytes, int channels) {
 }
 
 KernelArguments call_arguments(const Call& call, Algorithm algorithm, const RingPlace& place,
-                               const RankView& rank, int channels, std::chrono::nanoseconds timeout,
+                               const RankView& rank, const CallBlocks& blocks,
+                               std::chrono::nanoseconds timeout,
                                const std::optional<ShownBuffers>& shown) {
   const bool direct = algorithm == Algorithm::automatic || algorithm == Algorithm::direct;
   const Plan plan = make_plan(call, direct ? Algorithm::ring : algorithm, place, kGranuleBytes);
@@ -43,11 +57,12 @@ KernelArguments call_arguments(const Call& call, Algorithm algorithm, const Ring
   arguments.rank = rank;
   arguments.schedule = plan.schedule;
   arguments.slicing = plan.slicing;
-  arguments.slicing.channels = static_cast<std::uint64_t>(channels);
+  arguments.slicing.channels = static_cast<std::uint64_t>(blocks.channels);
+  arguments.receiving_channels = blocks.receiving_channels;
   arguments.signature =
       is_message(call.collective)
           ? signature_of_message(call.collective == Collective::recv ? call.from : place.rank,
-                                 kNotNumbered, call.count, call.type)
+                                 rank.message_number, call.count, call.type)
           : signature_of(call, algorithm, place.size);
   arguments.received = call.received;
   arguments.in = static_cast<const std::byte*>(call.in);
@@ -57,7 +72,7 @@ KernelArguments call_arguments(const Call& call, Algorithm algorithm, const Ring
   arguments.timeout_ns = static_cast<std::uint64_t>(timeout.count());
   arguments.chunks_are_ranks = plan.chunks_are_ranks;
   const std::uint64_t granule = plan.slicing.channel_granule;
-  const std::uint64_t part = divide_up(call.count, static_cast<std::uint64_t>(channels));
+  const std::uint64_t part = divide_up(call.count, static_cast<std::uint64_t>(blocks.channels));
   arguments.one_shot_part = divide_up(part, granule) * granule;
   arguments.direct = {call.collective, rank.size, call.root, call.count, granule};
   arguments.reachable = shown.has_value();
@@ -68,10 +83,6 @@ KernelArguments call_arguments(const Call& call, Algorithm algorithm, const Ring
     arguments.shown_out.offset -= plan.out_origin * size_of(call.type);
   }
   return arguments;
-}
-
-int blocks_for(const KernelArguments& arguments) {
-  return static_cast<int>(arguments.slicing.channels) + arguments.receiving_channels;
 }
 
 Kernel kernel_for_call(const Call& call, Algorithm algorithm) {

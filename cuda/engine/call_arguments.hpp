@@ -7,6 +7,7 @@
 
 #include <rondo/call.hpp>
 
+#include "engine/exposed_layout.hpp"
 #include "engine/plan.hpp"
 #include "kernels/kernel.hpp"
 #include "protocol/arguments.hpp"
@@ -16,9 +17,19 @@ namespace rondo::detail::gpu {
 // Chunk borders that callers cannot see are rounded to this: one access of a thread.
 inline constexpr std::uint64_t kGranuleBytes = 16;
 
-// How many of the channels a call uses: fewer for small calls, whose slices would be too short to be worth a barrier.
-// The same on all ranks that make the same call, and on both ranks of a message. Of a sendrecv: to send.
-int channels_for(const Call& call, Algorithm algorithm, int size, int channels);
+// The blocks of a call's kernel: one for each of the channels that it uses. A sendrecv has blocks that send, and then
+// blocks that receive.
+struct CallBlocks {
+  int channels = 1;  // in a sendrecv, to send
+  int receiving_channels = 0;
+
+  [[nodiscard]] int all() const { return channels + receiving_channels; }
+};
+
+// The blocks of a call of `rank`: fewer than there are channels if the call is so small that slices would be too short to
+// be worth a barrier. All ranks that make the same call use the same channels, and so do both ranks of a message.
+CallBlocks blocks_for(const Call& call, Algorithm algorithm, int rank,
+                      const DeviceGeometry& geometry);
 
 // Units that an inbox needs for each channel and sender, for calls by one_shot of up to `bytes`.
 std::uint64_t inbox_units_for(std::uint64_t bytes, int channels);
@@ -29,14 +40,12 @@ struct ShownBuffers {
   ShownBuffer out;
 };
 
-// `channels`: in a sendrecv, to send; `receiving_channels` of the result is still to be set. `algorithm`: `automatic` goes
-// by direct where the buffers of all ranks can be reached, and else by the ring; `shown`: for `automatic` and `direct`, where the other ranks reach this rank's buffers, or nothing if they cannot.
+// `algorithm`: `automatic` goes by direct where the buffers of all ranks can be reached, and else by the ring; `shown`: for
+// `automatic` and `direct`, where the other ranks reach this rank's buffers, or nothing if they cannot.
 KernelArguments call_arguments(const Call& call, Algorithm algorithm, const RingPlace& place,
-                               const RankView& rank, int channels, std::chrono::nanoseconds timeout,
+                               const RankView& rank, const CallBlocks& blocks,
+                               std::chrono::nanoseconds timeout,
                                const std::optional<ShownBuffers>& shown = std::nullopt);
-
-// How many blocks the call's kernel has.
-int blocks_for(const KernelArguments& arguments);
 
 // The kernel that carries it out.
 Kernel kernel_for_call(const Call& call, Algorithm algorithm);

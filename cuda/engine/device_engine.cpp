@@ -1,6 +1,7 @@
 #include "engine/device_engine.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -40,6 +41,7 @@ DeviceEngine::DeviceEngine(Engine& host, std::chrono::milliseconds timeout, Devi
              wiring_.geometry.off_ring,
              wiring_.geometry.pairwise,
              &borders_} {
+  wiring_.view.message_number = device_message_number(host.session());
   watcher_ = std::thread([this] { watch(); });
 }
 
@@ -65,6 +67,7 @@ void DeviceEngine::send_the_rest() {
   if (wiring_.pump == nullptr) return;
   const Clock::time_point give_up = deadline_after(timeout_);
   try {
+    carry_opened();
     while (load_acquire(wiring_.control.abort_word().value) == 0 && !board_.raised() &&
            wiring_.pump->busy_peer()) {
       if (Clock::now() > give_up) {
@@ -159,47 +162,77 @@ std::uint64_t DeviceEngine::start(const Call& call, Algorithm algorithm,
     if (bytes > 0) api::copy_async(call.out, call.in, bytes, stream);
     return 1;
   }
-  KernelArguments arguments = arguments_for(call, algorithm, timeout);
-  std::uint64_t operations = 1;
+  const CallBlocks blocks = blocks_for(call, algorithm, wiring_.rank, wiring_.geometry);
+  KernelArguments arguments = call_arguments(
+      call, algorithm, place_, wiring_.view, blocks,
+      std::min<std::chrono::milliseconds>(timeout, kLongestTimeout), shown_buffers(call));
+  if (algorithm == Algorithm::pairwise) open_edges(arguments.schedule);
+  std::uint64_t operations = 0;
   if (call.counts != nullptr) {
-    kernels::write_words(wiring_.borders, borders_, stream);
+    operations += kernels::write_words(wiring_.borders, borders_, stream);
     arguments.slicing.borders = wiring_.borders;
-    ++operations;
   }
   const Kernel kernel = kernel_for_call(call, algorithm);
-  if (!arguments.schedule.needs_scratch()) {
-    kernels::start(kernel, blocks_for(arguments), wiring_.threads, arguments, stream);
-    return operations;
+  if (arguments.schedule.needs_scratch()) {
+    return operations + start_with_scratch(call, kernel, blocks, arguments, stream);
   }
-  // `naive` sums up the whole vector also where the output has room for only a part of it, or for nothing.
+  kernels::start(kernel, blocks.all(), wiring_.threads, arguments, stream);
+  return operations + 1;
+}
+
+// `naive` sums up the whole vector also where the output has room for only a part of it, or for nothing.
+std::uint64_t DeviceEngine::start_with_scratch(const Call& call, const Kernel& kernel,
+                                               const CallBlocks& blocks, KernelArguments arguments,
+                                               api::Stream stream) {
   const std::size_t element = size_of(call.type);
   const StreamMemory scratch(wiring_.handles->scratch.get(),
                              std::max<std::size_t>(call.count * element, 1), stream);
   const std::uint64_t own = arguments.out_origin;
   arguments.out = scratch.data();
   arguments.out_origin = 0;
-  kernels::start(kernel, blocks_for(arguments), wiring_.threads, arguments, stream);
+  kernels::start(kernel, blocks.all(), wiring_.threads, arguments, stream);
   const Range chunk = own_chunk(call, wiring_.rank, wiring_.geometry.size);
   if (call.collective == Collective::reduce_scatter && chunk.count > 0) {
     api::copy_async(call.out, scratch.data() + own * element, chunk.count * element, stream);
   }
-  constexpr std::uint64_t kForScratch = 3;
-  return operations + kForScratch;
+  constexpr std::uint64_t kWithScratch = 4;
+  return kWithScratch;
 }
 
-KernelArguments DeviceEngine::arguments_for(const Call& call, Algorithm algorithm,
-                                            std::chrono::milliseconds timeout) {
-  const DeviceGeometry& geometry = wiring_.geometry;
-  int most = geometry.channels;
-  if (algorithm == Algorithm::naive) most = geometry.off_ring_channels;
-  if (algorithm == Algorithm::pairwise) most = geometry.pairwise_channels;
-  KernelArguments arguments = call_arguments(
-      call, algorithm, place_, wiring_.view, channels_for(call, algorithm, geometry.size, most),
-      std::min<std::chrono::milliseconds>(timeout, kLongestTimeout), shown_buffers(call));
-  if (call.collective == Collective::sendrecv) {
-    arguments.receiving_channels = channels_for(recv_of(call), algorithm, geometry.size, most);
+// The watcher gives them to the pump.
+void DeviceEngine::open_edges(const Schedule& schedule) {
+  PumpEdges& unopened = wiring_.unopened;
+  if (unopened.out.empty() && unopened.in.empty()) return;
+  const std::vector<int>& ring = wiring_.topology.ring;
+  const auto take = [&](auto& from, auto& to, int position) {
+    const int peer = ring[static_cast<std::size_t>(position)];
+    const auto first = std::partition(from.begin(), from.end(),
+                                      [peer](const auto& edge) { return edge.peer != peer; });
+    std::move(first, from.end(), std::back_inserter(to));
+    from.erase(first, from.end());
+  };
+  const std::lock_guard lock(mutex_);
+  if (schedule.collective == Collective::sendrecv) {
+    take(unopened.out, to_open_.out, schedule.to);
+    take(unopened.in, to_open_.in, schedule.from);
+    return;
   }
-  return arguments;
+  const PairwiseSchedule steps{schedule};
+  for (int index = 0; index < steps.steps(); ++index) {
+    const Step step = steps.step(index);
+    if (step.has(kSend)) take(unopened.out, to_open_.out, step.to);
+    if (step.has(kRecv)) take(unopened.in, to_open_.in, step.from);
+  }
+}
+
+void DeviceEngine::carry_opened() {
+  PumpEdges opened;
+  {
+    const std::lock_guard lock(mutex_);
+    std::swap(opened, to_open_);
+  }
+  for (const PumpEdges::Out& edge : opened.out) wiring_.pump->carry(edge, {});
+  for (const PumpEdges::In& edge : opened.in) wiring_.pump->carry(edge, {});
 }
 
 void DeviceEngine::check() const {
@@ -324,7 +357,10 @@ bool DeviceEngine::look() {
     return false;
   }
   try {
-    if (wiring_.pump != nullptr) moved = wiring_.pump->progress();
+    if (wiring_.pump != nullptr) {
+      carry_opened();
+      moved = wiring_.pump->progress();
+    }
   } catch (const TransportError& error) {
     raise(wiring_.rank, fmt::format("rank {}: {}", wiring_.rank, error.what()));
   }

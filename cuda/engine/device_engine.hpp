@@ -50,9 +50,11 @@ class DeviceEngine {
   // Returns how many operations it has enqueued on the device.
   std::uint64_t start(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,
                       api::Stream stream);
-  // Leaves the borders of chunks that have sizes of their own in borders_.
-  KernelArguments arguments_for(const Call& call, Algorithm algorithm,
-                                std::chrono::milliseconds timeout);
+  std::uint64_t start_with_scratch(const Call& call, const Kernel& kernel, const CallBlocks& blocks,
+                                   KernelArguments arguments, api::Stream stream);
+  // Before the first call that uses an edge to another host.
+  void open_edges(const Schedule& schedule);
+  void carry_opened();
   void wait_for_stopped(api::Stream stream) noexcept;
   // A CudaError ends the communicator for all.
   template <class Function>
@@ -92,6 +94,7 @@ class DeviceEngine {
   std::mutex mutex_;
   std::condition_variable stopping_;
   bool stop_ = false;
+  PumpEdges to_open_;  // edges that calls use, and that the pump does not carry yet; under mutex_
   std::thread watcher_;
 };
 

@@ -39,7 +39,7 @@ struct DeviceWiring {
       false;  // every rank reaches the memory of every other, and all share the control segment
   bool one_device = false;            // all ranks are in this process, on one device
   std::vector<bool> in_this_process;  // by rank
-  bool shared_by_ipc = false;         // some rank's memory is
+  bool shared_by_ipc = false;         // another process may have this rank's memory open
   RankView view;
   std::uint64_t* borders = nullptr;  // in device memory: of chunks with sizes of their own
   ControlSegment control;
@@ -48,8 +48,9 @@ struct DeviceWiring {
   std::shared_ptr<DeviceMemory> exposed;
   MappedMemory mapped;
   std::optional<CallHandles> handles;
-  std::vector<PinnedMapping> pumped;  // FIFOs whose other side is the pump
-  std::unique_ptr<Pump> pump;         // null when no edge leaves this host
+  PinnedMapping pumped;        // FIFOs whose other side is the pump
+  std::unique_ptr<Pump> pump;  // null when no edge leaves this host
+  PumpEdges unopened;  // edges for `pairwise`, which the pump carries from their first use on
 };
 
 }  // namespace rondo::detail::gpu

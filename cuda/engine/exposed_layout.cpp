@@ -45,14 +45,14 @@ ExposedLayout layout_of(int rank, const std::vector<ScheduleEdge>& edges,
   for (const ScheduleEdge& edge : edges) {
     const auto channels = static_cast<std::size_t>(geometry.channels_of(edge));
     std::size_t bytes = 0;
-    if (geometry.within_host(edge)) {
+    if (geometry.same_host(edge.ranks.from, edge.ranks.to)) {
       if (edge.ranks.from == rank) bytes = channels * sizeof(FifoCounter);
       if (edge.ranks.to == rank) bytes = channels * consumer_bytes(geometry.fifo_of(edge));
     }
     layout.edges.push_back(take(bytes));
   }
   layout.ring = take(size * sizeof(std::int32_t));
-  layout.states = take(static_cast<std::size_t>(geometry.blocks()) * sizeof(ChannelState));
+  layout.states = take(static_cast<std::size_t>(geometry.blocks()) * sizeof(BlockState));
   layout.to = take(ends * sizeof(SendEnd));
   layout.from = take(ends * sizeof(RecvEnd));
   layout.pairwise_to = take(pairwise_ends * sizeof(SendEnd));

@@ -11,7 +11,10 @@
 
 namespace rondo::detail::gpu {
 
-// Edges for `pairwise` are apart from those of the other algorithms between the same ranks.
+// Between hosts: the network is slower than one channel.
+inline constexpr int kPairwiseChannelsBetweenHosts = 1;
+
+// A pairwise edge is one of its own, also where another edge joins the same two ranks.
 inline bool is_pairwise(const ScheduleEdge& edge) {
   return edge.algorithms.has(Algorithm::pairwise);
 }
@@ -21,8 +24,7 @@ struct DeviceGeometry {
   int size = 1;
   int channels = 1;
   int off_ring_channels = 1;  // of off-ring edges
-  int pairwise_channels =
-      1;  // of the edges between any two ranks: a sendrecv uses as many to send as to receive
+  int pairwise_channels = 1;  // of the edges between any two ranks of a host
   FifoGeometry ring;
   FifoGeometry off_ring;
   FifoGeometry pairwise;
@@ -30,25 +32,33 @@ struct DeviceGeometry {
   std::size_t inbox_units = 0;  // 0: no one_shot
   bool has_posts = false;       // for direct
 
-  // The most that a call has.
+  // The most blocks of a call: a sendrecv may send and receive on all channels of two edges.
   [[nodiscard]] int blocks() const { return std::max(channels, 2 * pairwise_channels); }
   [[nodiscard]] const FifoGeometry& fifo_of(const ScheduleEdge& edge) const {
     if (is_pairwise(edge)) return pairwise;
     return edge.in_ring() ? ring : off_ring;
   }
   [[nodiscard]] int channels_of(const ScheduleEdge& edge) const {
-    if (is_pairwise(edge)) return pairwise_channels;
+    if (is_pairwise(edge)) return pairwise_channels_between(edge.ranks.from, edge.ranks.to);
     return edge.in_ring() ? channels : off_ring_channels;
   }
-  [[nodiscard]] bool within_host(const ScheduleEdge& edge) const {
-    return hosts[static_cast<std::size_t>(edge.ranks.from)] ==
-           hosts[static_cast<std::size_t>(edge.ranks.to)];
+  [[nodiscard]] int pairwise_channels_between(int from, int to) const {
+    return same_host(from, to) ? pairwise_channels : kPairwiseChannelsBetweenHosts;
+  }
+  [[nodiscard]] bool same_host(int a, int b) const {
+    return hosts[static_cast<std::size_t>(a)] == hosts[static_cast<std::size_t>(b)];
+  }
+  // Of all edges between any two ranks.
+  [[nodiscard]] int fewest_pairwise_channels() const {
+    const bool one_host =
+        std::all_of(hosts.begin(), hosts.end(), [this](int host) { return host == hosts[0]; });
+    return one_host ? pairwise_channels : kPairwiseChannelsBetweenHosts;
   }
 };
 
 inline constexpr std::size_t kProbeWords = 512;
 
-// The edges of `ring` and `naive`, as schedule_edges(); then an edge from every rank to every other, for `pairwise`.
+// The edges of `ring` and `naive`, as schedule_edges() gives them; then an edge from every rank to every other, for `pairwise`.
 std::vector<ScheduleEdge> edges_between_devices(const std::vector<int>& ring);
 
 struct ExposedLayout {

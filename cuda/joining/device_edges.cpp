@@ -66,6 +66,7 @@ void refuse_fallbacks(const std::vector<ScheduleEdge>& edges, const std::vector<
                       const std::string& one_shot_lost, const Group& group,
                       cuda::PeerAccess peer_access, int rank) {
   const bool required = peer_access == cuda::PeerAccess::required;
+  std::vector<const Edge*> slow;  // which only messages and exchanges use
   for (std::size_t i = 0; i < edges.size(); ++i) {
     const Edge& edge = settled[i];
     const bool fallback = edge.carrier == Carrier::pinned ||
@@ -78,10 +79,20 @@ void refuse_fallbacks(const std::vector<ScheduleEdge>& edges, const std::vector<
                       edge.carrier == Carrier::pinned ? "pinned host memory" : "MPI", edge.from,
                       edge.to, edge.reason));
     }
-    if (edge.from != rank || is_pairwise(edges[i])) continue;
+    if (edge.from != rank) continue;
     const bool unwanted = fallback && peer_access == cuda::PeerAccess::automatic;
+    if (is_pairwise(edges[i])) {
+      if (unwanted) slow.push_back(&edge);
+      continue;
+    }
     log(unwanted ? LogLevel::warning : LogLevel::info, "rank {} of {} on {}: to rank {} by {} ({})",
         rank, group.size(), group.device_of(rank), edge.to, name(edge.carrier), edge.reason);
+  }
+  if (!slow.empty()) {
+    std::string to;
+    for (const Edge* edge : slow) to += fmt::format("{}{}", to.empty() ? "" : ", ", edge->to);
+    log(LogLevel::warning, "rank {}: messages to ranks {} go through host memory: {}", rank, to,
+        slow.front()->reason);
   }
   if (one_shot_lost.empty() || peer_access == cuda::PeerAccess::avoided) return;
   if (required) {

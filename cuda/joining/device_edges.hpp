@@ -26,8 +26,8 @@ std::string objection_to_reach(const Reach& reach);
 // word. So edges between ranks that do not share that memory use MPI. Returns whether there are any.
 bool fall_back_to_mpi(std::vector<Edge>& edges, const SharedMemory& shared);
 
-// Throws TransportError, on all ranks alike, if PeerAccess::required cannot be met. Logs the edges of `rank`, but those for
-// `pairwise`, and why one_shot is lost if it is.
+// Throws TransportError, on all ranks alike, if PeerAccess::required cannot be met. Logs the edges of `rank`, of those for
+// `pairwise` only the fallbacks, and why one_shot is lost if it is.
 void refuse_fallbacks(const std::vector<ScheduleEdge>& edges, const std::vector<Edge>& settled,
                       const std::string& one_shot_lost, const Group& group,
                       cuda::PeerAccess peer_access, int rank);

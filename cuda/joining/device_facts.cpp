@@ -29,8 +29,8 @@ constexpr int kMostPairwiseChannels = 16;
 constexpr FifoGeometry kOneDeviceGeometry{std::uint64_t{32} * 1024, 4};
 constexpr FifoGeometry kLinkGeometry{std::uint64_t{64} * 1024, 8};
 constexpr FifoGeometry kNetworkGeometry{std::uint64_t{32} * 1024, 16};
-// There are as many of these edges as pairs of ranks: a rank's FIFOs take at most so many bytes.
 constexpr FifoGeometry kPairwiseGeometry{std::uint64_t{32} * 1024, 4};
+// Of a rank's FIFOs from all ranks of its host.
 constexpr std::uint64_t kMostPairwiseBytes = std::uint64_t{32} << 20U;
 constexpr std::uint64_t kOneShotBytes = 65536;
 constexpr std::uint64_t kMostOneShotBytes = std::uint64_t{1} << 20U;
@@ -182,13 +182,27 @@ void Group::require_connections() const {
   }
 }
 
+// `channels`: those of the ring within a host.
+void Group::set_pairwise(DeviceGeometry& geometry, int channels) const {
+  std::uint64_t peers = 1;
+  for (int rank = 0; rank < size(); ++rank) {
+    geometry.hosts.push_back(hosts_.lowest_rank_with(rank));
+    peers = std::max<std::uint64_t>(peers, hosts_.ranks_with(rank).size());
+  }
+  geometry.pairwise = kPairwiseGeometry;
+  if (of(0).slot_bytes != 0) geometry.pairwise.slot_bytes = of(0).slot_bytes;
+  if (of(0).slots != 0) geometry.pairwise.slots = of(0).slots;
+  geometry.pairwise = within_limit(geometry.pairwise, peers, kMostPairwiseBytes);
+  const std::uint64_t room = kMostPairwiseBytes / (peers * slots_bytes(geometry.pairwise));
+  const int most = std::clamp(channels / 2, 1, kMostPairwiseChannels);
+  geometry.pairwise_channels =
+      static_cast<int>(std::clamp<std::uint64_t>(room, 1, static_cast<std::uint64_t>(most)));
+}
+
 DeviceGeometry Group::choose_geometry() const {
   const bool leaves_host = !hosts_.all_on_one();
   DeviceGeometry geometry;
   geometry.size = size();
-  for (int rank = 0; rank < size(); ++rank) {
-    geometry.hosts.push_back(hosts_.lowest_rank_with(rank));
-  }
   int channels = kMostChannels;
   bool one_device = true;
   for (int rank = 0; rank < size(); ++rank) {
@@ -197,18 +211,11 @@ DeviceGeometry Group::choose_geometry() const {
     const int most = sharing == 1 ? kChannelsOfOwnDevice : kChannelsOfSharedDevice;
     channels = std::min({channels, most, of(rank).resident_blocks / sharing});
   }
-  if (leaves_host) channels = std::min(channels, kNetworkChannels);
   if (of(0).channels != 0) channels = of(0).channels;
+  set_pairwise(geometry, channels);
+  if (leaves_host && of(0).channels == 0) channels = std::min(channels, kNetworkChannels);
   geometry.channels = std::max(channels, 1);
   geometry.off_ring_channels = std::min(geometry.channels, kOffRingChannels);
-  geometry.pairwise = kPairwiseGeometry;
-  if (of(0).slot_bytes != 0) geometry.pairwise.slot_bytes = of(0).slot_bytes;
-  if (of(0).slots != 0) geometry.pairwise.slots = of(0).slots;
-  const std::uint64_t in_a_channel =
-      slots_bytes(geometry.pairwise) * static_cast<std::uint64_t>(size());
-  geometry.pairwise_channels = static_cast<int>(std::clamp<std::uint64_t>(
-      kMostPairwiseBytes / in_a_channel, 1,
-      static_cast<std::uint64_t>(std::clamp(geometry.channels / 2, 1, kMostPairwiseChannels))));
   require_residency(geometry.blocks());
   require_connections();
   geometry.ring = leaves_host ? kNetworkGeometry : one_device ? kOneDeviceGeometry : kLinkGeometry;

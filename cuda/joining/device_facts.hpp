@@ -61,6 +61,7 @@ class Group {
 
  private:
   [[nodiscard]] std::vector<int> ranks_on_device_of(int rank) const;
+  void set_pairwise(DeviceGeometry& geometry, int channels) const;
   void require_residency(int blocks) const;
   void require_connections() const;
 

@@ -35,6 +35,7 @@ class Uploader {
     from_.resize(ends);
     pairwise_to_.resize(pairwise_ends);
     pairwise_from_.resize(pairwise_ends);
+    take_pumped_memory();
     const std::vector<std::size_t> position = positions_of(wiring_.topology.ring);
     for (std::size_t i = 0; i < edges_.size(); ++i) {
       const auto [sender, receiver] = edges_[i].ranks;
@@ -69,20 +70,37 @@ class Uploader {
     return fifo_between(part(sender), part(receiver), channel, sizes);
   }
 
-  // In pinned host memory; the pump has the other end.
-  FifoMemory fifo_to_pump(const ScheduleEdge& edge, int channel, const FifoGeometry& sizes) {
-    PinnedMapping& memory =
-        wiring_.pumped.emplace_back(wiring_.device, map_private(contiguous_fifo_bytes(sizes)));
-    const FifoMemory on_host = contiguous_fifo(memory.host(), sizes);
-    const auto [sender, receiver] = edge.ranks;
-    // The pump tells the channels of all edges between two ranks apart.
-    if (is_pairwise(edge)) channel += geometry().channels;
-    if (sender == wiring_.rank) {
-      pumped_.out.push_back({receiver, edge.algorithms, channel, RecvEnd(on_host)});
-    } else {
-      pumped_.in.push_back({sender, edge.algorithms, channel, SendEnd(on_host)});
+  [[nodiscard]] bool is_pumped(std::size_t edge) const {
+    const auto [sender, receiver] = edges_[edge].ranks;
+    return settled_[edge].carrier == Carrier::mpi &&
+           (sender == wiring_.rank || receiver == wiring_.rank);
+  }
+
+  // In pinned host memory, for all FIFOs whose other end the pump has.
+  void take_pumped_memory() {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < edges_.size(); ++i) {
+      if (!is_pumped(i)) continue;
+      bytes += static_cast<std::size_t>(geometry().channels_of(edges_[i])) *
+               contiguous_fifo_bytes(geometry().fifo_of(edges_[i]));
     }
-    return contiguous_fifo(memory.device(), sizes);
+    if (bytes > 0) wiring_.pumped = PinnedMapping(wiring_.device, map_private(bytes));
+  }
+
+  FifoMemory fifo_to_pump(const ScheduleEdge& edge, int channel, const FifoGeometry& sizes) {
+    const std::size_t offset = pumped_bytes_;
+    pumped_bytes_ += contiguous_fifo_bytes(sizes);
+    const FifoMemory on_host = contiguous_fifo(wiring_.pumped.host() + offset, sizes);
+    const auto [sender, receiver] = edge.ranks;
+    // A pump knows an edge by its peer and channel alone.
+    if (is_pairwise(edge)) channel += geometry().channels;
+    PumpEdges& edges = is_pairwise(edge) ? wiring_.unopened : pumped_;
+    if (sender == wiring_.rank) {
+      edges.out.push_back({receiver, edge.algorithms, channel, RecvEnd(on_host)});
+    } else {
+      edges.in.push_back({sender, edge.algorithms, channel, SendEnd(on_host)});
+    }
+    return contiguous_fifo(wiring_.pumped.device() + offset, sizes);
   }
 
   void put_tables() {
@@ -109,7 +127,7 @@ class Uploader {
     view.rank = wiring_.rank;
     view.size = geometry().size;
     view.ring = reinterpret_cast<std::int32_t*>(base + mine.ring);
-    view.channels = reinterpret_cast<ChannelState*>(base + mine.states);
+    view.blocks = reinterpret_cast<BlockState*>(base + mine.states);
     view.to = reinterpret_cast<SendEnd*>(base + mine.to);
     view.from = reinterpret_cast<RecvEnd*>(base + mine.from);
     view.pairwise_to = reinterpret_cast<SendEnd*>(base + mine.pairwise_to);
@@ -131,6 +149,7 @@ class Uploader {
   std::vector<SendEnd> pairwise_to_;
   std::vector<RecvEnd> pairwise_from_;
   PumpEdges pumped_;
+  std::size_t pumped_bytes_ = 0;  // of their memory, handed out so far
 };
 
 }  // namespace

@@ -79,8 +79,9 @@ class DeviceWirer {
     links_ = bootstrap_.exchange_rows(mine);
     wiring_.topology.ring = device_ring(group_->hosts().names(), links_);
     edges_ = edges_between_devices(wiring_.topology.ring);
-    for (int rank = 0; rank < size_; ++rank) {
-      layouts_.push_back(layout_of(rank, edges_, wiring_.geometry));
+    layouts_.resize(static_cast<std::size_t>(size_));
+    for (const int rank : group_->hosts().ranks_with(rank_)) {
+      layouts_[static_cast<std::size_t>(rank)] = layout_of(rank, edges_, wiring_.geometry);
     }
   }
 
@@ -187,7 +188,7 @@ class DeviceWirer {
   std::vector<std::vector<DeviceLink>> links_;
   std::vector<ScheduleEdge> edges_;
   std::vector<Edge> settled_;           // their carriers
-  std::vector<ExposedLayout> layouts_;  // by rank
+  std::vector<ExposedLayout> layouts_;  // by rank, of the ranks of this host
   DeviceWiring wiring_;
 };
 

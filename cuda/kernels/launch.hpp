@@ -21,8 +21,10 @@ int resident_blocks(int threads, int ranks);
 void start(const Kernel& kernel, int blocks, int threads, const KernelArguments& arguments,
            api::Stream stream);
 
-// Writes words to the device's memory: on each replay of a graph the same.
-void write_words(std::uint64_t* to, std::span<const std::uint64_t> words, api::Stream stream);
+// Writes words to the device's memory: every replay of a captured graph writes the same. Returns how many kernels it
+// starts.
+std::uint64_t write_words(std::uint64_t* to, std::span<const std::uint64_t> words,
+                          api::Stream stream);
 
 // As reduce/scale.hpp says.
 void scale_async(void* to, DataType to_type, const void* from, DataType from_type,

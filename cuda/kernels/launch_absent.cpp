@@ -16,8 +16,8 @@ void start(const Kernel& /*kernel*/, int /*blocks*/, int /*threads*/,
            const KernelArguments& /*arguments*/, api::Stream /*stream*/) {
   refuse();
 }
-void write_words(std::uint64_t* /*to*/, std::span<const std::uint64_t> /*words*/,
-                 api::Stream /*stream*/) {
+std::uint64_t write_words(std::uint64_t* /*to*/, std::span<const std::uint64_t> /*words*/,
+                          api::Stream /*stream*/) {
   refuse();
 }
 void scale_async(void* /*to*/, DataType /*to_type*/, const void* /*from*/, DataType /*from_type*/,

@@ -73,7 +73,8 @@ void start(const Kernel& kernel, int blocks, int threads, const KernelArguments&
 
 // The words travel in the kernel's arguments: an asynchronous copy would need them to stay where they are until it, or
 // the last replay of its graph, has ended.
-void write_words(std::uint64_t* to, std::span<const std::uint64_t> words, api::Stream stream) {
+std::uint64_t write_words(std::uint64_t* to, std::span<const std::uint64_t> words,
+                          api::Stream stream) {
   for (std::size_t done = 0; done < words.size(); done += kWordsAtOnce) {
     WordsToWrite some;
     some.to = to + done;
@@ -82,6 +83,7 @@ void write_words(std::uint64_t* to, std::span<const std::uint64_t> words, api::S
     void* arguments[] = {&some};
     api::launch(write_words_kernel(), 1, kThreads, 0, arguments, stream);
   }
+  return (words.size() + kWordsAtOnce - 1) / kWordsAtOnce;
 }
 
 void scale_async(void* to, DataType to_type, const void* from, DataType from_type,

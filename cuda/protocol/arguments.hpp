@@ -1,5 +1,5 @@
 // The arguments of a kernel. Passed by value, and constant in a captured graph: all that changes from one call to the
-// next is in memory that the kernels keep (ChannelState, the FIFO ends).
+// next is in memory that the kernels keep (BlockState, the FIFO ends).
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ inline constexpr int kMostThreads = 512;  // of a block
 
 // One for each block of a call. Lives in device memory as long as the communicator. Used by one block at a time: calls
 // of one communicator follow each other.
-struct ChannelState {
-  std::uint64_t calls = 0;      // that used this channel, without messages
+struct BlockState {
+  std::uint64_t calls = 0;      // collectives that used this block; messages are not counted
   std::uint32_t one_shots = 0;  // of them, by one_shot
   std::uint32_t failed = 0;     // not 0: it runs no further call
 };
@@ -30,11 +30,12 @@ struct RankView {
   int rank = 0;
   int size = 1;
   const std::int32_t* ring = nullptr;  // rank at each position
-  ChannelState* channels = nullptr;
+  BlockState* blocks = nullptr;
   SendEnd* to = nullptr;           // [channel][position of the peer]
   RecvEnd* from = nullptr;         // likewise
   SendEnd* pairwise_to = nullptr;  // likewise, of the edges for `pairwise`
   RecvEnd* pairwise_from = nullptr;
+  std::uint64_t message_number = 0;     // in the signatures of all messages of this communicator
   std::byte* const* inboxes = nullptr;  // of each rank, for one_shot; this rank's own among them
   std::uint64_t inbox_units = 0;        // units of data that a channel's inbox holds from each rank
   Post* const* posts = nullptr;         // of each rank, for direct: [channel][the rank that shows]
@@ -57,7 +58,7 @@ struct KernelArguments {
   RankView rank;
   Schedule schedule;
   Slicing slicing;      // each block sets its own channel
-  Signature signature;  // each block sets its channel's sequence number
+  Signature signature;  // each block of a collective sets the number of the call
   const std::byte* in = nullptr;
   std::byte* out = nullptr;
   std::uint64_t in_origin = 0;  // which element of the vector comes first in `in`
@@ -66,7 +67,7 @@ struct KernelArguments {
   std::uint64_t one_shot_part =
       0;  // elements of a channel, by one_shot: the last channels may have fewer
   bool chunks_are_ranks = false;
-  // In a sendrecv, the blocks after the first `slicing.channels` receive: so many blocks, and elements.
+  // Of a sendrecv: `receiving_channels` blocks, after the first `slicing.channels`, receive `received` elements.
   int receiving_channels = 0;
   std::uint64_t received = 0;
   DirectCall direct;

@@ -215,7 +215,7 @@ template <class Reduction, Block B>
 RONDO_HOST_DEVICE RONDO_NOINLINE typename DeviceDirect<Reduction, B>::Outcome run_direct_alone(
     B block, const KernelArguments& call, int channel) {
   using Direct = DeviceDirect<Reduction, B>;
-  ChannelState& state = call.rank.channels[channel];
+  BlockState& state = call.rank.blocks[channel];
   Signature signature = call.signature;
   signature.sequence = state.calls;
   Direct direct(block, call, signature, channel);
@@ -233,7 +233,7 @@ RONDO_HOST_DEVICE RONDO_NOINLINE typename DeviceDirect<Reduction, B>::Outcome ru
 template <class Reduction, Block B>
 RONDO_HOST_DEVICE void run_direct_or_ring(B& block, const KernelArguments& call, int channel) {
   using Direct = DeviceDirect<Reduction, B>;
-  ChannelState& state = call.rank.channels[channel];
+  BlockState& state = call.rank.blocks[channel];
   if (state.failed != 0) return;
   const typename Direct::Outcome outcome = run_direct_alone<Reduction>(block, call, channel);
   if (outcome == Direct::Outcome::unreachable) run_ring<Reduction>(block, call, channel);

@@ -23,13 +23,13 @@ class DevicePort {
 
  public:
   RONDO_HOST_DEVICE DevicePort(B& block, const KernelArguments& arguments,
-                               const Signature& signature, int channel)
+                               const Signature& signature, int block_number)
       : block_(block),
         call_(arguments),
         signature_(signature),
-        channel_(channel),
+        block_number_(block_number),
         patience_{arguments.timeout_ns, 0,
-                  block.leader() && channel == 0 && !is_message(arguments.schedule.collective),
+                  block.leader() && block_number == 0 && !is_message(arguments.schedule.collective),
                   signature.sequence} {}
 
   [[nodiscard]] RONDO_HOST_DEVICE std::uint64_t chunk_at(int position) const {
@@ -94,17 +94,28 @@ class DevicePort {
   // Only the leader calls these three. If a wait fails, the failure is recorded for the hosts.
   RONDO_HOST_DEVICE bool wait_received(int from, const Range& slice) {
     RecvEnd& end = block_.from()[from];
-    if (!waited(from, wait_until(block_, call_, patience_, [&] { return end.can_peek(); }))) {
-      return false;
+    for (;;) {
+      if (!waited(from, wait_until(block_, call_, patience_, [&] { return end.can_peek(); }))) {
+        return false;
+      }
+      const SlotHeader& header = *end.slot();
+      block_.shared().received = payload(end.slot());
+      if (header.signature == signature_ && header.bytes == slice.count * sizeof(T)) return true;
+      if (!is_left_over(header.signature)) {
+        KernelFailure reason;
+        reason.kind = static_cast<std::uint64_t>(FailureKind::mismatched);
+        reason.theirs = header.signature;
+        fail(from, reason);
+        return false;
+      }
+      end.release();
     }
-    const SlotHeader& header = *end.slot();
-    block_.shared().received = payload(end.slot());
-    if (header.signature == signature_ && header.bytes == slice.count * sizeof(T)) return true;
-    KernelFailure reason;
-    reason.kind = static_cast<std::uint64_t>(FailureKind::mismatched);
-    reason.theirs = header.signature;
-    fail(from, reason);
-    return false;
+  }
+
+  // Whether a slot has a message of an earlier communicator, which nobody received there: from another host only.
+  [[nodiscard]] RONDO_HOST_DEVICE bool is_left_over(const Signature& received) const {
+    return is_message(static_cast<Collective>(received.collective)) &&
+           received.sequence != call_.rank.message_number;
   }
 
   RONDO_HOST_DEVICE bool wait_free(int to) {
@@ -130,7 +141,7 @@ class DevicePort {
     reason.mine = signature_;
     reason.slices_received = slices_received_;
     reason.bytes_sent = bytes_sent_;
-    give_up(call_.rank.control, call_.rank.rank, channel_, reason);
+    give_up(call_.rank.control, call_.rank.rank, block_number_, reason);
   }
 
   [[nodiscard]] RONDO_HOST_DEVICE const std::byte* my_elements(const Step& step,
@@ -148,7 +159,7 @@ class DevicePort {
   B& block_;
   const KernelArguments& call_;
   const Signature& signature_;
-  int channel_;
+  int block_number_;
   Patience patience_;  // the leader's
   std::uint64_t slices_received_ = 0;
   std::uint64_t bytes_sent_ = 0;
@@ -161,12 +172,11 @@ struct ChannelEnds {
   RecvEnd* from = nullptr;
 };
 
-// Takes a block through `steps`, with the FIFO ends in its shared memory meanwhile. `channel`: that of `slicing`; `number`:
-// the block's own.
+// Takes a block through `steps`, with the FIFO ends in its shared memory meanwhile.
 template <class Reduction, class Steps, Block B>
 RONDO_HOST_DEVICE void walk(B& block, const KernelArguments& call, const Steps& steps,
                             const Slicing& slicing, const Signature& signature,
-                            const ChannelEnds& ends, int number) {
+                            const ChannelEnds& ends, int block_number) {
   const int size = call.rank.size;
   const auto first = static_cast<int>(block.thread());
   const auto stride = static_cast<int>(block.threads());
@@ -175,7 +185,7 @@ RONDO_HOST_DEVICE void walk(B& block, const KernelArguments& call, const Steps& 
     if (ends.from != nullptr) block.from()[i] = ends.from[i];
   }
   block.sync();
-  DevicePort<Reduction, B> port(block, call, signature, number);
+  DevicePort<Reduction, B> port(block, call, signature, block_number);
   const bool ok = run_schedule(steps, slicing, port);
   block.sync();
   for (int i = first; i < size; i += stride) {
@@ -184,7 +194,7 @@ RONDO_HOST_DEVICE void walk(B& block, const KernelArguments& call, const Steps& 
   }
   if (block.leader()) {
     port.tell_hosts();
-    ChannelState& state = call.rank.channels[number];
+    BlockState& state = call.rank.blocks[block_number];
     if (!is_message(call.schedule.collective)) ++state.calls;
     state.failed = ok ? 0 : 1;
   }
@@ -194,7 +204,7 @@ RONDO_HOST_DEVICE void walk(B& block, const KernelArguments& call, const Steps& 
 template <class Reduction, Block B>
 RONDO_HOST_DEVICE void run_ring(B& block, const KernelArguments& call, int channel) {
   const RankView& rank = call.rank;
-  const ChannelState& state = rank.channels[channel];
+  const BlockState& state = rank.blocks[channel];
   if (state.failed != 0) return;
   Signature signature = call.signature;
   signature.sequence = state.calls;

@@ -63,7 +63,7 @@ class OneShot {
  public:
   RONDO_HOST_DEVICE OneShot(B& block, const KernelArguments& call, int channel)
       : block_(block), call_(call), channel_(channel), patience_{call.timeout_ns, 0} {
-    const ChannelState& state = call.rank.channels[channel];
+    const BlockState& state = call.rank.blocks[channel];
     number_ = state.one_shots + 1;
     signature_ = call.signature;
     signature_.sequence = state.calls;
@@ -250,7 +250,7 @@ class OneShot {
 // One block's part in one call. By every thread of the block.
 template <class Reduction, Block B>
 RONDO_HOST_DEVICE void run_one_shot(B& block, const KernelArguments& call, int channel) {
-  ChannelState& state = call.rank.channels[channel];
+  BlockState& state = call.rank.blocks[channel];
   if (state.failed != 0) return;
   OneShot<Reduction, B> call_of_mine(block, call, channel);
   const bool ok = block.all(call_of_mine.run());

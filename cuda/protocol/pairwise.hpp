@@ -25,15 +25,14 @@ struct PairwisePart {
   ChannelEnds ends;
 };
 
-// `number`: the block's own.
-RONDO_HOST_DEVICE inline PairwisePart part_of(const KernelArguments& call, int number) {
+RONDO_HOST_DEVICE inline PairwisePart part_of(const KernelArguments& call, int block_number) {
   const RankView& rank = call.rank;
   PairwisePart part{{call.schedule}, call.slicing, call.signature, {}};
-  int channel = number;
+  int channel = block_number;
   Collective& collective = part.steps.schedule.collective;
   if (collective == Collective::sendrecv) {
     const auto sending = static_cast<int>(call.slicing.channels);
-    collective = number < sending ? Collective::send : Collective::recv;
+    collective = block_number < sending ? Collective::send : Collective::recv;
     if (collective == Collective::recv) {
       channel -= sending;
       part.slicing.channels = static_cast<std::uint64_t>(call.receiving_channels);
@@ -51,12 +50,13 @@ RONDO_HOST_DEVICE inline PairwisePart part_of(const KernelArguments& call, int n
 
 // One block's part in one call. By every thread of the block.
 template <class T, Block B>
-RONDO_HOST_DEVICE void run_pairwise(B& block, const KernelArguments& call, int number) {
-  const ChannelState& state = call.rank.channels[number];
+RONDO_HOST_DEVICE void run_pairwise(B& block, const KernelArguments& call, int block_number) {
+  const BlockState& state = call.rank.blocks[block_number];
   if (state.failed != 0) return;
-  PairwisePart part = part_of(call, number);
+  PairwisePart part = part_of(call, block_number);
   if (!is_message(call.schedule.collective)) part.signature.sequence = state.calls;
-  walk<NoReduction<T>>(block, call, part.steps, part.slicing, part.signature, part.ends, number);
+  walk<NoReduction<T>>(block, call, part.steps, part.slicing, part.signature, part.ends,
+                       block_number);
 }
 
 }  // namespace rondo::detail::gpu

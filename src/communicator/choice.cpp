@@ -23,14 +23,14 @@ class HostChoice {
       : engine_(state.engine), tuned_(state.tuned), call_(call) {}
 
   [[nodiscard]] bool can(Algorithm algorithm) const {
-    if (goes_pairwise(call_.collective)) return algorithm == Algorithm::pairwise;
-    if (algorithm == Algorithm::pairwise) return false;
+    if (!objection_to_kind(call_, algorithm).empty()) return false;
+    if (goes_pairwise(call_.collective)) return true;
     if (engine_.size() == 1) return true;  // all do the same: they copy
     if (algorithm == Algorithm::one_shot) {
       return fits_one_shot(engine_.offers().one_shot_bytes, call_);
     }
     if (algorithm == Algorithm::direct) {
-      return engine_.offers().direct && call_.counts == nullptr && engine_.registry().reaches_any();
+      return engine_.offers().direct && engine_.registry().reaches_any();
     }
     if (algorithm == Algorithm::halving_doubling) {
       return call_.collective == Collective::all_reduce &&
@@ -46,11 +46,7 @@ class HostChoice {
 
   [[nodiscard]] std::string objection_to(Algorithm algorithm) const {
     const Offers& offers = engine_.offers();
-    if (goes_pairwise(call_.collective))
-      return "only pairwise carries this call; name pairwise or no algorithm";
-    if (algorithm == Algorithm::pairwise) {
-      return "pairwise carries messages, gather, scatter and all_to_all only; choose ring";
-    }
+    if (std::string kind = objection_to_kind(call_, algorithm); !kind.empty()) return kind;
     if (algorithm == Algorithm::halving_doubling) {
       return fmt::format(
           "halving_doubling carries all_reduces of up to {} bytes between hosts; choose ring",
@@ -65,9 +61,6 @@ class HostChoice {
       return offers.chain ? "chain carries reductions only; choose ring"
                           : "chain needs ranks in the ring in rank order; set "
                             "CommunicatorOptions::rank_order, or choose ring";
-    }
-    if (algorithm == Algorithm::direct && call_.counts != nullptr) {
-      return "direct cannot carry chunks of different sizes; choose ring";
     }
     if (algorithm == Algorithm::direct) {
       return offers.direct
@@ -160,6 +153,19 @@ class HostChoice {
 };
 
 }  // namespace
+
+std::string objection_to_kind(const Call& call, Algorithm algorithm) {
+  const bool pairwise = algorithm == Algorithm::pairwise;
+  if (goes_pairwise(call.collective)) {
+    return pairwise ? "" : "only pairwise carries this call; name pairwise or no algorithm";
+  }
+  if (pairwise)
+    return "pairwise carries messages, gather, scatter and all_to_all only; choose ring";
+  if (algorithm == Algorithm::direct && call.counts != nullptr) {
+    return "direct cannot carry chunks of different sizes; choose ring";
+  }
+  return {};
+}
 
 bool order_matters(const Call& call, int ranks) {
   if (!reduces(call.collective) || !is_floating(call.type) || call.count == 0) return false;

@@ -29,6 +29,10 @@ Algorithm settle_algorithm(const Call& call, int rank, Algorithm wish, const Cho
       fmt::format("rank {}: {}: {}", rank, name(call.collective), choice.objection_to(wanted)));
 }
 
+// Why `algorithm` cannot carry the call, on hosts and on devices, if the reason is that one goes by `pairwise` and the other
+// does not, or that the call has counts; else an empty text.
+std::string objection_to_kind(const Call& call, Algorithm algorithm);
+
 // Whether the bits of the call's result may depend on the order in which `ranks` ranks are added up.
 bool order_matters(const Call& call, int ranks);
 

@@ -30,6 +30,10 @@ std::uint64_t first_message(std::uint64_t session) {
   return session & ~std::uint64_t{kMessageNumbers};
 }
 
+std::uint64_t device_message_number(std::uint64_t session) {
+  return first_message(session) | kMessageNumbers;
+}
+
 bool is_message_of(const Signature& message, std::uint64_t session) {
   return (message.sequence & ~std::uint64_t{kMessageNumbers}) == first_message(session);
 }
@@ -78,9 +82,9 @@ std::string describe(const Signature& signature) {
   if (has_root(collective)) {
     arguments += fmt::format(", root {}", signature.root);
   } else if (is_message(collective)) {
-    const std::string which = signature.sequence == kNotNumbered
-                                  ? "a message"
-                                  : fmt::format("message {}", signature.sequence & kMessageNumbers);
+    const std::uint64_t number = signature.sequence & kMessageNumbers;
+    const std::string which =
+        number == kMessageNumbers ? "a message" : fmt::format("message {}", number);
     return fmt::format("{} from rank {} ({})", which, signature.root, arguments);
   } else if (signature.root != 0) {
     arguments +=
@@ -110,9 +114,12 @@ std::string text_of_mismatch(int rank, const Signature& mine, int peer, const Si
         "send and recv, and make the messages between two ranks in the same order on both",
         rank, describe(mine), peer, describe(theirs));
   }
+  const bool one_message = is_message_signature(mine) || is_message_signature(theirs);
   return fmt::format(
-      "rank {} made {}, but rank {} made {}. Make the same calls in the same order on all ranks",
-      rank, describe(mine), peer, describe(theirs));
+      "rank {} {} {}, but rank {} {} {}. Make the same calls in the same order on all ranks{}",
+      rank, is_message_signature(mine) ? "expects" : "made", describe(mine), peer,
+      is_message_signature(theirs) ? "sent" : "made", describe(theirs),
+      one_message ? "; receive a message before the next gather, scatter or all_to_all" : "");
 }
 
 }  // namespace rondo::detail

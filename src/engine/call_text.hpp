@@ -17,14 +17,15 @@ Signature signature_of(const Call& call, Algorithm algorithm, int ranks);
 // communicators apart: MPI might hand a message that nobody has received to a later communicator.
 std::uint64_t first_message(std::uint64_t session);
 bool is_message_of(const Signature& message, std::uint64_t session);
-// The number of all messages between devices, whose kernels do not count messages: a FIFO keeps their order.
-inline constexpr std::uint64_t kNotNumbered = 0xffffffff;
+// The number of all messages between devices of a communicator, whose kernels do not count messages: a FIFO keeps their
+// order.
+std::uint64_t device_message_number(std::uint64_t session);
 // Of a message: the same on both ranks. `number`: among the messages from the one rank to the other.
 Signature signature_of_message(int from, std::uint64_t number, std::uint64_t count, DataType type);
 
-// Whether it is that of a send, a recv, or half a sendrecv.
+// Whether `signature` belongs to a send, a recv or half of a sendrecv.
 bool is_message_signature(const Signature& signature);
-// Of a message that has not come, or was not taken: what its ranks should look at.
+// What the error for a message whose deadline has passed tells the user to look at.
 extern const char* const kUnmatchedMessage;
 
 // "call 7 all_reduce(100 x f32, sum) by ring"

@@ -47,6 +47,8 @@ class Engine {
   [[nodiscard]] int rank() const { return wiring_.rank; }
   [[nodiscard]] int size() const { return wiring_.size; }
   [[nodiscard]] const Topology& topology() const { return wiring_.topology; }
+  // Tells the messages of this communicator from those of others.
+  [[nodiscard]] std::uint64_t session() const { return wiring_.links.session; }
   [[nodiscard]] const Offers& offers() const { return wiring_.offers; }
   // Where `hierarchical` is offered.
   [[nodiscard]] int hosts() const { return wiring_.links.hosts; }

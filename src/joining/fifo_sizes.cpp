@@ -57,22 +57,15 @@ std::uint64_t slot_limit(std::uint64_t all_bytes, std::uint64_t edges, std::uint
                   std::bit_floor(all_bytes / std::max<std::uint64_t>(edges * slots, 1)));
 }
 
-// There may be so many of these edges that the limit holds for sizes that the user has named, too.
-FifoGeometry pairwise_geometry(const CommunicatorOptions& options, std::uint64_t ranks) {
-  FifoGeometry geometry{kPairwiseSlotBytes, kPairwiseSlots};
-  if (options.slot_bytes != 0) geometry.slot_bytes = options.slot_bytes;
-  if (options.slots != 0) geometry.slots = options.slots;
-  const std::uint64_t edges = std::max<std::uint64_t>(ranks * ranks, 1);
-  const std::uint64_t most_slots =
-      kMostPairwiseBytes / (edges * (kLeastSlotBytes + sizeof(SlotHeader)));
-  geometry.slots =
-      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(most_slots, 2, geometry.slots));
-  geometry.slot_bytes =
-      std::min(geometry.slot_bytes, slot_limit(kMostPairwiseBytes, edges, geometry.slots));
-  return geometry;
-}
-
 }  // namespace
+
+FifoGeometry within_limit(FifoGeometry wanted, std::uint64_t edges, std::uint64_t most_bytes) {
+  edges = std::max<std::uint64_t>(edges, 1);
+  const std::uint64_t most_slots = most_bytes / (edges * (kLeastSlotBytes + sizeof(SlotHeader)));
+  wanted.slots = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(most_slots, 2, wanted.slots));
+  wanted.slot_bytes = std::min(wanted.slot_bytes, slot_limit(most_bytes, edges, wanted.slots));
+  return wanted;
+}
 
 std::size_t one_shot_limit_bytes(int size) {
   constexpr std::size_t kMost = std::size_t{64} << 10U;
@@ -143,7 +136,10 @@ Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t c
       if (options.slots != 0) geometry->slots = options.slots;
     }
   }
-  chosen.pairwise = pairwise_geometry(options, local.ranks);
+  chosen.pairwise = {kPairwiseSlotBytes, kPairwiseSlots};
+  if (options.slot_bytes != 0) chosen.pairwise.slot_bytes = options.slot_bytes;
+  if (options.slots != 0) chosen.pairwise.slots = options.slots;
+  chosen.pairwise = within_limit(chosen.pairwise, local.ranks * local.ranks, kMostPairwiseBytes);
   return chosen;
 }
 

@@ -61,6 +61,10 @@ struct LocalEdges {
 Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t cache_bytes,
                              const std::optional<LinkFacts>& link, const LocalEdges& local);
 
+// Fewer or smaller slots than `wanted`, if the FIFOs of so many edges took more than `most_bytes`. For the edges between any
+// two ranks: there may be so many that the limit holds for sizes that the user has named, too.
+FifoGeometry within_limit(FifoGeometry wanted, std::uint64_t edges, std::uint64_t most_bytes);
+
 // The edges with the FIFO that each gets in memory.
 std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
                                        const EdgeGeometries& memory);

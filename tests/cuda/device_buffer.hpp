@@ -1,7 +1,8 @@
-// Device memory of one element type, and a stream, for tests; through the thin layer, so that they run
+// Device memory of one element type, a stream, and the devices of a group, for tests; through the thin layer, so that they run
 // on a GPU and on the stand-in alike.
 #pragma once
 
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +14,20 @@
 #include "api/handles.hpp"
 
 namespace rondo::test {
+
+// Eight ranks of this process share a device. Set before CUDA reads it.
+[[maybe_unused]] inline const int kConnections = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+
+inline std::vector<int> on_one_device(int ranks) {
+  return std::vector<int>(static_cast<std::size_t>(ranks), 0);
+}
+
+// Deals the devices out to the ranks in turn.
+inline std::vector<int> spread(int ranks) {
+  std::vector<int> devices;
+  for (int rank = 0; rank < ranks; ++rank) devices.push_back(rank % cuda::device_count());
+  return devices;
+}
 
 template <class T>
 class DeviceBuffer {

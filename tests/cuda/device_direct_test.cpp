@@ -20,8 +20,6 @@ namespace {
 
 namespace api = detail::gpu::api;
 
-[[maybe_unused]] const int kConnections = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-
 // Each rank on a thread of its own, and on the next device in turn.
 void on_ranks(int ranks, const std::function<void(DeviceRank&)>& body,
               const CommunicatorOptions& host_options = {}) {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,20 +21,6 @@ namespace rondo::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-// Eight ranks of this process share a device. Set before CUDA reads it.
-[[maybe_unused]] const int kConnections = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-
-std::vector<int> on_one_device(int ranks) {
-  return std::vector<int>(static_cast<std::size_t>(ranks), 0);
-}
-
-// Deals the devices out to the ranks in turn.
-std::vector<int> spread(int ranks) {
-  std::vector<int> devices;
-  for (int rank = 0; rank < ranks; ++rank) devices.push_back(rank % cuda::device_count());
-  return devices;
-}
 
 // A thread for each rank.
 void run_ranks(std::vector<cuda::Communicator> group,
@@ -62,6 +49,22 @@ TEST_P(DeviceExchange, EveryElementComesWhereItBelongs) {
 TEST_P(DeviceExchange, OnSeveralDevices) {
   run_ranks(cuda::local_group(spread(GetParam())),
             [](cuda::Communicator& comm) { check_device_exchanges<float>(comm); });
+}
+
+TEST_P(DeviceExchange, OfSixteenBits) {
+  run_ranks(cuda::local_group(spread(GetParam())),
+            [](cuda::Communicator& comm) { check_device_exchanges<BFloat16>(comm); });
+}
+
+// Groups by rank modulo 2, and all ranks once more: their messages do not mix.
+TEST_P(DeviceExchange, OfCommunicatorsThatWereSplitOff) {
+  run_ranks(cuda::local_group(spread(GetParam()), {.channels = 1}), [](cuda::Communicator& comm) {
+    std::optional<cuda::Communicator> part = comm.split(comm.rank() % 2);
+    cuda::Communicator all = comm.duplicate();
+    check_device_exchanges<std::int32_t>(*part);
+    check_device_exchanges<std::int32_t>(all);
+    comm.host().barrier();
+  });
 }
 
 TEST_P(DeviceExchange, ThroughPinnedMemory) {
@@ -277,7 +280,7 @@ TEST_F(DeviceMessage, AnotherSizeOrCallIsAMismatch) {
   ranks.comm(0).send(ranks.in(0), 1, ranks.stream(0));
   ranks.comm(1).all_to_all(ranks.in(1), ranks.out(1), ranks.stream(1));
   const std::string error = ranks.error_of(1);
-  EXPECT_NE(error.find("rank 1 made call 1 all_to_all(100 x i32) by pairwise, but rank 0 made a "
+  EXPECT_NE(error.find("rank 1 made call 1 all_to_all(100 x i32) by pairwise, but rank 0 sent a "
                        "message from rank 0 (100 x i32)"),
             std::string::npos)
       << error;
@@ -338,6 +341,74 @@ TEST_F(DeviceMessage, CountsByEveryAlgorithm) {
       }
       EXPECT_EQ(got.back(), -1);
     }
+  }
+}
+
+TEST_F(DeviceMessage, ToItselfIsACopy) {
+  constexpr std::size_t kCount = 1000;
+  Driven ranks(2, kCount);
+  cuda::Communicator& comm = ranks.comm(1);
+  comm.sendrecv(ranks.in(1).first(0), 1, ranks.out(1).first(0), 1, ranks.stream(1));
+  detail::gpu::api::begin_capture(ranks.stream(1));
+  comm.sendrecv(ranks.in(1), 1, ranks.out(1), 1, ranks.stream(1));
+  const detail::gpu::api::Graph graph = detail::gpu::api::end_capture(ranks.stream(1));
+  detail::gpu::api::launch(graph, ranks.stream(1));
+  EXPECT_EQ(ranks.received(1), Driven::values(1, kCount));
+  detail::gpu::api::destroy(graph);
+}
+
+TEST_F(DeviceMessage, TheReceivingHalfOfASendrecvMayFailAlone) {
+  for (const bool sends : {true, false}) {
+    Driven ranks(2, 100, {}, {.timeout = sends ? 60s : 1s});
+    ranks.comm(0).sendrecv(ranks.in(0), 1, ranks.out(0), 1, ranks.stream(0));
+    ranks.comm(1).recv(ranks.out(1), 0, ranks.stream(1));
+    if (sends) ranks.comm(1).send(ranks.in(1).first(7), 0, ranks.stream(1));
+    const std::string error = ranks.error_of(0);
+    EXPECT_NE(
+        error.find(sends ? "rank 0 expects a message from rank 1 (100 x i32), but rank 1 sent "
+                           "a message from rank 1 (7 x i32)"
+                         : "until the deadline of a message from rank 1 (100 x i32)"),
+        std::string::npos)
+        << error;
+  }
+}
+
+TEST_F(DeviceMessage, AnotherRootIsAMismatch) {
+  Driven ranks(2, 100, {}, {.timeout = 60s});
+  for (int rank = 0; rank < 2; ++rank) {
+    ranks.comm(rank).gather(ranks.in(rank).first(50), ranks.out(rank), rank, ranks.stream(rank));
+  }
+  int mismatches = 0;
+  for (int rank = 0; rank < 2; ++rank) {
+    const std::string error = ranks.error_of(rank);
+    EXPECT_NE(error.find("gather(100 x i32, root"), std::string::npos) << error;
+    mismatches += error.find("Make the same calls") != std::string::npos ? 1 : 0;
+  }
+  EXPECT_GE(mismatches, 1);
+}
+
+TEST_F(DeviceMessage, RankOrderRefusesCountsWhereTheOrderMatters) {
+  std::vector<cuda::Communicator> group =
+      cuda::local_group(on_one_device(3), {}, {.rank_order = true});
+  const DeviceStream stream(0);
+  const DeviceBuffer<float> buffer(0, 12, 1.0F);
+  const std::vector<std::size_t> counts = {4, 4, 4};
+  const std::string error =
+      usage_error([&] { group[0].reduce_scatter_v(buffer.span(), counts, stream.get()); });
+  EXPECT_NE(error.find("reductions with counts do not keep it on devices"), std::string::npos)
+      << error;
+}
+
+// Slots that are so large that FIFOs between all ranks would take too much memory: these get smaller ones.
+TEST_F(DeviceMessage, LargeSlotsAreForTheRingAlone) {
+  constexpr std::size_t kCount = 100'003;
+  Driven ranks(4, kCount, {.slot_bytes = 16U << 20U, .slots = 2});
+  for (int rank = 0; rank < 4; ++rank) {
+    ranks.comm(rank).sendrecv(ranks.in(rank), (rank + 1) % 4, ranks.out(rank), (rank + 3) % 4,
+                              ranks.stream(rank));
+  }
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(ranks.received(rank), Driven::values((rank + 3) % 4, kCount)) << rank;
   }
 }
 

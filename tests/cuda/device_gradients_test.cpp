@@ -22,12 +22,8 @@ namespace {
 
 namespace api = detail::gpu::api;
 
-[[maybe_unused]] const int kConnections = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-
 void on_ranks(int ranks, const std::function<void(cuda::Communicator&)>& body) {
-  std::vector<int> devices;
-  for (int rank = 0; rank < ranks; ++rank) devices.push_back(rank % cuda::device_count());
-  std::vector<cuda::Communicator> group = cuda::local_group(devices);
+  std::vector<cuda::Communicator> group = cuda::local_group(spread(ranks));
   std::vector<std::exception_ptr> errors(group.size());
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < group.size(); ++i) {

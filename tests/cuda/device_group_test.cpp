@@ -25,20 +25,6 @@ bool says(const std::exception& error, const std::string& part) {
   return std::string_view(error.what()).find(part) != std::string_view::npos;
 }
 
-// Eight ranks of this process share a device. Set before CUDA reads it.
-[[maybe_unused]] const int kConnections = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
-
-std::vector<int> on_one_device(int ranks) {
-  return std::vector<int>(static_cast<std::size_t>(ranks), 0);
-}
-
-// Deals the devices out to the ranks in turn.
-std::vector<int> spread(int ranks) {
-  std::vector<int> devices;
-  for (int rank = 0; rank < ranks; ++rank) devices.push_back(rank % cuda::device_count());
-  return devices;
-}
-
 class Group {
  public:
   explicit Group(const std::vector<int>& devices, const cuda::Options& options = {},

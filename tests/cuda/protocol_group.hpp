@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "engine/call_arguments.hpp"
+#include "engine/call_text.hpp"
 #include "protocol/arguments.hpp"
 #include "protocol/one_shot.hpp"
 
 namespace rondo::test {
 
 inline constexpr std::uint64_t kOneShotBytes = 4096;
+inline constexpr std::uint64_t kMessageNumber = 77;
 
 class ProtocolGroup {
  public:
@@ -49,11 +51,11 @@ class ProtocolGroup {
     }
   }
 
-  // The kernel arguments with which rank `rank` makes `call` on `channels` channels. `reachable`: by the other ranks, the
+  // The kernel arguments with which rank `rank` makes `call`. `reachable`: by the other ranks, the
   // call's buffers.
   detail::gpu::KernelArguments arguments(int rank, const Call& call, Algorithm algorithm,
-                                         int channels, std::chrono::nanoseconds timeout,
-                                         bool reachable = true) {
+                                         const detail::gpu::CallBlocks& blocks,
+                                         std::chrono::nanoseconds timeout, bool reachable = true) {
     const detail::RingPlace place{rank, size_, &ring_, geometry_, geometry_, geometry_};
     std::optional<detail::gpu::ShownBuffers> shown;
     if (reachable) {
@@ -61,8 +63,19 @@ class ProtocolGroup {
       shown->in.offset = reinterpret_cast<std::uintptr_t>(call.in);
       shown->out.offset = reinterpret_cast<std::uintptr_t>(call.out);
     }
-    return detail::gpu::call_arguments(call, algorithm, place, view(rank), channels, timeout,
-                                       shown);
+    return detail::gpu::call_arguments(call, algorithm, place, view(rank), blocks, timeout, shown);
+  }
+
+  // A message of another communicator waits where rank `to` receives from rank `from`.
+  void leave_message(int from, int to) {
+    const auto position = [this](int rank) {
+      return std::find(ring_.begin(), ring_.end(), rank) - ring_.begin();
+    };
+    detail::SendEnd& end =
+        ranks_[static_cast<std::size_t>(from)]->pairwise_to[static_cast<std::size_t>(position(to))];
+    end.slot()->signature = detail::signature_of_message(from, kMessageNumber + 1, 1, DataType::u8);
+    end.slot()->bytes = 1;
+    end.publish();
   }
 
   [[nodiscard]] const std::vector<detail::gpu::KernelFailure>& failures(int rank) const {
@@ -70,13 +83,13 @@ class ProtocolGroup {
   }
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] int channels() const { return channels_; }
-  // The most of a call: a sendrecv has as many to send as to receive.
+  // The most of a call: those of a sendrecv.
   [[nodiscard]] int blocks() const { return 2 * channels_; }
 
  private:
   struct RankMemory {
     std::vector<std::int32_t> ring;
-    std::vector<detail::gpu::ChannelState> states;
+    std::vector<detail::gpu::BlockState> states;
     std::vector<detail::SendEnd> to;
     std::vector<detail::RecvEnd> from;
     std::vector<detail::SendEnd> pairwise_to;
@@ -126,7 +139,7 @@ class ProtocolGroup {
     view.rank = rank;
     view.size = size_;
     view.ring = memory.ring.data();
-    view.channels = memory.states.data();
+    view.blocks = memory.states.data();
     view.to = memory.to.data();
     view.from = memory.from.data();
     view.pairwise_to = memory.pairwise_to.data();
@@ -134,6 +147,7 @@ class ProtocolGroup {
     view.inboxes = memory.inboxes.data();
     view.inbox_units = detail::gpu::inbox_units_for(kOneShotBytes, channels_);
     view.posts = memory.posts_of_all.data();
+    view.message_number = kMessageNumber;
     view.control = {&abort_, &memory.presence, memory.failures.data()};
     return view;
   }

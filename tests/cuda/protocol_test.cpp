@@ -252,11 +252,11 @@ class GroupRun {
     const int channels =
         spec.algorithm == Algorithm::one_shot && call.count == 0 ? 1 : group_.channels();
     const bool reachable = spec.unreachable.count(rank) == 0;
-    detail::gpu::KernelArguments arguments =
-        group_.arguments(rank, call, spec.algorithm, channels, timeout, reachable);
-    if (call.collective == Collective::sendrecv) arguments.receiving_channels = channels;
-    if (number >= detail::gpu::blocks_for(arguments)) return;
-    run_on_host(detail::gpu::kernel_for_call(call, spec.algorithm), block, arguments, number);
+    detail::gpu::CallBlocks blocks{channels};
+    if (call.collective == Collective::sendrecv) blocks.receiving_channels = channels;
+    if (number >= blocks.all()) return;
+    run_on_host(detail::gpu::kernel_for_call(call, spec.algorithm), block,
+                group_.arguments(rank, call, spec.algorithm, blocks, timeout, reachable), number);
   }
 
   ProtocolGroup& group_;
@@ -546,6 +546,22 @@ TEST_P(Interleaved, AFailedDirectCallLeavesNobodyInAnothersBuffers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Interleaved, ::testing::Range(1, 61));
+
+// Messages that nobody received in an earlier communicator with the same edges between hosts.
+TEST(DeviceExchanges, PassOverMessagesOfEarlierCommunicators) {
+  for (const Spec& spec : every_exchange(3, 20)) {
+    ProtocolGroup group(3, 1, {128, 4});
+    for (int rank = 0; rank < 3; ++rank) {
+      group.leave_message(rank, (rank + 1) % 3);
+      group.leave_message(rank, (rank + 1) % 3);
+      group.leave_message(rank, (rank + 2) % 3);
+    }
+    GroupRun run(group, {spec, spec});
+    run.in_stream_order = true;
+    run_freely(run, 1);
+    run.expect_exact();
+  }
+}
 
 std::vector<FailureKind> kinds(const ProtocolGroup& group) {
   std::vector<FailureKind> result;

@@ -523,11 +523,13 @@ std::size_t wrong_words(const void* memory, std::size_t words, std::uint64_t see
   return wrong;
 }
 
-void write_words(std::uint64_t* to, std::span<const std::uint64_t> words, api::Stream stream) {
+std::uint64_t write_words(std::uint64_t* to, std::span<const std::uint64_t> words,
+                          api::Stream stream) {
   may_fail("cudaLaunchKernel");
   test::of(stream).worker.push([to, kept = std::vector(words.begin(), words.end())] {
     std::copy(kept.begin(), kept.end(), to);
   });
+  return 1;
 }
 
 void scale_async(void* to, DataType to_type, const void* from, DataType from_type,

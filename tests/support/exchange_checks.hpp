@@ -7,6 +7,7 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -37,7 +38,14 @@ class ExchangeCheck {
   // Element i of what rank `from` has for rank `to`: different for all elements and ranks, up to the type's width.
   static T value(int from, int to, std::size_t i) {
     const std::size_t turn = i / 251;
-    return static_cast<T>(i * 131 + static_cast<std::size_t>(from * 17 + to * 5) + turn);
+    return element(i * 131 + static_cast<std::size_t>(from * 17 + to * 5) + turn);
+  }
+  static T element(std::size_t number) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      return static_cast<T>(number);
+    } else {
+      return T(static_cast<float>(number % 256));  // which all types hold
+    }
   }
   [[nodiscard]] static std::vector<T> values(int from, int to, std::size_t count) {
     std::vector<T> all(count);
@@ -153,7 +161,7 @@ class ExchangeCheck {
 
     // The largest of what the ranks have is the last rank's, in types that do not wrap.
     const auto contribution = [&](int of, std::size_t i) {
-      return static_cast<T>(i % 90 + static_cast<std::size_t>(of));
+      return element(i % 90 + static_cast<std::size_t>(of));
     };
     std::vector<T> in(all);
     for (std::size_t i = 0; i < all; ++i) in[i] = contribution(comm_.rank(), i);
