@@ -46,7 +46,7 @@ std::optional<Row> measure(Communicator& comm, const Options& options, const std
 bool never_in_place(Collective op);
 // What `rank` does in a timed call. `send` stands for a message from rank 0 to rank 1 and one of the same size back.
 std::vector<Call> calls_of_rank(const Call& call, int rank);
-// Of such a call: the time of one message.
+// Of `send`: half of the time of a message and its answer.
 Timing one_way(Timing timing);
 
 // How many iterations to time of a call that took `one_us`; the same number on all ranks. Collective.

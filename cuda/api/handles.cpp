@@ -53,7 +53,7 @@ OwnedEvent make_event(int device) {
 
 OwnedPool make_pool(int device) { return {device, api::make_pool(device)}; }
 
-DeviceMemory::DeviceMemory(int device, std::size_t bytes) : device_(device) {
+DeviceMemory::DeviceMemory(int device, std::size_t bytes) : device_(device), bytes_(bytes) {
   const DeviceScope scope(device);
   data_ = static_cast<std::byte*>(api::allocate(bytes));
 }

@@ -74,11 +74,16 @@ class DeviceMemory {
   ~DeviceMemory();
 
   [[nodiscard]] std::byte* data() const { return data_; }
+  [[nodiscard]] bool holds(const void* address) const {
+    return !std::less<>()(address, static_cast<const void*>(data_)) &&
+           std::less<>()(address, static_cast<const void*>(data_ + bytes_));
+  }
   // Keeps the memory until the process ends: a peer may still access it.
   void leave() { left_ = true; }
 
  private:
   int device_;
+  std::size_t bytes_;
   std::byte* data_;
   bool left_ = false;
 };

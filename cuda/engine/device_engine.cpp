@@ -22,8 +22,6 @@ constexpr auto kLookEvery = std::chrono::milliseconds(20);
 constexpr auto kPumpSleep = std::chrono::microseconds(20);
 constexpr auto kIdlePumpSleep = std::chrono::microseconds(500);
 constexpr int kRoundsUntilIdle = 2000;
-// How long a rank that leaves waits for other processes to close its memory.
-constexpr auto kPatienceAtTheEnd = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -43,70 +41,6 @@ DeviceEngine::DeviceEngine(Engine& host, std::chrono::milliseconds timeout, Devi
              &borders_} {
   wiring_.view.message_number = device_message_number(host.session());
   watcher_ = std::thread([this] { watch(); });
-}
-
-DeviceEngine::~DeviceEngine() {
-  try {
-    const DeviceScope scope(wiring_.device);
-    if (any_call_) api::wait_for(wiring_.handles->last_call.get());
-  } catch (const std::exception& error) {
-    log(LogLevel::warning, "rank {}: waiting for its last call: {}", wiring_.rank, error.what());
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-    stopping_.notify_all();
-  }
-  watcher_.join();
-  send_the_rest();
-  leave();
-}
-
-// Sends what kernels have published for other hosts, before the pump is destroyed. Waits no longer than a call may.
-void DeviceEngine::send_the_rest() {
-  if (wiring_.pump == nullptr) return;
-  const Clock::time_point give_up = deadline_after(timeout_);
-  try {
-    carry_opened();
-    while (load_acquire(wiring_.control.abort_word().value) == 0 && !board_.raised() &&
-           wiring_.pump->busy_peer()) {
-      if (Clock::now() > give_up) {
-        log(LogLevel::warning,
-            "rank {}: leaves, although another host has not taken all it was sent", wiring_.rank);
-        return;
-      }
-      if (!wiring_.pump->progress()) std::this_thread::yield();
-      look_for_ended_peers();
-    }
-  } catch (const TransportError& error) {
-    log(LogLevel::warning, "rank {}: {}", wiring_.rank, error.what());
-  }
-}
-
-// Lets this rank's device memory be freed once no other process has it open; else it stays until this process ends.
-void DeviceEngine::leave() {
-  wiring_.mapped.of_others.clear();
-  registry_.release_others();
-  store_release(wiring_.control.left(wiring_.rank).value, 1);
-  if (!wiring_.shared_by_ipc) return;
-  const auto all_left = [this] {
-    return std::all_of(wiring_.ranks_sharing.begin(), wiring_.ranks_sharing.end(),
-                       [this](int rank) {
-                         return load_acquire(wiring_.control.left(rank).value) != 0 ||
-                                host_.process_has_ended(rank);
-                       });
-  };
-  const auto give_up = std::chrono::steady_clock::now() + kPatienceAtTheEnd;
-  while (!all_left()) {
-    if (std::chrono::steady_clock::now() > give_up) {
-      log(LogLevel::info, "rank {}: its device memory stays until the process ends: others hold it",
-          wiring_.rank);
-      wiring_.exposed->leave();
-      registry_.leave_own();
-      return;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
 }
 
 template <class Function>

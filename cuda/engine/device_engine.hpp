@@ -74,6 +74,8 @@ class DeviceEngine {
 
   void send_the_rest();
   void leave();
+  // The ranks of this host that have not received all slots that lie in device memory.
+  [[nodiscard]] std::vector<int> ranks_that_have_slots() const;
 
   Engine& host_;
   std::chrono::milliseconds timeout_;

@@ -27,7 +27,7 @@ std::string objection_to_reach(const Reach& reach);
 bool fall_back_to_mpi(std::vector<Edge>& edges, const SharedMemory& shared);
 
 // Throws TransportError, on all ranks alike, if PeerAccess::required cannot be met. Logs the edges of `rank`, of those for
-// `pairwise` only the fallbacks, and why one_shot is lost if it is.
+// `pairwise` the fallbacks only, and why one_shot is lost if it is.
 void refuse_fallbacks(const std::vector<ScheduleEdge>& edges, const std::vector<Edge>& settled,
                       const std::string& one_shot_lost, const Group& group,
                       cuda::PeerAccess peer_access, int rank);

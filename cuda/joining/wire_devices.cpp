@@ -174,6 +174,8 @@ class DeviceWirer {
   void make_pump(PumpEdges pumped) {
     pumped.ranks_elsewhere = ranks_elsewhere(size_, wiring_.ranks_sharing);
     wiring_.pump = host_.another_pump(std::move(pumped));
+    // A rank that leaves says so along these connections: else its end would be an error of those that go on.
+    wiring_.pump->open_connections();
     wiring_.pump->drive_all();  // since the host does not tell it which calls run
   }
 

@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kMostThreads, 1)
   });
 }
 
-// The type whose kernel copies elements of that size.
+// The type whose kernel copies elements of that size: of the types that have kernels, of which no integer has 16 bits.
 template <std::size_t bytes>
 struct Copied;
 template <>

@@ -28,7 +28,7 @@ struct alignas(kCounterSpacing) KernelFailure {
 };
 static_assert(sizeof(KernelFailure) == kCounterSpacing);
 
-// The last call that a rank's device has shown to the hosts. It shows a call after a long wait in it, when the call
+// The last call that a rank's device has shown to the hosts; messages are not shown. It shows a call after a long wait in it, when the call
 // has failed and when it has ended. Threads of its channel 0 write this with relaxed stores, all of them the same for one
 // call: hosts trust only what they have read twice.
 struct alignas(kCounterSpacing) DevicePresence {

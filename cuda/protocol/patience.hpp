@@ -1,6 +1,6 @@
 // How a thread of a block waits: it polls, and now and then checks whether the communicator has ended or the call's
 // deadline has passed. A deadline counts from the call's first long wait, as on the host. A rank shows the hosts its
-// call at that wait, or when the call fails or is over, and not when the call begins: this writes host memory over
+// call at that wait, or when the call fails or is over (a message never), and not when the call begins: this writes host memory over
 // PCIe, and whatever is published next would wait for that write.
 #pragma once
 

@@ -29,7 +29,8 @@ using Stream = CUstream_st*;
 
 /// Whether devices read and write each other's memory.
 /// - `automatic`: where they can, and a test pattern has shown at the start that the data arrives; else
-///   through pinned host memory. Communicator::topology() says which and why.
+///   through pinned host memory. Communicator::topology() says which and why for the edges of `ring` and `naive`, the log
+///   also for those of messages.
 /// - `required`: everywhere; if an edge would need a fallback, an error says why.
 /// - `avoided`: nowhere; pinned host memory on every edge.
 enum class PeerAccess : std::uint8_t { automatic, required, avoided };
@@ -44,7 +45,8 @@ struct Options {
   int device = kCurrentDevice;
   PeerAccess peer_access = PeerAccess::automatic;
   /// Independent rings side by side, each a thread block on every rank, at most 256; 0: chosen. All
-  /// blocks of all ranks that share a device must fit on it at once, which is checked. A sendrecv has at least two.
+  /// blocks of all ranks that share a device must fit on it at once, which is checked. Each rank counts as at least two
+  /// blocks, since a sendrecv has one to send and one to receive.
   int channels = 0;
   /// Threads of a block, a multiple of 32 up to 512; 0: chosen.
   int threads = 0;
@@ -68,11 +70,11 @@ struct State;
 /// rank other than 0), and a call can be captured in a CUDA graph and replayed; every rank must then replay the same.
 /// Buffers are aligned to their elements.
 ///
-/// Every rank makes the same calls in the same order. Calls on different streams of one rank run in the order in
+/// Every rank makes the same collectives in the same order; a message is made, and replayed, by its two ranks. Calls on different streams of one rank run in the order in
 /// which they were made. Captured calls are ordered only by their graphs, whose replays must have ended before the
-/// communicator is destroyed. A call returns at once while fewer than 48 calls of this rank are unfinished. With more
+/// communicator is destroyed. A call returns at once while fewer than 40 calls of this rank are unfinished. With more
 /// it may wait for the oldest of them, so that no launch queue of CUDA fills up. One thread may drive many ranks, if
-/// it makes a call on each of them before it makes 48 more on any of them. The caller must limit the number of
+/// it makes a call on each of them before it makes 40 more on any of them. The caller must limit the number of
 /// unfinished graph replays.
 ///
 /// Several ranks may share one device. Each then needs a stream of its own, made with cudaStreamNonBlocking: on the
@@ -98,13 +100,14 @@ class RONDO_API Communicator : public Collectives<Communicator, Stream>,
   Communicator& operator=(Communicator&&) noexcept;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
-  /// Waits for the calls made, each within its deadline.
+  /// Waits for the calls made, each within its deadline; and, where other processes of the host use this rank's device
+  /// memory, for these to receive what was sent to them.
   ~Communicator();
 
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
   [[nodiscard]] int device() const;
-  /// Blocks of this rank's kernels for large calls.
+  /// Blocks of this rank's kernels for large calls by ring.
   [[nodiscard]] int channels() const;
   /// Where the ranks are, the ring's order and the carrier of each edge between devices.
   [[nodiscard]] const Topology& topology() const;

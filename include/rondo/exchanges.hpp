@@ -125,13 +125,14 @@ struct ExchangeCalls : Calls {
 /// Collectives.
 ///
 /// A message (send, recv, sendrecv) goes between two ranks; the others take no part. Each of the two names the other, and
-/// both pass the same type and number of elements: if these differ, the receiver throws MismatchError. There are no tags:
+/// both pass the same type and number of elements: if these differ, the receiver throws MismatchError (on a device, at its
+/// next call, check() or wait()). There are no tags:
 /// messages from one rank to another arrive in the order in which they were sent. For messages that are independent of
 /// these, or that go on beside collectives, make another communicator by duplicate().
 ///
 /// A rank carries out one call at a time, also asynchronous ones. So two ranks that both send a long message first wait
-/// for each other until the deadline: use sendrecv. A send returns when `buffer` may be changed, which may be before
-/// the receiver calls recv. A recv without a send ends as TimeoutError. A message that was sent and that nobody has
+/// for each other until the deadline: use sendrecv. A send returns (on a device, its work ends) when `buffer` may be
+/// changed, which may be before the receiver calls recv. A recv without a send ends as TimeoutError. A message that was sent and that nobody has
 /// received when the communicator is destroyed is lost without an error.
 ///
 /// gather, scatter, all_to_all and the forms with counts are collectives: all ranks make them. Gather, scatter and

@@ -61,11 +61,11 @@ inline constexpr int kCollectiveCount = 12;
 ///   all_reduces and barriers of host memory where hosts hold several ranks.
 /// - `direct`: each rank handles its chunk of the buffers of all ranks, which it reads and writes where they are: each
 ///   byte moves once. For ranks of one process, with any buffers; and for processes of one host whose buffers are in
-///   memory of Communicator::allocate. Host memory only.
+///   memory of Communicator::allocate. On devices: docs/gpu.md.
 /// - `chain`: the sum goes through all ranks in rank order, then the result does: for reductions of host memory whose
 ///   bits must not depend on anything but the ranks' values (CommunicatorOptions::rank_order).
-/// - `pairwise`: elements go straight from the rank that has them to the rank that gets them, along an edge of these two
-///   alone: gather, scatter, all_to_all, send, recv and sendrecv, and nothing else.
+/// - `pairwise`: elements go straight from the rank that has them to the rank that gets them, through a FIFO that only
+///   these two use: gather, scatter, all_to_all, send, recv and sendrecv, and nothing else.
 enum class Algorithm : std::uint8_t {
   automatic,
   ring,

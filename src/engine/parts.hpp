@@ -1,4 +1,4 @@
-// Which elements of a call's vector a rank has in its buffers.
+// Which elements of a call's vector a rank has in its buffers, and the two halves of a sendrecv.
 #pragma once
 
 #include <cstdint>

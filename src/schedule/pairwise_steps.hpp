@@ -16,7 +16,8 @@
 //
 // In the k-th of these sends, each position sends to another one: no position gets two chunks at once. A gather has the
 // receives of its root only, a scatter its sends only; greetings go the other way. A message is one send on one rank,
-// and one receive on another; a sendrecv is made of both (engine/send_ahead.hpp).
+// and one receive on another; a sendrecv is made of both (engine/send_ahead.hpp; on
+// devices protocol/pairwise.hpp).
 #pragma once
 
 #include "base/collective_traits.hpp"
@@ -69,8 +70,7 @@ RONDO_HOST_DEVICE constexpr Step step(const Schedule& s, int index) {
 
 }  // namespace pairwise
 
-// A schedule by `pairwise`, as its kernels walk it: so that they hold no steps of other algorithms, and the kernels of
-// other algorithms none of these.
+// The steps of `pairwise` alone, for its kernels: the ring's kernels then hold none of them, and these hold no others.
 struct PairwiseSchedule {
   Schedule schedule;
 

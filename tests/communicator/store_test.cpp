@@ -20,9 +20,9 @@
 #include "bootstrap/handshake.hpp"
 #include "bootstrap/network.hpp"
 #include "bootstrap/sockets.hpp"
-#include "carrier/ucx_messenger.hpp"
 #include "tests/support/collective_checks.hpp"
 #include "tests/support/forked.hpp"
+#include "tests/support/ucx.hpp"
 #include "topology/machine.hpp"
 
 namespace rondo::test {
@@ -452,14 +452,6 @@ TEST(Store, AnInterfaceThatIsNotThereIsNamed) {
                                     [&] { from_store("file://" + folder_of(me), 0, 1, options); });
   });
   EXPECT_EQ(codes, std::vector<int>{0});
-}
-
-// Null where UCX can be tested.
-const char* reason_against_ucx() {
-#ifdef __SANITIZE_THREAD__
-  return "the thread sanitizer does not see how UCX orders its accesses";
-#endif
-  return detail::has_ucx() ? nullptr : "built without UCX";
 }
 
 TEST(Store, UcxCarriesEveryEdgeIfAsked) {

@@ -1,10 +1,17 @@
 // Ranks as processes that share devices by IPC and meet at a Unix socket. The parent never uses a device, so that its
 // children can.
 
+#include <poll.h>
+#include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +20,7 @@
 #include "tests/cuda/device_checks.hpp"
 #include "tests/cuda/device_exchanges.hpp"
 #include "tests/support/forked.hpp"
+#include "tests/support/ucx.hpp"
 
 namespace rondo::test {
 namespace {
@@ -142,6 +150,84 @@ TEST(DeviceProcess, OneThatLeavesFirstIsNotMissed) {
     }
     return 0;
   });
+}
+
+// Rank 1 receives later than the second that a rank which leaves grants at least. Its kernel then writes into rank 0's
+// memory, which the driver would have taken away had that process ended.
+TEST(DeviceProcess, OneThatHasSentStaysUntilItsMessageIsReceived) {
+  expect_codes(2, {0, 0}, [](const ForkedRank& me) {
+    std::optional<cuda::Communicator> comm = join(me, {.device = 0, .channels = 1});
+    const std::string has_left = me.socket + ".left";
+    const DeviceStream stream(0);
+    std::vector<int> data(100);
+    std::iota(data.begin(), data.end(), 5);
+    const DeviceBuffer<int> buffer(0, me.rank == 0 ? data : std::vector<int>(100));
+    if (me.rank == 0) {
+      comm->send(buffer.span(), 1, stream.get());
+      comm.reset();
+      return std::ofstream(has_left) ? 0 : 1;
+    }
+    const auto receive_at = std::chrono::steady_clock::now() + 1500ms;
+    while (std::chrono::steady_clock::now() < receive_at) {
+      if (std::filesystem::exists(has_left)) return 2;
+      ::usleep(10000);
+    }
+    comm->recv(buffer.span(), 0, stream.get());
+    comm->wait(stream.get());
+    return buffer.read() == data ? 0 : 3;
+  });
+}
+
+void wait_for_end_of(int process) {
+  pollfd end = {static_cast<int>(::syscall(SYS_pidfd_open, process, 0)), POLLIN, 0};
+  if (end.fd < 0) return;  // it has ended, and its parent knows
+  while (::poll(&end, 1, -1) < 0) {
+  }
+  ::close(end.fd);
+}
+
+// Three hosts, between which UCX sees that rank 2's process has ended. The others go on.
+TEST(DeviceProcess, OneThatLeavesFirstIsNotMissedByUcx) {
+  if (const char* reason = reason_against_ucx()) GTEST_SKIP() << reason;
+  const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
+    if (cuda::device_count() == 0) return kNoDevice;
+    const std::string host = "rondo-test-" + std::to_string(me.rank);
+    if (::unshare(CLONE_NEWUTS) != 0 || ::sethostname(host.c_str(), host.size()) != 0) return 78;
+    ::setenv("UCX_MEM_EVENTS", "no", 1);  // which address sanitizers do not endure
+    try {
+      cuda::Communicator comm =
+          cuda::join(from_store("file://" + std::filesystem::path(me.socket).parent_path().string(),
+                                me.rank, me.size, {.timeout = 60s}),
+                     {.device = 0});
+      const DeviceStream stream(0);
+      const DeviceBuffer<int> buffer(0, 100, me.rank + 7);
+      const DeviceBuffer<int> other(0, 100, 0);
+      std::vector<int> processes(3);
+      processes[static_cast<std::size_t>(me.rank)] = ::getpid();
+      comm.host().all_gather(processes);
+      comm.all_reduce(buffer.span(), ReduceOp::max, stream.get());
+      // Connects every rank with every other.
+      comm.all_to_all(buffer.span().first(99), other.span().first(99), stream.get());
+      comm.wait(stream.get());
+      if (me.rank == 2) return 0;
+      wait_for_end_of(processes[2]);
+      for (int look = 0; look < 100;
+           ++look) {  // longer than UCX is given to hear why a process has ended
+        comm.check();
+        ::usleep(10000);
+      }
+      if (me.rank == 0) comm.send(buffer.span(), 1, stream.get());
+      if (me.rank == 1) comm.recv(buffer.span(), 0, stream.get());
+      comm.wait(stream.get());
+      return buffer.read() == std::vector<int>(100, 9) ? 0 : 2;
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "rank %d: %s\n", me.rank, error.what());
+      return 1;
+    }
+  });
+  if (codes[0] == kNoDevice) GTEST_SKIP() << "no CUDA device";
+  if (codes[0] == 78) GTEST_SKIP() << "only root may name hosts";
+  EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
 }
 
 TEST(DeviceProcess, WhatOneRankMeetsAllThrow) {
