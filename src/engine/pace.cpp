@@ -10,9 +10,8 @@ constexpr std::uint64_t kSpinRounds = 64;
 // Yielding is cheap where there is something else to run, and a sleep may take tens of µs to end.
 constexpr std::uint64_t kYieldRounds = 2000;
 // In a call with large chunks on a network, transfers take longer than a nap and the training program needs the core,
-// so a wait naps after a few rounds. In shorter calls each hop would wait for a nap to end.
+// so a wait naps after a few rounds.
 constexpr std::uint64_t kBulkAwakeRounds = 4;
-constexpr std::uint64_t kBulkChunkBytes = std::uint64_t{128} << 10U;
 constexpr auto kShortestNap = std::chrono::microseconds(50);
 constexpr auto kLongestNap = std::chrono::microseconds(1000);
 // How often a wait checks all ranks of this host; it checks the rank waited for each time that it reads the clock.
@@ -26,7 +25,8 @@ Pace::Pace(const Surroundings& surroundings)
 
 void Pace::begin_call(std::uint64_t chunk_bytes, bool background) {
   background_ = background;
-  naps_early_ = around_.nap.count() > 0 && (chunk_bytes >= kBulkChunkBytes || background);
+  naps_early_ = around_.naps.length.count() > 0 &&
+                (chunk_bytes >= around_.naps.from_chunk_bytes || background);
   spin_rounds_ = spins_ && !background ? kSpinRounds : 1;
   awake_rounds_ = spin_rounds_;
   if (naps_early_) {
@@ -37,7 +37,7 @@ void Pace::begin_call(std::uint64_t chunk_bytes, bool background) {
 }
 
 std::chrono::microseconds Pace::nap_after(std::uint64_t round) const {
-  if (naps_early_) return around_.nap;
+  if (naps_early_) return around_.naps.length;
   // A bell ends the nap early, and each look takes time from the threads that compute.
   if (background_ && !around_.has_pump) return kLongestNap;
   const std::uint64_t naps = round - awake_rounds_;

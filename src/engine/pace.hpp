@@ -9,13 +9,18 @@
 
 namespace rondo::detail {
 
+// How long to sleep at a time while the network works on a long vector, and from which chunk on; 0: not at all.
+struct Naps {
+  std::chrono::microseconds length{};
+  std::uint64_t from_chunk_bytes = 0;
+};
+
 // The conditions under which a rank waits.
 struct Surroundings {
   bool has_pump = false;  // each round drives the pump
   bool crowded =
       false;  // there are more ranks than cores, so that spinning keeps the peer from its work
-  // How long to sleep at a time while the network works on a long vector; 0: not at all.
-  std::chrono::microseconds nap{};
+  Naps naps;
 };
 
 // A wait is a sequence of rounds. In each round it looks several times for what it waits for, and then it may rest.

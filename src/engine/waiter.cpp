@@ -18,7 +18,7 @@ Waiter::Waiter(Wiring& wiring)
       board_(wiring.links.segment->board()),
       bell_(wiring.links.segment->bell(wiring.rank)),
       ranks_(static_cast<std::size_t>(wiring.size)),
-      pace_({pump_ != nullptr, wiring.waiting.crowded, wiring.waiting.nap}),
+      pace_({pump_ != nullptr, wiring.waiting.crowded, wiring.waiting.naps}),
       eager_looks_(pace_.eager_looks()),
       looks_per_round_(pace_.looks_per_round()),
       ends_(wiring) {}

@@ -19,6 +19,7 @@
 #include "carrier/peer_watch.hpp"
 #include "carrier/pump.hpp"
 #include "carrier/registry.hpp"
+#include "engine/pace.hpp"
 #include "fifo/fifo.hpp"
 
 namespace rondo::detail {
@@ -69,7 +70,7 @@ struct Waiting {
   std::vector<int> watched_as;       // by rank: its number among the members that `hosts` watches
   std::string unwatched;             // sentences on the ranks that `peers` cannot watch, and why
   bool crowded = false;              // more ranks of this host than cores
-  std::chrono::microseconds nap{};   // in a wait for a large chunk from another host; 0: none
+  Naps naps;                         // in waits for other hosts
   // Makes an MPI call, so that MPI goes on with operations of the program's own. Null if the communicator was not made by
   // from_mpi, or MPI may not be called in its calls. Never throws.
   std::function<void()> drive_program;

@@ -11,6 +11,7 @@
 
 #include "bootstrap/link_probe.hpp"
 #include "carrier/host_segment.hpp"
+#include "engine/pace.hpp"
 #include "fifo/fifo.hpp"
 #include "topology/ring_order.hpp"
 
@@ -69,8 +70,8 @@ FifoGeometry within_limit(FifoGeometry wanted, std::uint64_t edges, std::uint64_
 std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
                                        const EdgeGeometries& memory);
 
-// How long a rank that waits for a large chunk may sleep: as long as a slice takes on a slow link. 0 on a fast link,
-// where a sleep would last longer than the transfers under way.
-std::chrono::microseconds nap_for(const LinkFacts& link, const FifoGeometry& ring);
+// A rank that waits for a large chunk may sleep as long as a slice takes on a slow link. Not at all on a fast link, and not
+// in calls whose chunks take less than a millisecond, since each hop would wait for a sleep to end.
+Naps naps_for(const LinkFacts& link, const FifoGeometry& ring);
 
 }  // namespace rondo::detail

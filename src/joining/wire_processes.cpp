@@ -193,7 +193,7 @@ class ProcessWirer {
         {{Algorithm::hierarchical}, segment_->stages_of(static_cast<int>(index))});
     watch_peers(wiring, facts_);
     wiring.waiting.crowded = crowded(facts_of_host(rank_));
-    if (slowest_link_) wiring.waiting.nap = nap_for(*slowest_link_, geometries_.link.ring);
+    if (slowest_link_) wiring.waiting.naps = naps_for(*slowest_link_, geometries_.link.ring);
     wiring.offers.recursive_doubling = recursive_doubling_;
     if (recursive_doubling_) {
       wiring.offers.halving_doubling_bytes = halving_doubling_bytes(wiring, bootstrap_.size());

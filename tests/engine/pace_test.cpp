@@ -75,7 +75,7 @@ TEST(Pace, NapsGrowLonger) {
 }
 
 TEST(Pace, NapsEarlyWhileTheNetworkWorksOnALongVector) {
-  const Surroundings network{true, false, microseconds(120)};
+  const Surroundings network{true, false, {microseconds(120), kBulk}};
   const Pace bulk = pace(network, kBulk);
   EXPECT_EQ(first(bulk, Rest::sleep), 5U);
   EXPECT_EQ(bulk.nap_after(5), microseconds(120));

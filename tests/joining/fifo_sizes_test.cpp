@@ -96,10 +96,13 @@ TEST(Geometries, AOneShotReadsAtMostHalfAMegabyte) {
 }
 
 TEST(Geometries, ANapIsAsLongAsASliceTakesOnASlowLink) {
-  EXPECT_EQ(nap_for({50, 119}, {8192, 16}).count(), 68);
-  EXPECT_EQ(nap_for({50, 119}, {32768, 16}).count(), 150) << "no longer, on however slow a link";
-  EXPECT_EQ(nap_for({5, 12000}, {131072, 16}).count(), 0)
+  EXPECT_EQ(naps_for({50, 119}, {8192, 16}).length.count(), 68);
+  EXPECT_EQ(naps_for({50, 119}, {32768, 16}).length.count(), 150)
+      << "no longer, on however slow a link";
+  EXPECT_EQ(naps_for({5, 12000}, {131072, 16}).length.count(), 0)
       << "what is under way would end before it";
+  EXPECT_EQ(naps_for({50, 300}, {131072, 16}).length.count(), 0) << "the wire would wait for it";
+  EXPECT_EQ(naps_for({50, 119}, {8192, 16}).from_chunk_bytes, 119'000U) << "a millisecond";
 }
 
 }  // namespace
