@@ -185,13 +185,12 @@ TEST_F(DeviceMessage, ASendrecvGoesWithSendsAndReceives) {
 // Short messages fit the FIFO: the sender does not wait, and they arrive in order.
 TEST_F(DeviceMessage, ArriveInTheOrderInWhichTheyWereSent) {
   Driven ranks(2, 40, {.slots = 16});
-  for (int i = 0; i < 8; ++i) {
-    ranks.comm(0).send(ranks.in(0).subspan(static_cast<std::size_t>(5 * i), 5), 1, ranks.stream(0));
+  for (std::size_t begin = 0; begin < 40; begin += 5) {
+    ranks.comm(0).send(ranks.in(0).subspan(begin, 5), 1, ranks.stream(0));
   }
   ranks.comm(0).wait(ranks.stream(0));
-  for (int i = 0; i < 8; ++i) {
-    ranks.comm(1).recv(ranks.out(1).subspan(static_cast<std::size_t>(5 * i), 5), 0,
-                       ranks.stream(1));
+  for (std::size_t begin = 0; begin < 40; begin += 5) {
+    ranks.comm(1).recv(ranks.out(1).subspan(begin, 5), 0, ranks.stream(1));
   }
   EXPECT_EQ(ranks.received(1), Driven::values(0, 40));
 }
