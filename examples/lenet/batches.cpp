@@ -1,6 +1,7 @@
 #include "batches.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
 #include <rondo/chunk.hpp>
@@ -40,6 +41,17 @@ std::span<const std::uint32_t> share(std::span<const std::uint32_t> samples, int
   const rondo::Range range = rondo::chunk_range(samples.size(), static_cast<std::uint64_t>(size),
                                                 static_cast<std::uint64_t>(rank));
   return samples.subspan(range.offset, range.count);
+}
+
+std::span<const std::uint32_t> share(std::span<const std::uint32_t> samples,
+                                     std::span<const double> shares, int rank) {
+  const double all = std::reduce(shares.begin(), shares.end());
+  const auto border = [&](int ranks) {
+    const double before = std::reduce(shares.begin(), shares.begin() + ranks);
+    return static_cast<std::size_t>(
+        std::llround(before / all * static_cast<double>(samples.size())));
+  };
+  return samples.subspan(border(rank), border(rank + 1) - border(rank));
 }
 
 }  // namespace lenet

@@ -43,6 +43,8 @@ void write_history(const Options& options, const Run& run) {
     epochs.push_back({{"epoch", i + 1},
                       {"seconds", run.results[i].seconds},
                       {"train_loss", run.results[i].train_loss},
+                      {"sent_bytes", run.results[i].sent_bytes},
+                      {"shares", run.results[i].shares},
                       {"test_accuracy", run.results[i].test_accuracy}});
   }
   const nlohmann::json history = {
@@ -58,6 +60,10 @@ void write_history(const Options& options, const Run& run) {
         {"overlap", rondo::algorithm_named(options.algo) && options.overlap.value_or(true)},
         {"wire", options.wire},
         {"accumulate", options.training.passes},
+        {"shares", options.shares},
+        {"warmup", options.training.warmup_epochs},
+        {"local_steps", options.training.local_steps},
+        {"resync", options.training.resync_steps},
         {"threads", options.threads},
         {"version", RONDO_VERSION}}},
       {"epochs", epochs},

@@ -7,6 +7,7 @@
 #include <optional>
 #include <rondo/cuda.hpp>
 #include <span>
+#include <vector>
 
 #include "exchange.hpp"
 #include "idx.hpp"
@@ -29,6 +30,20 @@ struct TrainingOptions {
   float rate = 0.2F;
   std::uint64_t seed = 1;
   int passes = 1;  // over parts of a rank's share, whose gradients are added up
+  // In which proportion minibatches are dealt to the ranks; empty: equal shares.
+  std::vector<double> shares = {};
+  bool measure_shares = false;  // in each epoch by how fast each rank computed in the one before
+  double warmup_epochs = 0;     // during which the learning rate grows to `rate`
+  // If not 0, ranks do not sum gradients: each trains alone for so many steps, then all take the average of their parameters.
+  std::size_t local_steps = 0;
+  std::size_t resync_steps = 0;  // if not 0, after so many steps all take rank 0's parameters
+  std::size_t wire_bytes = 4;    // of a gradient's element as it is sent
+};
+
+// What a rank has computed since the epoch began.
+struct Computed {
+  std::size_t samples = 0;
+  double seconds = 0;  // without waiting for other ranks after backprop
 };
 
 class Learner {
@@ -48,6 +63,12 @@ class Learner {
   virtual void step(std::size_t index) = 0;
   // This rank's sums over the epoch so far.
   [[nodiscard]] virtual BatchResult totals() = 0;
+
+  // The next three are for learners on the CPU; others throw std::runtime_error.
+  // From now on minibatches are dealt to the ranks in this proportion.
+  virtual void set_shares(std::span<const double> shares);
+  virtual void set_rate(float rate);
+  [[nodiscard]] virtual Computed computed() const;
 
   // How many of these samples of the test set the model classifies correctly.
   [[nodiscard]] virtual std::int64_t correct(std::span<const std::uint32_t> samples) = 0;

@@ -1,13 +1,38 @@
 #include "options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <cmath>
+#include <numeric>
 #include <rondo/options.hpp>
 #include <rondo/version.hpp>
+#include <vector>
 
 #include "tools/launch/launch.hpp"
 #include "tools/launch/options.hpp"
 
 namespace lenet {
+
+namespace {
+
+// Empty: equal shares, at least in the first epoch.
+std::vector<double> shares_named(const std::string& text) {
+  std::vector<double> shares;
+  if (text == "equal" || text == "auto") return shares;
+  for (const std::string& part : CLI::detail::split(text, ',')) {
+    double share = 0;
+    if (!CLI::detail::lexical_cast(part, share) || !(share >= 0) || std::isinf(share)) {
+      throw CLI::ValidationError(
+          "--shares", "'" + text + "' is not equal, auto or numbers from 0 on with commas");
+    }
+    shares.push_back(share);
+  }
+  if (std::reduce(shares.begin(), shares.end()) <= 0) {
+    throw CLI::ValidationError("--shares", "some rank needs a share above 0");
+  }
+  return shares;
+}
+
+}  // namespace
 
 std::optional<int> read_command_line(int argc, char** argv, Options& options) {
   CLI::App app(
@@ -49,6 +74,21 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
          "passes over parts of a minibatch, whose gradients are added up before they are sent")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
+  app.add_option("--shares", options.shares,
+                 "how minibatches are dealt to the ranks: equal; numbers in proportion (3,1); or "
+                 "auto: by how fast each rank computed in the epoch before")
+      ->capture_default_str();
+  app.add_option("--warmup", options.training.warmup_epochs,
+                 "epochs in which the learning rate grows to --lr")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--local-steps", options.training.local_steps,
+                 "no gradients are summed: after so many steps of each rank alone, all take the "
+                 "average of their parameters; 0: gradients are summed in every step")
+      ->capture_default_str();
+  app.add_option("--resync", options.training.resync_steps,
+                 "after so many steps all take rank 0's parameters; 0: never")
+      ->capture_default_str();
   app.add_option("--trace", options.trace,
                  "file for a timeline of all ranks, which ui.perfetto.dev opens; some MB an epoch");
   app.add_option("--measure-overlap", options.measured_steps,
@@ -72,6 +112,15 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
     app.parse(argc, argv);
     if (overlap) options.overlap = true;
     if (no_overlap) options.overlap = false;
+    options.training.shares = shares_named(options.shares);
+    options.training.measure_shares = options.shares == "auto";
+    if (options.wire != "exact") options.training.wire_bytes = 2;
+    const bool of_cpus = options.shares != "equal" || options.training.warmup_epochs > 0 ||
+                         options.training.local_steps > 0 || options.training.resync_steps > 0;
+    if (of_cpus && (options.device == "cuda" || options.measured_steps > 0)) {
+      throw CLI::ValidationError("--shares, --warmup, --local-steps and --resync",
+                                 "are for training with --device cpu");
+    }
     const bool without_mpi = !rondo::launch::starts_mpi(options.ranks, options.processes);
     if (options.algo == "mpi" && (without_mpi || options.device == "cuda")) {
       throw CLI::ValidationError("--algo", "mpi works only with --device cpu and under mpirun");

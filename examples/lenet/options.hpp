@@ -20,6 +20,7 @@ struct Options {
   std::size_t bucket_kib = 16;
   std::optional<bool> overlap;  // sum gradients during backprop; unset: where that pays
   std::string wire = "exact";
+  std::string shares = "equal";
   std::string trace;
   int measured_steps = 0;
   std::string json;  // file for what --measure-overlap measures

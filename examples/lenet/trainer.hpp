@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <rondo/communicator.hpp>
+#include <vector>
 
 #include "batches.hpp"
 #include "learner.hpp"
@@ -16,12 +17,19 @@ struct EpochResult {
   double train_accuracy = 0;
   double test_accuracy = 0;
   double evaluation_seconds = 0;
+  // Of gradients and parameters, by a rank: what the ring sends for them.
+  double sent_bytes = 0;
+  std::vector<double> shares = {};  // as minibatches were dealt; empty: equally
 };
+
+// The learning rate of step `step` of a training whose epochs have `steps` steps each.
+float rate_at(std::size_t step, std::size_t steps, const TrainingOptions& options);
 
 // One rank of a training run. Borrows all that it is given.
 class Trainer {
  public:
-  // Collective: rank 0 makes the parameters from the seed, and all ranks get them.
+  // Collective: rank 0 makes the parameters from the seed, and all ranks get them. Throws std::runtime_error unless `shares`
+  // names as many ranks as there are.
   Trainer(rondo::Communicator& comm, const Dataset& data, const TrainingOptions& options,
           Learner& learner);
 
@@ -33,6 +41,10 @@ class Trainer {
   std::uint64_t agreed_hash();
 
  private:
+  void step(std::size_t index, std::size_t steps);
+  void average_parameters();
+  void take_parameters_of_rank_0();
+  void measure_shares();
   double evaluate();
   double slowest(double seconds);
 
@@ -40,6 +52,9 @@ class Trainer {
   const Dataset& data_;
   TrainingOptions options_;
   Learner& learner_;
+  std::size_t steps_done_ = 0;
+  std::size_t separate_steps_ = 0;  // since all ranks had the same parameters
+  double sent_bytes_ = 0;           // in this epoch
 };
 
 }  // namespace lenet

@@ -3,7 +3,10 @@
 #include "trainer.hpp"
 
 #include <mutex>
+#include <numeric>
 #include <set>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -24,6 +27,7 @@ struct Outcome {
   double loss = 0;
   double test_accuracy = 0;
   std::uint64_t hash = 0;
+  double sent_bytes = 0;
 };
 
 struct How {
@@ -33,6 +37,9 @@ struct How {
   int passes = 1;
   bool reducer = true;  // else one all_reduce after backprop
   rondo::GradientOptions gradients = {};
+  std::vector<double> shares = {};
+  double warmup_epochs = 0;
+  std::size_t local_steps = 0;
 };
 
 Exchange make_exchange(rondo::Communicator& comm, ParameterBlock& gradients, const How& how) {
@@ -50,11 +57,17 @@ Outcome train(int ranks, const How& how) {
   std::set<std::uint64_t> hashes;
   Outcome outcome;
   rondo::test::run_ranks(ranks, {.algorithm = how.algorithm}, [&](rondo::Communicator& comm) {
-    const TrainingOptions options{
-        .batch_size = how.batch_size, .rate = 0.05F, .seed = 3, .passes = how.passes};
+    const TrainingOptions options{.batch_size = how.batch_size,
+                                  .rate = 0.05F,
+                                  .seed = 3,
+                                  .passes = how.passes,
+                                  .shares = how.shares,
+                                  .warmup_epochs = how.warmup_epochs,
+                                  .local_steps = how.local_steps};
     const auto learner = make_cpu_learner(
-        dataset(), options, {comm.rank(), comm.size()},
-        [&](ParameterBlock& gradients) { return make_exchange(comm, gradients, how); });
+        dataset(), options, {comm.rank(), comm.size()}, [&](ParameterBlock& gradients) {
+          return how.local_steps > 0 ? Exchange() : make_exchange(comm, gradients, how);
+        });
     Trainer trainer(comm, dataset(), options, *learner);
     EpochResult result;
     for (int epoch = 1; epoch <= how.epochs; ++epoch) {
@@ -67,7 +80,8 @@ Outcome train(int ranks, const How& how) {
     outcome = {{parameters.all().begin(), parameters.all().end()},
                result.train_loss,
                result.test_accuracy,
-               hash};
+               hash,
+               result.sent_bytes};
   });
   EXPECT_EQ(hashes.size(), 1U);
   return outcome;
@@ -86,6 +100,125 @@ TEST(Trainer, TwoAndThreeRanksDoTheArithmeticOfOne) {
       }
     }
   }
+}
+
+void expect_near(const Outcome& actual, const Outcome& expected, const std::string& what) {
+  EXPECT_NEAR(actual.loss, expected.loss, 1e-5) << what;
+  for (std::size_t i = 0; i < expected.parameters.size(); ++i) {
+    ASSERT_NEAR(actual.parameters[i], expected.parameters[i], 1e-5) << what << ", value " << i;
+  }
+}
+
+TEST(Trainer, SharesInAnyProportionDoTheArithmeticOfOneRank) {
+  const Outcome one = train(1, {});
+  for (const std::vector<double>& shares :
+       {std::vector<double>{3, 1}, {0, 1}, {1, 2.5, 0.5}, {1e-9, 1, 1}}) {
+    expect_near(train(static_cast<int>(shares.size()), {.shares = shares}), one,
+                std::to_string(shares[0]) + " : " + std::to_string(shares[1]));
+  }
+}
+
+TEST(Trainer, SharesForAnotherNumberOfRanksAreRefused) {
+  rondo::test::run_ranks(2, {}, [](rondo::Communicator& comm) {
+    const TrainingOptions options{.shares = {1, 2, 3}};
+    const auto learner = make_cpu_learner(dataset(), options, {comm.rank(), comm.size()},
+                                          [](ParameterBlock&) { return Exchange(); });
+    EXPECT_THROW(Trainer(comm, dataset(), options, *learner), std::runtime_error);
+  });
+}
+
+// Takes as long for a sample as the test says.
+class PacedLearner final : public Learner {
+ public:
+  PacedLearner(int rank, double seconds_of_a_sample)
+      : rank_(rank), seconds_of_a_sample_(seconds_of_a_sample) {}
+
+  void set_parameters(const ParameterBlock& parameters) override { parameters_ = parameters; }
+  ParameterBlock parameters() override { return parameters_; }
+  void begin_epoch(std::span<const std::uint32_t> order) override {
+    order_.assign(order.begin(), order.end());
+    samples_ = 0;
+  }
+  void step(std::size_t index) override {
+    const auto whole = minibatch(order_, index, 64);
+    samples_ += (shares_.empty() ? share(whole, rank_, 3) : share(whole, shares_, rank_)).size();
+  }
+  BatchResult totals() override { return {}; }
+  std::int64_t correct(std::span<const std::uint32_t> /*samples*/) override { return 0; }
+  void set_shares(std::span<const double> shares) override {
+    shares_.assign(shares.begin(), shares.end());
+  }
+  [[nodiscard]] Computed computed() const override {
+    return {samples_, static_cast<double>(samples_) * seconds_of_a_sample_};
+  }
+  [[nodiscard]] std::size_t samples() const { return samples_; }
+
+ private:
+  int rank_;
+  double seconds_of_a_sample_;
+  ParameterBlock parameters_;
+  std::vector<std::uint32_t> order_;
+  std::vector<double> shares_;
+  std::size_t samples_ = 0;
+};
+
+// Rank 1 is four times as slow as the others: it gets a ninth of the samples, and all are ready at the same time.
+TEST(Trainer, MeasuredSharesFollowTheSpeedOfTheRanks) {
+  rondo::test::run_ranks(3, {}, [](rondo::Communicator& comm) {
+    PacedLearner learner(comm.rank(), comm.rank() == 1 ? 0.004 : 0.001);
+    const TrainingOptions options{.batch_size = 64, .measure_shares = true};
+    Trainer trainer(comm, dataset(), options, learner);
+    EXPECT_TRUE(trainer.run_epoch(1, [](std::size_t, std::size_t) {}).shares.empty());
+    const EpochResult second = trainer.run_epoch(2, [](std::size_t, std::size_t) {});
+    ASSERT_EQ(second.shares.size(), 3U);
+    EXPECT_NEAR(second.shares[0] / second.shares[1], 4, 1e-9);
+    EXPECT_NEAR(static_cast<double>(learner.samples()),
+                comm.rank() == 1 ? 230 / 9.0 : 230 * 4 / 9.0, 3);
+  });
+}
+
+// With equal shares, the average of separate steps is the step with the average of the gradients.
+TEST(Trainer, SeparateStepsThatAreAveragedAtOnceAddUpToOne) {
+  expect_near(train(2, {.local_steps = 1}), train(2, {}), "averaged in every step");
+}
+
+TEST(Trainer, SeparateStepsLearnWithFewerBytes) {
+  const Outcome every = train(2, {});
+  const Outcome third = train(2, {.local_steps = 3});
+  EXPECT_NE(third.hash, every.hash);
+  EXPECT_NEAR(third.loss, every.loss, 0.05);
+  // Four steps an epoch: a sum in each; or the second epoch's averages after steps 3 and 4.
+  const double vector_bytes = static_cast<double>(ParameterBlock::kCount) * 4;
+  EXPECT_EQ(every.sent_bytes, 4 * vector_bytes);
+  EXPECT_EQ(third.sent_bytes, 2 * vector_bytes);
+}
+
+TEST(Trainer, ResyncingUndoesADrift) {
+  rondo::test::run_ranks(2, {}, [](rondo::Communicator& comm) {
+    const TrainingOptions options{.resync_steps = 2};
+    const auto learner = make_cpu_learner(dataset(), options, {comm.rank(), comm.size()},
+                                          [](ParameterBlock&) { return Exchange(); });
+    Trainer trainer(comm, dataset(), options, *learner);
+    for (int epoch = 1; epoch <= 3; ++epoch) {  // of one step each
+      trainer.run_epoch(epoch, [](std::size_t, std::size_t) {});
+      if (epoch == 2) {
+        trainer.agreed_hash();
+      } else {
+        EXPECT_THROW(trainer.agreed_hash(), std::runtime_error);
+      }
+    }
+  });
+}
+
+TEST(Trainer, TheRateGrowsInTheWarmup) {
+  const TrainingOptions options{.rate = 0.4F, .warmup_epochs = 1.5};
+  EXPECT_FLOAT_EQ(rate_at(0, 4, options), 0.4F / 6);
+  EXPECT_FLOAT_EQ(rate_at(2, 4, options), 0.2F);
+  EXPECT_FLOAT_EQ(rate_at(5, 4, options), 0.4F);
+  EXPECT_FLOAT_EQ(rate_at(1000, 4, options), 0.4F);
+  EXPECT_FLOAT_EQ(rate_at(0, 4, {.rate = 0.4F}), 0.4F);
+  EXPECT_NE(train(1, {.warmup_epochs = 1}).hash, train(1, {}).hash);
+  expect_near(train(2, {.warmup_epochs = 1}), train(1, {.warmup_epochs = 1}), "warm-up");
 }
 
 TEST(Trainer, TheSameRunGivesTheSameBits) {
@@ -153,6 +286,25 @@ TEST(Batches, AnEpochsOrderIsAPermutationThatDependsOnSeedAndEpoch) {
   EXPECT_EQ(order, shuffled(1000, 7, 1));
   EXPECT_NE(order, shuffled(1000, 7, 2));
   EXPECT_NE(order, shuffled(1000, 8, 1));
+}
+
+TEST(Batches, SharesInProportionCoverTheMinibatch) {
+  const std::vector<std::uint32_t> order = shuffled(1000, 1, 1);
+  for (const std::vector<double>& shares :
+       {std::vector<double>{3, 1}, {1, 1, 1}, {0, 5, 0}, {0.3, 1e-7, 12}}) {
+    for (std::size_t count = 0; count < 70; ++count) {
+      std::vector<std::uint32_t> together;
+      const auto samples = std::span(order).first(count);
+      for (std::size_t rank = 0; rank < shares.size(); ++rank) {
+        const auto part = share(samples, shares, static_cast<int>(rank));
+        const double exact =
+            static_cast<double>(count) * shares[rank] / std::reduce(shares.begin(), shares.end());
+        EXPECT_NEAR(static_cast<double>(part.size()), exact, 1);
+        together.insert(together.end(), part.begin(), part.end());
+      }
+      EXPECT_EQ(together, std::vector<std::uint32_t>(samples.begin(), samples.end()));
+    }
+  }
 }
 
 TEST(Batches, SharesCoverTheMinibatch) {

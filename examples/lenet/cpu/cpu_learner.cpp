@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <vector>
 
 #include "batches.hpp"
@@ -26,11 +27,14 @@ class CpuLearner final : public Learner {
   void begin_epoch(std::span<const std::uint32_t> order) override {
     order_.assign(order.begin(), order.end());
     totals_ = {};
+    computed_ = {};
   }
 
   void step(std::size_t index) override {
     const auto whole = minibatch(order_, index, options_.batch_size);
-    const auto mine = share(whole, place_.rank, place_.size);
+    const auto mine = options_.shares.empty() ? share(whole, place_.rank, place_.size)
+                                              : share(whole, options_.shares, place_.rank);
+    const auto start = std::chrono::steady_clock::now();
     if (options_.passes > 1) std::fill(added_.all().begin(), added_.all().end(), 0.0F);
     for (int pass = 0; pass + 1 < options_.passes; ++pass) {
       run_pass(mine, pass, [](std::size_t) {});
@@ -40,10 +44,21 @@ class CpuLearner final : public Learner {
       if (options_.passes > 1) add(added_[parameter], gradients_[parameter]);
       exchange_.ready(parameter);
     });
+    computed_.samples += mine.size();
+    computed_.seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     exchange_.finish();
-    // The average is over the samples of the whole minibatch, however they are shared.
-    descend(parameters_, gradients_, options_.rate / static_cast<float>(whole.size()));
+    // The average is over all samples whose gradients were summed, however they are shared.
+    const std::size_t samples = options_.local_steps > 0 ? mine.size() : whole.size();
+    descend(parameters_, gradients_,
+            options_.rate / static_cast<float>(std::max<std::size_t>(samples, 1)));
   }
+
+  void set_shares(std::span<const double> shares) override {
+    options_.shares.assign(shares.begin(), shares.end());
+  }
+  void set_rate(float rate) override { options_.rate = rate; }
+  Computed computed() const override { return computed_; }
 
   BatchResult totals() override { return totals_; }
 
@@ -86,6 +101,7 @@ class CpuLearner final : public Learner {
   Batch batch_;
   std::vector<std::uint32_t> order_;
   BatchResult totals_;
+  Computed computed_;
 };
 
 }  // namespace

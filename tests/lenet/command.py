@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Runs rondo-lenet with its options on a few small pictures: command.py RONDO_LENET"""
+import gzip
+import json
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+program = sys.argv[1]
+
+
+def write_pictures(folder, name, count, seed):
+    # One bright row, whose height is the class.
+    pixels = random.Random(seed)
+    labels = bytes(pixels.randrange(10) for _ in range(count))
+    images = bytearray()
+    for label in labels:
+        for row in range(28):
+            images += bytes(200 if row == 2 + 2 * label else pixels.randrange(30) for _ in range(28))
+    for kind, header, data in (("images-idx3", struct.pack(">IIII", 2051, count, 28, 28), images),
+                               ("labels-idx1", struct.pack(">II", 2049, count), labels)):
+        with gzip.open(folder / f"{name}-{kind}-ubyte.gz", "wb") as file:
+            file.write(header + bytes(data))
+
+
+def run(folder, *arguments):
+    command = [program, "--data", folder, "--epochs", "2", "--batch-size", "64", "--lr", "0.05",
+               "--history", folder / "history.json", *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    if result.returncode != 0:
+        return result.returncode, result.stdout + result.stderr
+    return 0, json.loads((folder / "history.json").read_text())
+
+
+def expect(condition, what):
+    if not condition:
+        sys.exit(f"FAILED: {what}")
+    print("ok:", what)
+
+
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+    write_pictures(folder, "train", 230, 1)
+    write_pictures(folder, "t10k", 100, 2)
+    two = ("--processes", "2")
+    code, plain = run(folder, *two)
+    expect(code == 0, "two processes train")
+    code, unequal = run(folder, *two, "--shares", "3,1")
+    expect(code == 0 and unequal["epochs"][0]["shares"] == [3, 1], "--shares 3,1")
+    expect(abs(unequal["epochs"][1]["train_loss"] - plain["epochs"][1]["train_loss"]) < 1e-4,
+           "with unequal shares the loss is the same")
+    code, measured = run(folder, *two, "--shares", "auto")
+    expect(code == 0 and measured["epochs"][0]["shares"] == [] and len(measured["epochs"][1]["shares"]) == 2, "--shares auto")
+    code, separate = run(folder, *two, "--local-steps", "3")
+    expect(code == 0 and separate["epochs"][0]["sent_bytes"] * 2 == plain["epochs"][0]["sent_bytes"], "--local-steps 3")
+    code, resynced = run(folder, *two, "--resync", "2")
+    expect(code == 0 and resynced["param_hash"] == plain["param_hash"], "--resync 2 changes nothing where nothing drifts")
+    code, warm = run(folder, *two, "--warmup", "1")
+    expect(code == 0 and warm["param_hash"] != plain["param_hash"], "--warmup 1")
+    for shares, text in (("1,2,3", "--shares has 3 numbers, but there are 2 ranks"), ("0,0", "some rank needs a share"),
+                         ("1,x", "is not equal, auto or numbers"), ("1,-2", "is not equal, auto or numbers")):
+        code, output = run(folder, *two, "--shares", shares)
+        expect(code != 0 and text in output, f"--shares {shares} is refused")
+    code, output = run(folder, *two, "--shares", "1,2", "--device", "cuda")
+    expect(code != 0 and "are for training with --device cpu" in output, "unequal shares on GPUs are refused")
