@@ -45,9 +45,10 @@ std::span<const std::uint32_t> share(std::span<const std::uint32_t> samples, int
 
 std::span<const std::uint32_t> share(std::span<const std::uint32_t> samples,
                                      std::span<const double> shares, int rank) {
-  const double all = std::reduce(shares.begin(), shares.end());
+  // Added from left to right, so that no border lies before another.
+  const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
   const auto border = [&](int ranks) {
-    const double before = std::reduce(shares.begin(), shares.begin() + ranks);
+    const double before = std::accumulate(shares.begin(), shares.begin() + ranks, 0.0);
     return static_cast<std::size_t>(
         std::llround(before / all * static_cast<double>(samples.size())));
   };

@@ -57,7 +57,8 @@ void write_history(const Options& options, const Run& run) {
         {"seed", options.training.seed},
         {"algo", options.algo},
         {"bucket_bytes", run.bucket_bytes},
-        {"overlap", rondo::algorithm_named(options.algo) && options.overlap.value_or(true)},
+        {"overlap", rondo::algorithm_named(options.algo) && options.overlap.value_or(true) &&
+                        options.training.local_steps == 0},
         {"wire", options.wire},
         {"accumulate", options.training.passes},
         {"shares", options.shares},

@@ -34,7 +34,8 @@ struct TrainingOptions {
   std::vector<double> shares = {};
   bool measure_shares = false;  // in each epoch by how fast each rank computed in the one before
   double warmup_epochs = 0;     // during which the learning rate grows to `rate`
-  // If not 0, ranks do not sum gradients: each trains alone for so many steps, then all take the average of their parameters.
+  // If not 0, ranks do not sum gradients: each trains alone for so many steps, then all take the average of their
+  // parameters. So they do at the end of an epoch.
   std::size_t local_steps = 0;
   std::size_t resync_steps = 0;  // if not 0, after so many steps all take rank 0's parameters
   std::size_t wire_bytes = 4;    // of a gradient's element as it is sent
@@ -43,7 +44,9 @@ struct TrainingOptions {
 // What a rank has computed since the epoch began.
 struct Computed {
   std::size_t samples = 0;
-  double seconds = 0;  // without waiting for other ranks after backprop
+  // Of them, those whose time was taken, and that time, without waiting for other ranks after backprop.
+  std::size_t timed_samples = 0;
+  double seconds = 0;
 };
 
 class Learner {
@@ -58,8 +61,8 @@ class Learner {
 
   // Begins an epoch, which takes the training samples in this order.
   virtual void begin_epoch(std::span<const std::uint32_t> order) = 0;
-  // Trains on minibatch `index` of the epoch: computes the gradients of this rank's share, sums them over the ranks,
-  // and updates the parameters. Collective.
+  // Trains on minibatch `index` of the epoch: computes the gradients of this rank's share, sums them over the ranks unless
+  // ranks train alone (TrainingOptions::local_steps), and updates the parameters. Collective.
   virtual void step(std::size_t index) = 0;
   // This rank's sums over the epoch so far.
   [[nodiscard]] virtual BatchResult totals() = 0;

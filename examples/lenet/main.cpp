@@ -61,7 +61,7 @@ Rank make_rank(const lenet::Options& options, const lenet::Dataset& data, rondo:
   }
   const auto make_exchange = [&](lenet::ParameterBlock& gradients) {
     if (options.algo == "mpi") return lenet::exchange_by(lenet::sum_with_mpi(), gradients);
-    if (!algorithm || options.training.local_steps > 0) return lenet::Exchange();
+    if (!algorithm) return lenet::Exchange();
     rank.gradients = comm.allocate<float>(lenet::ParameterBlock::kCount);
     gradients.move_to(rank.gradients->span());
     rank.reducer = std::make_shared<rondo::GradientReducer>(comm, lenet::reducible(gradients),

@@ -1,10 +1,13 @@
 #include "options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <rondo/options.hpp>
 #include <rondo/version.hpp>
+#include <sstream>
+#include <system_error>
 #include <vector>
 
 #include "tools/launch/launch.hpp"
@@ -18,18 +21,70 @@ namespace {
 std::vector<double> shares_named(const std::string& text) {
   std::vector<double> shares;
   if (text == "equal" || text == "auto") return shares;
-  for (const std::string& part : CLI::detail::split(text, ',')) {
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
     double share = 0;
-    if (!CLI::detail::lexical_cast(part, share) || !(share >= 0) || std::isinf(share)) {
+    const char* end = part.data() + part.size();
+    const auto read = std::from_chars(part.data(), end, share);
+    if (read.ec != std::errc() || read.ptr != end || !(share >= 0)) {
       throw CLI::ValidationError(
           "--shares", "'" + text + "' is not equal, auto or numbers from 0 on with commas");
     }
     shares.push_back(share);
   }
-  if (std::reduce(shares.begin(), shares.end()) <= 0) {
-    throw CLI::ValidationError("--shares", "some rank needs a share above 0");
+  const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
+  if (!(all > 0) || !std::isfinite(all)) {
+    throw CLI::ValidationError("--shares", "the shares must have a sum above 0, and a finite one");
   }
   return shares;
+}
+
+void add_worker_options(CLI::App& app, Options& options) {
+  app.add_option("--shares", options.shares,
+                 "how minibatches are dealt to the ranks: equal; numbers in proportion (3,1); or "
+                 "auto: by how fast each rank computed in the epoch before")
+      ->capture_default_str();
+  app.add_option("--warmup", options.training.warmup_epochs,
+                 "epochs in which the learning rate grows to --lr")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option(
+         "--local-steps", options.training.local_steps,
+         "no gradients are summed: after so many steps of each rank alone, and at the end of "
+         "an epoch, all take the average of their parameters; 0: gradients are summed in "
+         "every step")
+      ->capture_default_str();
+  app.add_option("--resync", options.training.resync_steps,
+                 "after so many steps all take rank 0's parameters; 0: never")
+      ->capture_default_str();
+}
+
+// Throws CLI::ValidationError.
+void refuse_contradictions(const Options& options) {
+  const TrainingOptions& training = options.training;
+  const bool without_mpi = !rondo::launch::starts_mpi(options.ranks, options.processes);
+  if (options.algo == "mpi" && (without_mpi || options.device == "cuda")) {
+    throw CLI::ValidationError("--algo", "mpi works only with --device cpu and under mpirun");
+  }
+  if (options.device == "cuda" && (training.passes > 1 || !options.trace.empty())) {
+    throw CLI::ValidationError("--device", "must be cpu with --accumulate or --trace");
+  }
+  if (options.measured_steps > 0 &&
+      (options.device == "cuda" || !rondo::algorithm_named(options.algo))) {
+    throw CLI::ValidationError("--measure-overlap", "is for Rondo's algorithms on the CPU");
+  }
+  const bool of_cpus = options.shares != "equal" || training.warmup_epochs > 0 ||
+                       training.local_steps > 0 || training.resync_steps > 0;
+  if (of_cpus && (options.device == "cuda" || options.measured_steps > 0)) {
+    throw CLI::ValidationError("--shares, --warmup, --local-steps and --resync",
+                               "are for training with --device cpu");
+  }
+  if (training.local_steps > 0 && (training.resync_steps > 0 || !options.trace.empty() ||
+                                   options.wire != "exact" || options.algo == "mpi")) {
+    throw CLI::ValidationError("--local-steps",
+                               "sums no gradients: --resync, --trace, --wire and --algo mpi do not "
+                               "go with it");
+  }
 }
 
 }  // namespace
@@ -74,21 +129,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
          "passes over parts of a minibatch, whose gradients are added up before they are sent")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  app.add_option("--shares", options.shares,
-                 "how minibatches are dealt to the ranks: equal; numbers in proportion (3,1); or "
-                 "auto: by how fast each rank computed in the epoch before")
-      ->capture_default_str();
-  app.add_option("--warmup", options.training.warmup_epochs,
-                 "epochs in which the learning rate grows to --lr")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--local-steps", options.training.local_steps,
-                 "no gradients are summed: after so many steps of each rank alone, all take the "
-                 "average of their parameters; 0: gradients are summed in every step")
-      ->capture_default_str();
-  app.add_option("--resync", options.training.resync_steps,
-                 "after so many steps all take rank 0's parameters; 0: never")
-      ->capture_default_str();
+  add_worker_options(app, options);
   app.add_option("--trace", options.trace,
                  "file for a timeline of all ranks, which ui.perfetto.dev opens; some MB an epoch");
   app.add_option("--measure-overlap", options.measured_steps,
@@ -114,24 +155,11 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
     if (no_overlap) options.overlap = false;
     options.training.shares = shares_named(options.shares);
     options.training.measure_shares = options.shares == "auto";
-    if (options.wire != "exact") options.training.wire_bytes = 2;
-    const bool of_cpus = options.shares != "equal" || options.training.warmup_epochs > 0 ||
-                         options.training.local_steps > 0 || options.training.resync_steps > 0;
-    if (of_cpus && (options.device == "cuda" || options.measured_steps > 0)) {
-      throw CLI::ValidationError("--shares, --warmup, --local-steps and --resync",
-                                 "are for training with --device cpu");
-    }
-    const bool without_mpi = !rondo::launch::starts_mpi(options.ranks, options.processes);
-    if (options.algo == "mpi" && (without_mpi || options.device == "cuda")) {
-      throw CLI::ValidationError("--algo", "mpi works only with --device cpu and under mpirun");
-    }
-    if (options.device == "cuda" && (options.training.passes > 1 || !options.trace.empty())) {
-      throw CLI::ValidationError("--device", "must be cpu with --accumulate or --trace");
-    }
-    if (options.measured_steps > 0 &&
-        (options.device == "cuda" || !rondo::algorithm_named(options.algo))) {
-      throw CLI::ValidationError("--measure-overlap", "is for Rondo's algorithms on the CPU");
-    }
+    // Only a reducer narrows gradients.
+    const bool reducer = rondo::algorithm_named(options.algo) &&
+                         (options.device == "cpu" || options.overlap.value_or(true));
+    if (options.wire != "exact" && reducer) options.training.wire_bytes = 2;
+    refuse_contradictions(options);
   } catch (const CLI::ParseError& error) {
     return app.exit(error);
   }

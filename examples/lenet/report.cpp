@@ -57,14 +57,14 @@ void Report::finished(std::uint64_t hash, std::size_t train_samples) {
   fmt::print("{:<22}{:.2f} (mean), {:.2f} in all\n", "seconds an epoch", mean, total);
   fmt::print("{:<22}{:.0f}\n", "samples a second", static_cast<double>(train_samples) / mean);
   fmt::print("{:<22}{:.2f}\n", "seconds to evaluate", results_.back().evaluation_seconds);
-  fmt::print("{:<22}{:.1f}\n", "MB sent an epoch", results_.back().sent_bytes / 1e6);
-  if (!results_.back().shares.empty()) {
-    const std::vector<double>& shares = results_.back().shares;
-    const double all = std::reduce(shares.begin(), shares.end());
-    std::string parts;
-    for (const double share : shares) parts += fmt::format(" {:.3f}", share / all);
-    fmt::print("{:<22}{}\n", "shares of ranks", parts.substr(1));
-  }
+  const double sent = std::accumulate(
+      results_.begin(), results_.end(), 0.0,
+      [](double sum, const EpochResult& result) { return sum + result.sent_bytes; });
+  fmt::print("{:<22}{:.1f}, if they go by the ring\n", "MB sent an epoch",
+             sent / static_cast<double>(results_.size()) / 1e6);
+  std::string shares;
+  for (const double share : results_.back().shares) shares += fmt::format(" {:.3f}", share);
+  if (!shares.empty()) fmt::print("{:<22}{}\n", "shares of the ranks", shares.substr(1));
   fmt::print("{:<22}{:.4f}\n", "train loss", results_.back().train_loss);
   fmt::print("{:<22}{:.4f}\n", "test accuracy", results_.back().test_accuracy);
   fmt::print("{:<22}{:016x}, equal on all ranks\n", "hash of parameters", hash);

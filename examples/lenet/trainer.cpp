@@ -17,6 +17,13 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// The same proportion, with the sum 1.
+std::vector<double> of_one(std::vector<double> shares) {
+  const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share /= all;
+  return shares;
+}
+
 }  // namespace
 
 float rate_at(std::size_t step, std::size_t steps, const TrainingOptions& options) {
@@ -46,6 +53,7 @@ EpochResult Trainer::run_epoch(int epoch,
   const std::size_t steps = (order.size() + options_.batch_size - 1) / options_.batch_size;
   learner_.begin_epoch(order);
   sent_bytes_ = 0;
+  averaged_samples_ = 0;
   for (std::size_t index = 0; index < steps; ++index) {
     step(index, steps);
     on_step(index + 1, steps);
@@ -59,7 +67,7 @@ EpochResult Trainer::run_epoch(int epoch,
   result.train_accuracy = totals[1] / static_cast<double>(order.size());
   result.seconds = slowest(seconds_since(start));
   result.sent_bytes = sent_bytes_;
-  result.shares = options_.shares;
+  if (!options_.shares.empty()) result.shares = of_one(options_.shares);
   if (options_.measure_shares) measure_shares();
   const auto evaluation = std::chrono::steady_clock::now();
   result.test_accuracy = evaluate();
@@ -83,14 +91,16 @@ void Trainer::step(std::size_t index, std::size_t steps) {
   }
 }
 
-// In the proportion of the samples that each rank has trained on.
+// Weighted by the samples that each rank has trained on since the last average: after one step this is what the sum of the
+// gradients would have given.
 void Trainer::average_parameters() {
+  const std::size_t trained = learner_.computed().samples;
+  std::vector<double> samples = {static_cast<double>(trained - averaged_samples_)};
+  const double mine = samples[0];
+  comm_.all_reduce(samples);
+  averaged_samples_ = trained;
   ParameterBlock parameters = learner_.parameters();
-  const std::vector<double>& shares = options_.shares;
-  const auto rank = static_cast<std::size_t>(comm_.rank());
-  const double part = shares.empty() ? 1.0 / comm_.size()
-                                     : shares[rank] / std::reduce(shares.begin(), shares.end());
-  for (float& value : parameters.all()) value *= static_cast<float>(part);
+  for (float& value : parameters.all()) value *= static_cast<float>(mine / samples[0]);
   comm_.all_reduce(parameters.all());
   learner_.set_parameters(parameters);
   const double ranks = comm_.size();
@@ -105,19 +115,24 @@ void Trainer::take_parameters_of_rank_0() {
   if (comm_.size() > 1) sent_bytes_ += static_cast<double>(parameters.all().size_bytes());
 }
 
-// A rank that has computed nothing counts as the fastest, so that the next epoch measures it.
+// A rank that was dealt nothing keeps the speed that it had; one that was never measured counts as the fastest.
 void Trainer::measure_shares() {
   const Computed computed = learner_.computed();
-  const double speed =
-      computed.samples == 0 ? 0 : static_cast<double>(computed.samples) / computed.seconds;
+  const double speed = computed.timed_samples == 0
+                           ? 0
+                           : static_cast<double>(computed.timed_samples) / computed.seconds;
   std::vector<double> speeds(static_cast<std::size_t>(comm_.size()));
   comm_.all_gather(std::span(&speed, 1), speeds);
-  const double fastest = *std::max_element(speeds.begin(), speeds.end());
-  for (double& one : speeds) {
-    if (one == 0) one = fastest;
+  speeds_.resize(speeds.size());
+  for (std::size_t rank = 0; rank < speeds.size(); ++rank) {
+    if (speeds[rank] > 0) speeds_[rank] = speeds[rank];
   }
-  options_.shares = speeds;
-  learner_.set_shares(speeds);
+  const double fastest = *std::max_element(speeds_.begin(), speeds_.end());
+  if (fastest == 0) return;
+  std::vector<double> shares;
+  for (const double one : speeds_) shares.push_back(one == 0 ? fastest : one);
+  options_.shares = of_one(shares);
+  learner_.set_shares(options_.shares);
 }
 
 double Trainer::evaluate() {
@@ -144,7 +159,7 @@ std::uint64_t Trainer::agreed_hash() {
     if (all[rank] != all[0]) {
       throw std::runtime_error(
           fmt::format("the parameters of rank {} (hash {:016x}) differ from those of rank 0 "
-                      "({:016x}); the ranks have not seen the same gradients",
+                      "({:016x})",
                       rank, all[rank], all[0]));
     }
   }

@@ -1,4 +1,5 @@
-// Data-parallel training: every rank takes its share of each minibatch, and gradients are summed.
+// Data-parallel training: every rank takes its share of each minibatch, and gradients are summed, or parameters averaged
+// now and then.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +14,14 @@ namespace lenet {
 
 struct EpochResult {
   double seconds = 0;  // of training, on the slowest rank
+  // Where ranks train alone, of their separate parameters.
   double train_loss = 0;
   double train_accuracy = 0;
   double test_accuracy = 0;
   double evaluation_seconds = 0;
-  // Of gradients and parameters, by a rank: what the ring sends for them.
+  // Bytes of gradients and parameters that rank 0 sends, if they go by the ring.
   double sent_bytes = 0;
-  std::vector<double> shares = {};  // as minibatches were dealt; empty: equally
+  std::vector<double> shares = {};  // of a minibatch, by rank, of 1 in all; empty: equal ones
 };
 
 // The learning rate of step `step` of a training whose epochs have `steps` steps each.
@@ -53,8 +55,11 @@ class Trainer {
   TrainingOptions options_;
   Learner& learner_;
   std::size_t steps_done_ = 0;
-  std::size_t separate_steps_ = 0;  // since all ranks had the same parameters
-  double sent_bytes_ = 0;           // in this epoch
+  // Where ranks train alone, since they last averaged their parameters.
+  std::size_t separate_steps_ = 0;
+  std::size_t averaged_samples_ = 0;  // of this epoch, until then
+  double sent_bytes_ = 0;             // in this epoch
+  std::vector<double> speeds_;        // samples a second of each rank; 0: not measured yet
 };
 
 }  // namespace lenet

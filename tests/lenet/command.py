@@ -31,6 +31,7 @@ def run(folder, *arguments):
                "--history", folder / "history.json", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, timeout=100)
     if result.returncode != 0:
+        print(result.stdout + result.stderr)
         return result.returncode, result.stdout + result.stderr
     return 0, json.loads((folder / "history.json").read_text())
 
@@ -49,7 +50,7 @@ with tempfile.TemporaryDirectory() as name:
     code, plain = run(folder, *two)
     expect(code == 0, "two processes train")
     code, unequal = run(folder, *two, "--shares", "3,1")
-    expect(code == 0 and unequal["epochs"][0]["shares"] == [3, 1], "--shares 3,1")
+    expect(code == 0 and unequal["epochs"][0]["shares"] == [0.75, 0.25], "--shares 3,1")
     expect(abs(unequal["epochs"][1]["train_loss"] - plain["epochs"][1]["train_loss"]) < 1e-4,
            "with unequal shares the loss is the same")
     code, measured = run(folder, *two, "--shares", "auto")
@@ -60,9 +61,13 @@ with tempfile.TemporaryDirectory() as name:
     expect(code == 0 and resynced["param_hash"] == plain["param_hash"], "--resync 2 changes nothing where nothing drifts")
     code, warm = run(folder, *two, "--warmup", "1")
     expect(code == 0 and warm["param_hash"] != plain["param_hash"], "--warmup 1")
-    for shares, text in (("1,2,3", "--shares has 3 numbers, but there are 2 ranks"), ("0,0", "some rank needs a share"),
+    for shares, text in (("1,2,3", "--shares has 3 numbers, but there are 2 ranks"), ("0,0", "must have a sum above 0"), ("1e308,1e308", "a finite one"),
                          ("1,x", "is not equal, auto or numbers"), ("1,-2", "is not equal, auto or numbers")):
         code, output = run(folder, *two, "--shares", shares)
         expect(code != 0 and text in output, f"--shares {shares} is refused")
+    code, output = run(folder, *two, "--local-steps", "2", "--resync", "2")
+    expect(code != 0 and "sums no gradients" in output, "--local-steps with --resync is refused")
+    code, output = run(folder, *two, "--shares", "1,2", "--measure-overlap", "2")
+    expect(code != 0 and "are for training" in output, "unequal shares in a measurement are refused")
     code, output = run(folder, *two, "--shares", "1,2", "--device", "cuda")
     expect(code != 0 and "are for training with --device cpu" in output, "unequal shares on GPUs are refused")

@@ -2,11 +2,13 @@
 
 #include "trainer.hpp"
 
+#include <chrono>
 #include <mutex>
 #include <numeric>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -65,9 +67,8 @@ Outcome train(int ranks, const How& how) {
                                   .warmup_epochs = how.warmup_epochs,
                                   .local_steps = how.local_steps};
     const auto learner = make_cpu_learner(
-        dataset(), options, {comm.rank(), comm.size()}, [&](ParameterBlock& gradients) {
-          return how.local_steps > 0 ? Exchange() : make_exchange(comm, gradients, how);
-        });
+        dataset(), options, {comm.rank(), comm.size()},
+        [&](ParameterBlock& gradients) { return make_exchange(comm, gradients, how); });
     Trainer trainer(comm, dataset(), options, *learner);
     EpochResult result;
     for (int epoch = 1; epoch <= how.epochs; ++epoch) {
@@ -149,7 +150,7 @@ class PacedLearner final : public Learner {
     shares_.assign(shares.begin(), shares.end());
   }
   [[nodiscard]] Computed computed() const override {
-    return {samples_, static_cast<double>(samples_) * seconds_of_a_sample_};
+    return {samples_, samples_, static_cast<double>(samples_) * seconds_of_a_sample_};
   }
   [[nodiscard]] std::size_t samples() const { return samples_; }
 
@@ -170,6 +171,7 @@ TEST(Trainer, MeasuredSharesFollowTheSpeedOfTheRanks) {
     Trainer trainer(comm, dataset(), options, learner);
     EXPECT_TRUE(trainer.run_epoch(1, [](std::size_t, std::size_t) {}).shares.empty());
     const EpochResult second = trainer.run_epoch(2, [](std::size_t, std::size_t) {});
+    EXPECT_NEAR(second.shares[0] + second.shares[1] + second.shares[2], 1, 1e-9);
     ASSERT_EQ(second.shares.size(), 3U);
     EXPECT_NEAR(second.shares[0] / second.shares[1], 4, 1e-9);
     EXPECT_NEAR(static_cast<double>(learner.samples()),
@@ -177,9 +179,38 @@ TEST(Trainer, MeasuredSharesFollowTheSpeedOfTheRanks) {
   });
 }
 
-// With equal shares, the average of separate steps is the step with the average of the gradients.
+// Whatever the ranks' shares are: an average is weighted by samples.
 TEST(Trainer, SeparateStepsThatAreAveragedAtOnceAddUpToOne) {
-  expect_near(train(2, {.local_steps = 1}), train(2, {}), "averaged in every step");
+  const Outcome one = train(1, {});
+  expect_near(train(3, {.local_steps = 1}), one, "equal shares");
+  expect_near(train(3, {.shares = {1, 2.5, 0.5}, .local_steps = 1}), one, "1 : 2.5 : 0.5");
+  expect_near(train(2, {.shares = {0, 1}, .local_steps = 1}), one, "0 : 1");
+}
+
+// What a rank tells of itself: all samples are somebody's, and waiting for others is nobody's time.
+TEST(Trainer, ALearnerCountsItsSamplesAndItsOwnTime) {
+  rondo::test::run_ranks(2, {}, [](rondo::Communicator& comm) {
+    const TrainingOptions options{.batch_size = 64, .passes = 2, .shares = {3, 1}};
+    const auto waits = std::chrono::milliseconds(300);
+    const auto learner = make_cpu_learner(dataset(), options, {comm.rank(), comm.size()},
+                                          [&](ParameterBlock& gradients) {
+                                            return exchange_by(
+                                                [&](std::span<float> all) {
+                                                  std::this_thread::sleep_for(waits);
+                                                  comm.all_reduce(all);
+                                                },
+                                                gradients);
+                                          });
+    learner->begin_epoch(shuffled(230, 1, 1));
+    const auto start = std::chrono::steady_clock::now();
+    for (std::size_t step = 0; step < 4; ++step) learner->step(step);
+    const std::chrono::duration<double> all = std::chrono::steady_clock::now() - start;
+    const Computed computed = learner->computed();
+    EXPECT_EQ(computed.samples, comm.rank() == 0 ? 48U * 3 + 29 : 16U * 3 + 9);
+    EXPECT_EQ(computed.timed_samples, computed.samples - (comm.rank() == 0 ? 48 : 16));
+    EXPECT_GT(computed.seconds, 0);
+    EXPECT_LE(computed.seconds + 4 * 0.3, all.count());
+  });
 }
 
 TEST(Trainer, SeparateStepsLearnWithFewerBytes) {
@@ -191,6 +222,7 @@ TEST(Trainer, SeparateStepsLearnWithFewerBytes) {
   const double vector_bytes = static_cast<double>(ParameterBlock::kCount) * 4;
   EXPECT_EQ(every.sent_bytes, 4 * vector_bytes);
   EXPECT_EQ(third.sent_bytes, 2 * vector_bytes);
+  EXPECT_EQ(train(1, {}).sent_bytes, 0);
 }
 
 TEST(Trainer, ResyncingUndoesADrift) {
@@ -291,7 +323,11 @@ TEST(Batches, AnEpochsOrderIsAPermutationThatDependsOnSeedAndEpoch) {
 TEST(Batches, SharesInProportionCoverTheMinibatch) {
   const std::vector<std::uint32_t> order = shuffled(1000, 1, 1);
   for (const std::vector<double>& shares :
-       {std::vector<double>{3, 1}, {1, 1, 1}, {0, 5, 0}, {0.3, 1e-7, 12}}) {
+       {std::vector<double>{3, 1},
+        {1, 1, 1},
+        {0, 5, 0},
+        {0.3, 1e-7, 12},
+        {9007199254740992, 0, 0, 0, 1.25, 1.25, 0, 0, 9007199254740998}}) {
     for (std::size_t count = 0; count < 70; ++count) {
       std::vector<std::uint32_t> together;
       const auto samples = std::span(order).first(count);

@@ -16,7 +16,7 @@ class CpuLearner final : public Learner {
       : data_(data),
         options_(options),
         place_(place),
-        exchange_(make_exchange(gradients_)),
+        exchange_(options.local_steps > 0 ? Exchange() : make_exchange(gradients_)),
         model_(parameters_, gradients_) {}
 
   void set_parameters(const ParameterBlock& parameters) override {
@@ -45,8 +45,11 @@ class CpuLearner final : public Learner {
       exchange_.ready(parameter);
     });
     computed_.samples += mine.size();
-    computed_.seconds +=
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (index > 0) {  // the first step of an epoch also makes the buffers for its size
+      computed_.timed_samples += mine.size();
+      computed_.seconds +=
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    }
     exchange_.finish();
     // The average is over all samples whose gradients were summed, however they are shared.
     const std::size_t samples = options_.local_steps > 0 ? mine.size() : whole.size();
@@ -56,6 +59,7 @@ class CpuLearner final : public Learner {
 
   void set_shares(std::span<const double> shares) override {
     options_.shares.assign(shares.begin(), shares.end());
+    model_.forget_sizes();
   }
   void set_rate(float rate) override { options_.rate = rate; }
   Computed computed() const override { return computed_; }

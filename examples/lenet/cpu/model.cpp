@@ -305,6 +305,8 @@ Model::Model(ParameterBlock& parameters, ParameterBlock& gradients)
     : parameters_(parameters), gradients_(gradients) {}
 Model::~Model() = default;
 
+void Model::forget_sizes() { graphs_.clear(); }
+
 Model::Graph& Model::graph_for(std::size_t batch) {
   std::unique_ptr<Graph>& graph = graphs_[batch];
   if (!graph) graph = std::make_unique<Graph>(batch, parameters_, gradients_);

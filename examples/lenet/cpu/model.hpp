@@ -29,6 +29,8 @@ class Model {
   BatchResult forward_backward(
       std::span<const float> images, std::span<const std::uint8_t> labels,
       const std::function<void()>& begin = [] {}, const GradientReady& ready = [](std::size_t) {});
+  // Frees the buffers of all batch sizes seen.
+  void forget_sizes();
   // The loss and the number of correct answers alone.
   BatchResult forward(std::span<const float> images, std::span<const std::uint8_t> labels);
 
