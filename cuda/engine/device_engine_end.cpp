@@ -75,16 +75,21 @@ void DeviceEngine::leave() {
   const Clock::time_point may_give_up = now + kPatienceAtTheEnd;
   const Clock::time_point must_give_up = deadline_after(timeout_, now);
   while (!all_left()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (Clock::now() <= may_give_up) continue;
+    const bool taken = all_is_taken();
     const bool over = load_acquire(wiring_.control.abort_word().value) != 0 || board_.raised() ||
                       Clock::now() > must_give_up;
-    if (Clock::now() > may_give_up && (over || all_is_taken())) {
-      log(LogLevel::info, "rank {}: its device memory stays until the process ends: others hold it",
-          wiring_.rank);
-      wiring_.exposed->leave();
-      registry_.leave_own();
-      return;
+    if (!taken && !over) continue;
+    if (!taken) {
+      log(LogLevel::warning,
+          "rank {}: leaves, although other processes have not received all it sent", wiring_.rank);
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    log(LogLevel::info, "rank {}: its device memory stays until the process ends: others hold it",
+        wiring_.rank);
+    wiring_.exposed->leave();
+    registry_.leave_own();
+    return;
   }
 }
 

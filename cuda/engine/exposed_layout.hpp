@@ -11,7 +11,7 @@
 
 namespace rondo::detail::gpu {
 
-// Between hosts: the network is slower than one channel.
+// Of an edge to another host, along which the pump carries slots one after the other.
 inline constexpr int kPairwiseChannelsBetweenHosts = 1;
 
 // A pairwise edge is one of its own, also where another edge joins the same two ranks.
@@ -58,7 +58,8 @@ struct DeviceGeometry {
 
 inline constexpr std::size_t kProbeWords = 512;
 
-// The edges of `ring` and `naive`, as schedule_edges() gives them; then an edge from every rank to every other, for `pairwise`.
+// The edges of `ring` and `naive`, as schedule_edges() gives them; then, for `pairwise`, an edge from every rank to every
+// other.
 std::vector<ScheduleEdge> edges_between_devices(const std::vector<int>& ring);
 
 struct ExposedLayout {
@@ -75,8 +76,7 @@ struct ExposedLayout {
   std::size_t from = 0;
   std::size_t pairwise_to = 0;
   std::size_t pairwise_from = 0;
-  std::size_t borders =
-      0;  // of the chunks of the call in progress, if they have sizes of their own
+  std::size_t borders = 0;  // of chunks that have sizes of their own
   std::size_t inboxes = 0;
   std::size_t posts_of_all = 0;
   std::size_t bytes = 0;

@@ -159,8 +159,7 @@ void Group::require_residency(int blocks) const {
         ranks * blocks <= room,
         "{} ranks of {} blocks (one for each channel; at least 2) do not fit on {} of rank {}: it "
         "runs {} blocks of {} threads at once. Choose fewer channels, fewer threads, or fewer "
-        "ranks "
-        "on a device",
+        "ranks on a device",
         ranks, blocks, device_of(rank), rank, room, of(rank).threads);
   }
 }

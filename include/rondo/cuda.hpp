@@ -101,7 +101,7 @@ class RONDO_API Communicator : public Collectives<Communicator, Stream>,
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
   /// Waits for the calls made, each within its deadline; and, where other processes of the host use this rank's device
-  /// memory, for these to receive what was sent to them.
+  /// memory, for these to receive what was sent to them, as long as a call may take.
   ~Communicator();
 
   [[nodiscard]] int rank() const;

@@ -226,12 +226,7 @@ class Exchanges {
     return {{self.rank(), self.size()}};
   }
   void start(const Call& call, Where... where) {
-    auto& self = static_cast<Self&>(*this);
-    if constexpr (sizeof...(Where) == 0) {
-      self.run(call);
-    } else {
-      self.enqueue(call, where...);
-    }
+    detail::run_or_enqueue(static_cast<Self&>(*this), call, where...);
   }
 };
 
