@@ -215,17 +215,6 @@ bool MessagePump::finish_oldest(Direction direction) {
   return !ended_.empty();
 }
 
-// A rank that has failed tells the reason, then ends, and its connections with it: the reason is the better error.
-template <class Move>
-bool MessagePump::unless_told_why(Move move) {
-  try {
-    return move();
-  } catch (const TransportError&) {
-    if (!hears_of_abort()) throw;
-    return false;
-  }
-}
-
 bool MessagePump::hears_of_abort() {
   const auto give_up = std::chrono::steady_clock::now() + kForTheReason;
   try {

@@ -17,6 +17,8 @@
 #include <memory>
 #include <vector>
 
+#include <rondo/errors.hpp>
+
 #include "carrier/messenger.hpp"
 #include "carrier/pump.hpp"
 #include "fifo/fifo.hpp"
@@ -162,13 +164,26 @@ class MessagePump final : public Pump {
   enum class Direction { out, both };  // sends alone, or receives too
   // Whether anything ended. Looks at the oldest operation of each edge.
   bool finish_oldest(Direction direction);
-  template <class Move>
-  bool unless_told_why(Move move);
+  // A rank that has failed tells the reason, then ends, and its connections with it: the reason is the better error. So
+  // where `act` finds a connection lost, this function listens for the reason. Returns what `act` returns; false if the
+  // board has the reason now. Throws TransportError if nobody tells one.
+  template <class Act>
+  bool unless_told_why(Act act) {
+    try {
+      return act();
+    } catch (const TransportError&) {
+      if (!hears_of_abort()) throw;
+      return false;
+    }
+  }
   bool hears_of_abort();
   bool move_slots();
   void listen_for_calls();
   void listen_for_confirmations();
   void look_for_calls();
+  bool send_call(int peer, const Signature& call);
+  bool receive_confirmations();
+  bool send_confirmations(std::uint64_t sequence);
 
   std::unique_ptr<Messenger> messenger_;
   std::vector<Outgoing> outgoing_;

@@ -33,17 +33,23 @@ void MessagePump::look_for_calls() {
 }
 
 void MessagePump::tell_call(int peer, const Signature& call) {
+  unless_told_why([&] { return send_call(peer, call); });
+}
+
+// Whether it sends anything.
+bool MessagePump::send_call(int peer, const Signature& call) {
   if (!messenger_->has_ended(saying_call_, "telling a rank of a call", told_peer_)) {
-    return;  // a later tell_call() sends it
+    return false;  // a later tell_call() sends it
   }
   CallMessage& said = memory_->said_call;
-  if (told_peer_ == peer && said.call == call) return;
+  if (told_peer_ == peer && said.call == call) return false;
   said = {session_, messenger_->rank(), call};
   told_peer_ = peer;
   // Ends only when the peer has taken it: if the peer destroys its communicator first, this rank keeps the messenger's
   // number, and the message never reaches a communicator made later.
   saying_call_ =
       messenger_->send(peer, kCallTag, &said, sizeof(CallMessage), Messenger::Delivery::taken);
+  return true;
 }
 
 void MessagePump::listen_for_confirmations() {
@@ -52,6 +58,12 @@ void MessagePump::listen_for_confirmations() {
 }
 
 void MessagePump::hear_confirmations() {
+  unless_told_why([this] { return receive_confirmations(); });
+}
+
+// Whether any had arrived.
+bool MessagePump::receive_confirmations() {
+  bool received = false;
   while (messenger_->has_ended(hearing_confirmation_, "listening for confirmed calls", kAnyPeer)) {
     const ConfirmMessage& heard = memory_->heard_confirmation;
     const auto rank = static_cast<std::size_t>(heard.rank);
@@ -59,11 +71,17 @@ void MessagePump::hear_confirmations() {
       confirmed_calls_[rank] = heard.sequence + 1;
     }
     listen_for_confirmations();
+    received = true;
   }
+  return received;
+}
+
+void MessagePump::tell_confirmed(std::uint64_t sequence) {
+  unless_told_why([&] { return send_confirmations(sequence); });
 }
 
 // Does not wait for its sends: a confirmation still under way keeps its memory, and the next one uses other memory.
-void MessagePump::tell_confirmed(std::uint64_t sequence) {
+bool MessagePump::send_confirmations(std::uint64_t sequence) {
   std::list<Telling>& tellings = memory_->tellings;
   const bool over =
       !tellings.empty() && messenger_->have_ended(tellings.front().operations,
@@ -79,6 +97,7 @@ void MessagePump::tell_confirmed(std::uint64_t sequence) {
     telling.operations[i] = messenger_->send(ranks_elsewhere_[i], kConfirmTag, &telling.said,
                                              sizeof(ConfirmMessage), Messenger::Delivery::sent);
   }
+  return true;
 }
 
 void MessagePump::announce_abort(const AbortRecord& record) noexcept {

@@ -1,0 +1,111 @@
+// What a rank hears of a failure on another host, by messages of which the test decides.
+
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <rondo/errors.hpp>
+
+#include "carrier/message_pump.hpp"
+
+namespace rondo::detail {
+namespace {
+
+struct Network {
+  bool cut = false;    // sending throws
+  std::string reason;  // that rank 1 has told of the cut; empty: none
+};
+
+class CutMessenger final : public Messenger {
+ public:
+  explicit CutMessenger(const Network& network) : network_(network) {}
+
+  [[nodiscard]] int rank() const override { return 0; }
+  [[nodiscard]] int size() const override { return 2; }
+  Operation send(int peer, int /*tag*/, const void* /*data*/, std::size_t /*bytes*/,
+                 Delivery /*delivery*/) override {
+    if (network_.cut) throw TransportError("rank " + std::to_string(peer) + " is lost");
+    return {};  // has ended
+  }
+  // Keeps the memory of an abort message, the largest that is received here.
+  Operation receive(int /*peer*/, int /*tag*/, void* data, std::size_t bytes) override {
+    return {bytes == sizeof(AbortMessage) ? data : nullptr, true};
+  }
+  void look(std::span<const Pending> pending, std::vector<std::size_t>& ended) override {
+    ended.clear();
+    for (std::size_t i = 0; i < pending.size(); ++i) {
+      Operation& operation = *pending[i].operation;
+      if (operation.handle == nullptr || network_.reason.empty()) continue;
+      auto* heard = static_cast<AbortMessage*>(operation.handle);
+      heard->rank = 1;
+      network_.reason.copy(heard->text.data(), heard->text.size() - 1);
+      operation.under_way = false;
+      ended.push_back(i);
+    }
+  }
+  void cancel(Operation& operation) override { operation.under_way = false; }
+  [[nodiscard]] std::uint64_t most_unanswered_bytes() const override { return 1U << 20U; }
+  void connect(const std::vector<int>& /*ranks*/) override {}
+  std::unique_ptr<Messenger> another(std::uint64_t /*session*/) override { return nullptr; }
+  std::unique_ptr<Messenger> among(const std::vector<int>& /*ranks*/,
+                                   std::uint64_t /*session*/) override {
+    return nullptr;
+  }
+  [[nodiscard]] bool can_be_used() const override { return true; }
+  [[nodiscard]] std::string objection_to_this_thread() const override { return {}; }
+  [[nodiscard]] std::string objection_to_progress_thread() const override { return {}; }
+
+ private:
+  const Network& network_;
+};
+
+class MessagePumpWithLostRank : public ::testing::Test {
+ protected:
+  MessagePumpWithLostRank() {
+    PumpEdges edges;
+    edges.ranks_elsewhere = {1};
+    edges.board = &board_;
+    pump_ =
+        std::make_unique<MessagePump>(std::make_unique<CutMessenger>(network_), std::move(edges));
+  }
+  // As if nothing had failed, since the pump of a failed communicator leaves its memory behind.
+  ~MessagePumpWithLostRank() override {
+    board_ = {};
+    network_ = {};
+  }
+
+  Network network_;
+  AbortBoard board_;
+  std::unique_ptr<MessagePump> pump_;
+};
+
+TEST_F(MessagePumpWithLostRank, TakesTheReasonForTheLostConnection) {
+  network_.cut = true;
+  network_.reason = "rank 1 has lost rank 2";
+  pump_->tell_call(1, Signature());
+  ASSERT_TRUE(board_.raised());
+  EXPECT_EQ(board_.read().text, "rank 1 has lost rank 2");
+  EXPECT_EQ(board_.read().rank, 1);
+}
+
+TEST_F(MessagePumpWithLostRank, TakesTheReasonWhereItConfirmsACall) {
+  network_.cut = true;
+  network_.reason = "rank 1 has lost rank 3";
+  pump_->tell_confirmed(5);
+  ASSERT_TRUE(board_.raised());
+  EXPECT_EQ(board_.read().text, "rank 1 has lost rank 3");
+}
+
+TEST_F(MessagePumpWithLostRank, NamesTheLostRankIfNobodyTellsWhy) {
+  network_.cut = true;
+  EXPECT_THROW(pump_->tell_call(1, Signature()), TransportError);
+  EXPECT_THROW(pump_->tell_confirmed(5), TransportError);
+  EXPECT_FALSE(board_.raised());
+}
+
+}  // namespace
+}  // namespace rondo::detail
