@@ -43,7 +43,7 @@ MessagePump::MessagePump(std::unique_ptr<Messenger> messenger, PumpEdges edges)
 void MessagePump::add(const PumpEdges::Out& edge) {
   outgoing_.push_back({edge.peer, edge.algorithms, kFirstSlotTag + edge.channel, edge.published,
                        OperationRing(edge.published.geometry().slots),
-                       RunAhead(edge.published.geometry(), messenger_->most_unanswered_bytes())});
+                       RunAhead(edge.published.geometry(), messenger_->unattended())});
 }
 
 void MessagePump::add(const PumpEdges::In& edge) {
@@ -150,9 +150,14 @@ void MessagePump::begin_call(Algorithm algorithm) {
 bool MessagePump::RunAhead::must_wait_after(std::uint64_t bytes) {
   bytes_ += bytes;
   ++messages_;
-  if (bytes_ < most_bytes_ && messages_ < kMostMessagesAhead) return false;
+  unsure_bytes_ = bytes < unattended_.whole_bytes ? unsure_bytes_ + bytes : 0;
+  if (bytes_ < most_bytes_ && messages_ < kMostMessagesAhead &&
+      unsure_bytes_ < unattended_.most_bytes) {
+    return false;
+  }
   bytes_ = 0;
   messages_ = 0;
+  unsure_bytes_ = 0;
   return true;
 }
 

@@ -7,7 +7,7 @@
 // A messenger may buffer messages that the receiver has not taken yet. To bound how much, one message after every half
 // FIFO of bytes, or a thousand messages, ends only when the receiver takes it (Delivery::taken). Not after every few
 // messages: the end of a small call would wait for the receiver's answer. A messenger may ask for less
-// (most_unanswered_bytes()).
+// (Messenger::Unattended).
 #pragma once
 
 #include <algorithm>
@@ -106,14 +106,16 @@ class MessagePump final : public Pump {
   // Counts what was sent since the last message that the receiver answered.
   class RunAhead {
    public:
-    RunAhead(const FifoGeometry& fifo, std::uint64_t most_bytes)
-        : most_bytes_(std::min(fifo.slots * fifo.slot_bytes / 2, most_bytes)) {}
+    RunAhead(const FifoGeometry& fifo, Messenger::Unattended unattended)
+        : most_bytes_(fifo.slots * fifo.slot_bytes / 2), unattended_(unattended) {}
     bool must_wait_after(std::uint64_t bytes);
 
    private:
     std::uint64_t most_bytes_;
+    Messenger::Unattended unattended_;
     std::uint64_t bytes_ = 0;
     std::uint64_t messages_ = 0;
+    std::uint64_t unsure_bytes_ = 0;  // which may need this rank's looks to arrive
   };
   struct Outgoing {
     int peer;

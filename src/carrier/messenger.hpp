@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -60,9 +61,15 @@ class Messenger {
   // The operation's memory is never used again, and nobody looks at the operation any more: spares the library the search
   // through what nobody waits for, where that is possible.
   virtual void abandon(Operation& /*operation*/) noexcept {}
-  // So much may be sent to a peer by Delivery::sent, after the last message by Delivery::taken, such that it needs no more
-  // looks of this rank once the sends have ended.
-  [[nodiscard]] virtual std::uint64_t most_unanswered_bytes() const = 0;
+  // What of a peer's messages by Delivery::sent is sure to arrive although this rank looks no more once their sends have
+  // ended.
+  struct Unattended {
+    // So many bytes after the last message by Delivery::taken, or of at least `whole_bytes`.
+    std::uint64_t most_bytes = std::numeric_limits<std::uint64_t>::max();
+    // A message of so many bytes or more, and what was sent to that peer before.
+    std::uint64_t whole_bytes = std::numeric_limits<std::uint64_t>::max();
+  };
+  [[nodiscard]] virtual Unattended unattended() const = 0;
   // Makes sure that messages to and from these ranks need no more help of this rank on their way. Collective.
   virtual void connect(const std::vector<int>& ranks) = 0;
   // How long connect(), and what measures links, wait for other ranks: a minute, or `timeout` if that is shorter. MPI's

@@ -1,7 +1,6 @@
 #include "carrier/mpi_messenger.hpp"
 
 #include <cstring>
-#include <limits>
 
 #include "base/check_mpi.hpp"
 
@@ -41,9 +40,7 @@ class MpiMessenger final : public Messenger {
   Operation receive(int peer, int tag, void* data, std::size_t bytes) override;
   void look(std::span<const Pending> pending, std::vector<std::size_t>& ended) override;
   void cancel(Operation& operation) override;
-  [[nodiscard]] std::uint64_t most_unanswered_bytes() const override {
-    return std::numeric_limits<std::uint64_t>::max();
-  }
+  [[nodiscard]] Unattended unattended() const override { return {}; }
   void connect(const std::vector<int>& ranks) override;
   std::unique_ptr<Messenger> another(std::uint64_t session) override;
   std::unique_ptr<Messenger> among(const std::vector<int>& ranks, std::uint64_t session) override;

@@ -1,0 +1,138 @@
+// What UCX has sent arrives though the sender looks at the network no more.
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "carrier/ucx_messenger.hpp"
+#include "tests/support/forked.hpp"
+#include "tests/support/ucx.hpp"
+
+namespace rondo::detail {
+namespace {
+
+using test::ForkedRank;
+using test::run_forked;
+
+// What the two ranks tell each other beside UCX: blocks until the other has said something.
+class Line {
+ public:
+  explicit Line(int descriptor) : descriptor_(descriptor) {}
+  void say(const std::string& text) const {
+    const std::uint64_t bytes = text.size();
+    if (::write(descriptor_, &bytes, sizeof(bytes)) != sizeof(bytes)) ::_exit(210);
+    if (::write(descriptor_, text.data(), bytes) != static_cast<ssize_t>(bytes)) ::_exit(210);
+  }
+  [[nodiscard]] std::string hear() const {
+    std::uint64_t bytes = 0;
+    read_all(&bytes, sizeof(bytes));
+    std::string text(bytes, '\0');
+    read_all(text.data(), bytes);
+    return text;
+  }
+
+ private:
+  void read_all(void* data, std::size_t bytes) const {
+    auto* at = static_cast<char*>(data);
+    for (ssize_t got = 0; bytes > 0; at += got, bytes -= static_cast<std::size_t>(got)) {
+      got = ::read(descriptor_, at, bytes);
+      if (got <= 0) ::_exit(211);
+    }
+  }
+  int descriptor_;
+};
+
+constexpr int kTag = 5;
+constexpr std::size_t kMost = 200000;
+
+std::vector<std::uint8_t> message(std::size_t number, std::size_t bytes) {
+  std::vector<std::uint8_t> result(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) {
+    result[i] = static_cast<std::uint8_t>(number * 31 + i * 7 + i / 251);
+  }
+  return result;
+}
+
+// Sends until nothing moves any more; returns how many messages have been sent. The last one is left under way.
+std::size_t fill(Messenger& messenger, std::size_t bytes, Operation& last) {
+  constexpr int kLooks = 5000;
+  static std::vector<std::uint8_t> data;  // of the last one
+  for (std::size_t sent = 0;; ++sent) {
+    data = message(sent, bytes);
+    last = messenger.send(1, kTag, data.data(), data.size(), Messenger::Delivery::sent);
+    int looks = 0;
+    while (!messenger.has_ended(last, "sending", 1)) {
+      if (++looks == kLooks) return sent;
+    }
+  }
+}
+
+bool receive(Messenger& messenger, std::size_t number, std::size_t bytes) {
+  std::vector<std::uint8_t> data(kMost);
+  Operation operation = messenger.receive(0, kTag, data.data(), data.size());
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!messenger.has_ended(operation, "receiving", 0)) {
+    if (std::chrono::steady_clock::now() > give_up) return false;
+  }
+  data.resize(bytes);
+  return data == message(number, bytes);
+}
+
+int send_or_receive(const ForkedRank& me, const Line& line, const std::vector<std::size_t>& sizes) {
+  const auto network = open_ucx("lo");
+  std::vector<std::string> addresses(2);
+  const auto other = static_cast<std::size_t>(1 - me.rank);
+  addresses[1 - other] = network->address();
+  line.say(network->address());
+  addresses[other] = line.hear();
+  const auto messenger = network->messenger(me.rank, addresses, 12345);
+  messenger->connect({1 - me.rank});
+  if (me.rank == 0 && messenger->unattended().whole_bytes > sizes.front()) return 1;
+  for (const std::size_t bytes : sizes) {
+    if (me.rank == 0) {
+      Operation last;
+      line.say(std::to_string(fill(*messenger, bytes, last)));
+      if (line.hear() != "received") return 2;
+      while (!messenger->has_ended(last, "sending", 1)) {
+      }
+      if (line.hear() != "all") return 3;
+    } else {
+      const std::size_t sent = std::stoul(line.hear());
+      bool received = true;
+      for (std::size_t number = 0; received && number < sent; ++number) {
+        received = receive(*messenger, number, bytes);
+      }
+      line.say(received ? "received" : "lost");
+      if (!received) return 4;
+      received = receive(*messenger, sent, bytes);
+      line.say(received ? "all" : "lost");
+      if (!received) return 5;
+    }
+  }
+  return 0;
+}
+
+TEST(UcxMessenger, SendsThatAreNotCopiedArriveWithoutTheirSender) {
+  if (const char* reason = test::reason_against_ucx()) GTEST_SKIP() << reason;
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+    ::close(ends[static_cast<std::size_t>(1 - me.rank)]);
+    return send_or_receive(me, Line(ends[static_cast<std::size_t>(me.rank)]),
+                           {8192, 8193, 16384, 40000, 65536, 70000, kMost});
+  });
+  for (const int end : ends) ::close(end);
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+}  // namespace
+}  // namespace rondo::detail
