@@ -38,6 +38,7 @@ DeviceEngine::DeviceEngine(Engine& host, std::chrono::milliseconds timeout, Devi
              wiring_.geometry.ring,
              wiring_.geometry.off_ring,
              wiring_.geometry.pairwise,
+             wiring_.pump != nullptr,
              &borders_} {
   wiring_.view.message_number = device_message_number(host.session());
   watcher_ = std::thread([this] { watch(); });

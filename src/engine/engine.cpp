@@ -33,6 +33,7 @@ Engine::Engine(Wiring wiring)
              wiring_.links.ring_geometry,
              wiring_.links.off_ring_geometry,
              wiring_.links.pairwise_geometry,
+             wiring_.links.pump != nullptr,
              &borders_},
       among_leaders_{wiring_.rank, wiring_.links.hosts, &wiring_.links.rail,
                      wiring_.links.ring_geometry, wiring_.links.off_ring_geometry},

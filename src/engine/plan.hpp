@@ -21,6 +21,7 @@ struct RingPlace {
   FifoGeometry ring_geometry;
   FifoGeometry off_ring_geometry;       // of the off-ring edges, which other algorithms use
   FifoGeometry pairwise_geometry = {};  // of the edges between any two ranks
+  bool between_hosts = false;           // whether any edge is driven by a pump
   // Where make_plan() leaves the borders of chunks that have sizes of their own: size + 1 elements, in use until the next
   // call.
   std::vector<std::uint64_t>* borders = nullptr;

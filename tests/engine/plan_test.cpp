@@ -37,5 +37,20 @@ TEST(Plan, NoWindowIsAsWideAsAnyFifoOnItsWay) {
   }
 }
 
+TEST(Plan, ExchangesOnSharedWiresKeepLittleUnderWay) {
+  std::vector<int> ring = {0, 1, 2, 3};
+  const FifoGeometry fifo{1024, 16};
+  const auto window = [&](Collective collective, int size, bool between_hosts, FifoGeometry pairs) {
+    const Call call{.collective = collective, .count = 1 << 20, .type = DataType::f32};
+    const RingPlace place{0, size, &ring, fifo, fifo, pairs, between_hosts};
+    return make_plan(call, Algorithm::pairwise, place, 64).slicing.window;
+  };
+  EXPECT_EQ(window(Collective::all_to_all, 4, true, fifo), 2U);
+  EXPECT_EQ(window(Collective::all_to_all, 4, true, {1024, 2}), 1U);
+  EXPECT_EQ(window(Collective::all_to_all, 4, false, fifo), 8U);
+  EXPECT_EQ(window(Collective::all_to_all, 2, true, fifo), 8U);
+  EXPECT_EQ(window(Collective::gather, 4, true, fifo), 8U);
+}
+
 }  // namespace
 }  // namespace rondo::detail
