@@ -37,6 +37,10 @@ std::span<const std::uint32_t> minibatch(std::span<const std::uint32_t> order, s
   return order.subspan(begin, std::min(batch_size, order.size() - begin));
 }
 
+std::size_t minibatches(std::size_t samples, std::size_t batch_size) {
+  return (samples + batch_size - 1) / batch_size;
+}
+
 std::span<const std::uint32_t> share(std::span<const std::uint32_t> samples, int rank, int size) {
   const rondo::Range range = rondo::chunk_range(samples.size(), static_cast<std::uint64_t>(size),
                                                 static_cast<std::uint64_t>(rank));

@@ -33,6 +33,15 @@ nlohmann::json json_of(const rondo::overlap::Measured& report) {
           {"bucket_bytes", report.bucket_bytes}};
 }
 
+nlohmann::json json_of(const std::optional<std::uint64_t>& number) {
+  return number ? nlohmann::json(*number) : nlohmann::json();
+}
+
+nlohmann::json json_of(const Staleness& staleness) {
+  return {
+      {"updates", staleness.updates}, {"mean", staleness.mean()}, {"greatest", staleness.greatest}};
+}
+
 }  // namespace
 
 std::string beside(const std::string& history) { return history + ".part"; }
@@ -47,7 +56,7 @@ void write_history(const Options& options, const Run& run) {
                       {"shares", run.results[i].shares},
                       {"test_accuracy", run.results[i].test_accuracy}});
   }
-  const nlohmann::json history = {
+  nlohmann::json history = {
       {"config",
        {{"ranks", run.ranks},
         {"device", options.device},
@@ -55,6 +64,10 @@ void write_history(const Options& options, const Run& run) {
         {"batch_size", options.training.batch_size},
         {"lr", options.training.rate},
         {"seed", options.training.seed},
+        {"strategy", options.strategy},
+        {"servers", options.strategy == "all-reduce" ? 0 : options.servers},
+        {"max_staleness", json_of(options.most_staleness)},
+        {"slow", options.slow},
         {"algo", options.algo},
         {"bucket_bytes", run.bucket_bytes},
         {"overlap", rondo::algorithm_named(options.algo) && options.overlap.value_or(true) &&
@@ -69,12 +82,30 @@ void write_history(const Options& options, const Run& run) {
         {"version", RONDO_VERSION}}},
       {"epochs", epochs},
       {"param_hash", fmt::format("{:016x}", run.hash)}};
+  if (run.staleness) history["staleness"] = json_of(*run.staleness);
   const std::string part = beside(options.history);
   std::ofstream out(part);
   out << history.dump(2) << '\n';
   out.close();
   if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", part));
   std::filesystem::rename(part, options.history);
+}
+
+void write_exchange_time(const Options& options, int ranks, const ExchangeTime& measured) {
+  const nlohmann::json all = {
+      {"exchange_us",
+       {{"median", measured.median_us}, {"low", measured.low_us}, {"high", measured.high_us}}},
+      {"bytes", measured.bytes},
+      {"config",
+       {{"ranks", ranks},
+        {"strategy", options.strategy},
+        {"servers", options.strategy == "all-reduce" ? 0 : options.servers},
+        {"algo", options.algo},
+        {"exchanges", options.measured_exchanges},
+        {"version", RONDO_VERSION}}}};
+  std::ofstream out(options.json);
+  out << all.dump(1) << '\n';
+  if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", options.json));
 }
 
 void write_overlap(const Options& options, int ranks, const rondo::overlap::Measured& report) {

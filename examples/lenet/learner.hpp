@@ -39,7 +39,13 @@ struct TrainingOptions {
   std::size_t local_steps = 0;
   std::size_t resync_steps = 0;  // if not 0, after so many steps all take rank 0's parameters
   std::size_t wire_bytes = 4;    // of a gradient's element as it is sent
+  // With parameter servers: whether each worker's gradients are an update of their own.
+  bool asynchronous = false;
+  double slowdown = 1;  // this rank takes so many times as long for gradients, by sleeping
 };
+
+// The learning rate of step `step` of a training whose epochs have `steps` steps each.
+float rate_at(std::size_t step, std::size_t steps, const TrainingOptions& options);
 
 // What a rank has computed since the epoch began.
 struct Computed {
@@ -67,7 +73,10 @@ class Learner {
   // This rank's sums over the epoch so far.
   [[nodiscard]] virtual BatchResult totals() = 0;
 
-  // The next three are for learners on the CPU; others throw std::runtime_error.
+  // The next four are for learners on the CPU; others throw std::runtime_error.
+  // The sum of the gradients over these samples of the training set, of which the totals tell, too; valid until the next
+  // call. Neither talks to other ranks nor updates the parameters.
+  virtual std::span<const float> gradients(std::span<const std::uint32_t> samples);
   // From now on minibatches are dealt to the ranks in this proportion.
   virtual void set_shares(std::span<const double> shares);
   virtual void set_rate(float rate);

@@ -15,11 +15,14 @@
 #include <vector>
 
 #include "compute_threads.hpp"
+#include "exchange_time.hpp"
 #include "files.hpp"
 #include "mpi_sum.hpp"
 #include "options.hpp"
 #include "overlap.hpp"
 #include "report.hpp"
+#include "server/group.hpp"
+#include "server/worker.hpp"
 #include "tools/launch/launch.hpp"
 #include "trainer.hpp"
 
@@ -37,6 +40,19 @@ rondo::GradientOptions gradient_options(const lenet::Options& options) {
   return gradients;
 }
 
+// Empty where another strategy, or MPI, is to be used.
+std::optional<rondo::Algorithm> algorithm_of(const lenet::Options& options) {
+  if (options.strategy != "all-reduce") return std::nullopt;
+  return rondo::algorithm_named(options.algo);
+}
+
+// The training options of one rank.
+lenet::TrainingOptions training_of(const lenet::Options& options, int rank) {
+  lenet::TrainingOptions training = options.training;
+  training.slowdown = lenet::slowdown_of(options, rank);
+  return training;
+}
+
 // What a rank trains with. `reducer` is null where Rondo does not sum the gradients, or they are on a device.
 struct Rank {
   // Where the learner's gradients are on the CPU.
@@ -48,7 +64,7 @@ struct Rank {
 
 Rank make_rank(const lenet::Options& options, const lenet::Dataset& data, rondo::Communicator& comm,
                rondo::cuda::Communicator* devices) {
-  const std::optional<rondo::Algorithm> algorithm = rondo::algorithm_named(options.algo);
+  const std::optional<rondo::Algorithm> algorithm = algorithm_of(options);
   if (options.algo == "none" && comm.size() > 1) {
     throw std::runtime_error("--algo none is for one rank: several would train separately");
   }
@@ -68,8 +84,8 @@ Rank make_rank(const lenet::Options& options, const lenet::Dataset& data, rondo:
                                                             gradient_options(options));
     return lenet::exchange_by(rank.reducer);
   };
-  rank.learner =
-      lenet::make_cpu_learner(data, options.training, {comm.rank(), comm.size()}, make_exchange);
+  rank.learner = lenet::make_cpu_learner(data, training_of(options, comm.rank()),
+                                         {comm.rank(), comm.size()}, make_exchange);
   return rank;
 }
 
@@ -80,17 +96,19 @@ void require_writable(const std::string& file) {
   }
 }
 
-// `devices`: null on the CPU.
-void train_on(const lenet::Options& options, rondo::Communicator& comm,
-              rondo::cuda::Communicator* devices) {
+// `devices`: null on the CPU. `servers`: null where ranks sum their gradients.
+lenet::Run train_on(const lenet::Options& options, rondo::Communicator& comm,
+                    rondo::cuda::Communicator* devices, lenet::ServerClient* servers) {
   if (comm.rank() == 0) {
     require_writable(options.trace);
     if (!options.history.empty()) require_writable(lenet::beside(options.history));
   }
   const lenet::Dataset data = lenet::read_dataset(options.data);
   const Rank rank = make_rank(options, data, comm, devices);
-  lenet::Report report(comm.rank() == 0, options.epochs);
-  lenet::Trainer trainer(comm, data, options.training, *rank.learner);
+  lenet::Report report(comm.rank() == 0, options.epochs, servers == nullptr);
+  std::optional<lenet::ServedWorker> served;
+  if (servers != nullptr) served.emplace(*servers, comm, *rank.learner, options.training);
+  lenet::Trainer trainer(comm, data, options.training, *rank.learner, served ? &*served : nullptr);
   for (int epoch = 1; epoch <= options.epochs; ++epoch) {
     const lenet::EpochResult result = trainer.run_epoch(
         epoch, [&](std::size_t done, std::size_t all) { report.step(epoch, done, all); });
@@ -99,10 +117,60 @@ void train_on(const lenet::Options& options, rondo::Communicator& comm,
   const std::uint64_t hash = trainer.agreed_hash();
   report.finished(hash, data.train.count());
   if (rank.reducer && !options.trace.empty()) rank.reducer->write_trace(options.trace);
-  if (comm.rank() == 0 && !options.history.empty()) {
-    lenet::write_history(options, {comm.size(), rank.reducer ? rank.reducer->bucket_bytes() : 0,
-                                   report.results(), hash});
+  return {comm.size(), rank.reducer ? rank.reducer->bucket_bytes() : 0, report.results(), hash};
+}
+
+void write_history(const lenet::Options& options, const rondo::Communicator& comm,
+                   const lenet::Run& run) {
+  if (comm.rank() == 0 && !options.history.empty()) lenet::write_history(options, run);
+}
+
+void train_served(const lenet::Options& options, rondo::Communicator& ranks) {
+  lenet::Run run;
+  run.staleness =
+      lenet::train_with_servers(ranks,
+                                {options.servers, !options.training.asynchronous,
+                                 options.most_staleness, lenet::ParameterBlock::kCount},
+                                [&](rondo::Communicator& workers, lenet::ServerClient& client) {
+                                  run = train_on(options, workers, nullptr, &client);
+                                });
+  if (ranks.rank() == 0) lenet::print(*run.staleness);
+  write_history(options, ranks, run);
+}
+
+void tell_exchange_time(const lenet::Options& options, rondo::Communicator& comm,
+                        const std::function<void()>& exchange, const std::string& how) {
+  if (comm.rank() == 0) require_writable(options.json);
+  const lenet::ExchangeTime measured =
+      lenet::measure_exchange(comm, options.measured_exchanges, exchange);
+  if (comm.rank() != 0) return;
+  lenet::print(measured, how);
+  if (!options.json.empty()) lenet::write_exchange_time(options, comm.size(), measured);
+}
+
+void measure_exchange_on(const lenet::Options& options, rondo::Communicator& ranks) {
+  std::vector<float> gradients(lenet::ParameterBlock::kCount);
+  std::vector<float> parameters(gradients.size());
+  const std::string ranks_text = std::to_string(ranks.size()) + " ranks";
+  if (options.strategy == "all-reduce") {
+    const auto algorithm = rondo::algorithm_named(options.algo);
+    const lenet::SumGradients sum =
+        options.algo == "mpi" ? lenet::sum_with_mpi() : [&](std::span<float> values) {
+          ranks.all_reduce(values, rondo::ReduceOp::sum, {.algorithm = algorithm});
+        };
+    tell_exchange_time(options, ranks, [&] { sum(gradients); }, options.algo + ", " + ranks_text);
+    return;
   }
+  lenet::train_with_servers(
+      ranks, {options.servers, true, std::nullopt, gradients.size()},
+      [&](rondo::Communicator& workers, lenet::ServerClient& client) {
+        const auto exchange = [&] {
+          client.push(gradients, 0);
+          client.pull(parameters);
+        };
+        tell_exchange_time(options, workers, exchange,
+                           std::to_string(options.servers) + " of " + ranks_text + " as servers");
+      });
 }
 
 void measure_on(const lenet::Options& options, rondo::Communicator& comm) {
@@ -152,14 +220,22 @@ void train(const lenet::Options& named, rondo::Communicator ranks) {
     measure_on(options, ranks);
     return;
   }
+  if (options.measured_exchanges > 0) {
+    measure_exchange_on(options, ranks);
+    return;
+  }
+  if (options.strategy != "all-reduce") {
+    train_served(options, ranks);
+    return;
+  }
   if (options.device == "cpu") {
     if (!options.overlap) options.overlap = overlap_pays(options, ranks);
-    train_on(options, ranks, nullptr);
+    write_history(options, ranks, train_on(options, ranks, nullptr, nullptr));
     return;
   }
   rondo::cuda::Communicator devices =
       rondo::cuda::join(std::move(ranks), {.device = rondo::cuda::kSpreadOverDevices});
-  train_on(options, devices.host(), &devices);
+  write_history(options, devices.host(), train_on(options, devices.host(), &devices, nullptr));
 }
 
 }  // namespace
@@ -170,7 +246,8 @@ int main(int argc, char** argv) {
   return rondo::launch::launch({"rondo-lenet",
                                 options.ranks,
                                 options.processes,
-                                options.device == "cuda" || options.overlap.value_or(true),
+                                options.device == "cuda" || options.overlap.value_or(true) ||
+                                    options.strategy != "all-reduce",
                                 {}},
                                &argc, &argv, [&](rondo::Communicator comm) {
                                  lenet::use_compute_threads(options.threads);

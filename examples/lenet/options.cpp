@@ -39,6 +39,45 @@ std::vector<double> shares_named(const std::string& text) {
   return shares;
 }
 
+struct Slow {
+  int rank = 0;
+  double factor = 1;
+};
+
+// Throws CLI::ValidationError.
+Slow slow_named(const std::string& text) {
+  Slow slow;
+  char colon = 0;
+  char rest = 0;
+  std::istringstream parts(text);
+  const bool read = static_cast<bool>(parts >> slow.rank >> colon >> slow.factor);
+  if (!read || colon != ':' || parts >> rest || slow.rank < 0 || !(slow.factor >= 1)) {
+    throw CLI::ValidationError("--slow",
+                               "'" + text + "' is not RANK:FACTOR with a factor from 1 on");
+  }
+  return slow;
+}
+
+void add_strategy_options(CLI::App& app, Options& options) {
+  app.add_option("--strategy", options.strategy,
+                 "all-reduce: ranks sum their gradients; server: the last ranks are parameter "
+                 "servers, which the others push gradients to and pull parameters from; "
+                 "server-async: the servers apply each worker's gradients when they arrive")
+      ->check(CLI::IsMember({"all-reduce", "server", "server-async"}))
+      ->capture_default_str();
+  app.add_option("--servers", options.servers,
+                 "how many ranks are parameter servers, each with a part of the parameters")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--max-staleness", options.most_staleness,
+                 "server-async: at most so many updates come between a worker's pull and its push");
+  app.add_option("--slow", options.slow,
+                 "RANK:FACTOR: that rank takes so many times as long for gradients, by sleeping");
+  app.add_option("--measure-exchange", options.measured_exchanges,
+                 "instead of training, measures this number of exchanges of gradients")
+      ->check(CLI::PositiveNumber);
+}
+
 void add_worker_options(CLI::App& app, Options& options) {
   app.add_option("--shares", options.shares,
                  "how minibatches are dealt to the ranks: equal; numbers in proportion (3,1); or "
@@ -60,7 +99,36 @@ void add_worker_options(CLI::App& app, Options& options) {
 }
 
 // Throws CLI::ValidationError.
+void refuse_contradictions_of_strategy(const Options& options) {
+  const TrainingOptions& training = options.training;
+  const bool served = options.strategy != "all-reduce";
+  if (!options.slow.empty()) slow_named(options.slow);
+  if (served && (options.device == "cuda" || options.measured_steps > 0 || options.algo != "ring" ||
+                 options.wire != "exact" || !options.trace.empty() || training.local_steps > 0 ||
+                 training.resync_steps > 0 || training.measure_shares)) {
+    throw CLI::ValidationError("--strategy",
+                               options.strategy +
+                                   " is for training on the CPU without --algo, --wire, --trace, "
+                                   "--measure-overlap, --local-steps, --resync and --shares auto");
+  }
+  if (options.most_staleness && options.strategy != "server-async") {
+    throw CLI::ValidationError("--max-staleness", "is for --strategy server-async");
+  }
+  if (options.strategy == "server-async" &&
+      (!training.shares.empty() || options.measured_exchanges > 0)) {
+    throw CLI::ValidationError("--strategy",
+                               "server-async has no shares, since whoever is free takes the next "
+                               "part of a minibatch, and nothing for --measure-exchange");
+  }
+  if ((!options.slow.empty() || options.measured_exchanges > 0) &&
+      (options.device == "cuda" || options.measured_steps > 0)) {
+    throw CLI::ValidationError("--slow and --measure-exchange", "are for --device cpu");
+  }
+}
+
+// Throws CLI::ValidationError.
 void refuse_contradictions(const Options& options) {
+  refuse_contradictions_of_strategy(options);
   const TrainingOptions& training = options.training;
   const bool without_mpi = !rondo::launch::starts_mpi(options.ranks, options.processes);
   if (options.algo == "mpi" && (without_mpi || options.device == "cuda")) {
@@ -88,6 +156,12 @@ void refuse_contradictions(const Options& options) {
 }
 
 }  // namespace
+
+double slowdown_of(const Options& options, int rank) {
+  if (options.slow.empty()) return 1;
+  const Slow slow = slow_named(options.slow);
+  return slow.rank == rank ? slow.factor : 1;
+}
 
 std::optional<int> read_command_line(int argc, char** argv, Options& options) {
   CLI::App app(
@@ -129,6 +203,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
          "passes over parts of a minibatch, whose gradients are added up before they are sent")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
+  add_strategy_options(app, options);
   add_worker_options(app, options);
   app.add_option("--trace", options.trace,
                  "file for a timeline of all ranks, which ui.perfetto.dev opens; some MB an epoch");
@@ -138,10 +213,11 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
                  "backprop")
       ->check(CLI::PositiveNumber)
       ->excludes("--trace")
+      ->excludes("--measure-exchange")
       ->excludes("--overlap")
       ->excludes("--no-overlap");
-  app.add_option("--json", options.json, "file for what --measure-overlap measures")
-      ->needs("--measure-overlap");
+  app.add_option("--json", options.json,
+                 "file for what --measure-overlap or --measure-exchange measures");
   app.add_option("--data", options.data, "folder of the four IDX files")->capture_default_str();
   app.add_option("--history", options.history, "file to write the run's history to (JSON)");
   app.add_option("--threads", options.threads, "compute threads of a rank, on the CPU")
@@ -155,6 +231,10 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
     if (no_overlap) options.overlap = false;
     options.training.shares = shares_named(options.shares);
     options.training.measure_shares = options.shares == "auto";
+    options.training.asynchronous = options.strategy == "server-async";
+    if (!options.json.empty() && options.measured_steps + options.measured_exchanges == 0) {
+      throw CLI::ValidationError("--json", "needs --measure-overlap or --measure-exchange");
+    }
     // Only a reducer narrows gradients.
     const bool reducer = rondo::algorithm_named(options.algo) &&
                          (options.device == "cpu" || options.overlap.value_or(true));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -21,6 +22,11 @@ struct Options {
   std::optional<bool> overlap;  // sum gradients during backprop; unset: where that pays
   std::string wire = "exact";
   std::string shares = "equal";
+  std::string strategy = "all-reduce";
+  int servers = 1;  // of the ranks, with a strategy that has servers
+  std::optional<std::uint64_t> most_staleness;
+  std::string slow;            // "RANK:FACTOR"
+  int measured_exchanges = 0;  // if not 0: measures exchanges instead of training
   std::string trace;
   int measured_steps = 0;
   std::string json;  // file for what --measure-overlap measures
@@ -32,5 +38,8 @@ struct Options {
 // Fills `options`; returns the program's exit status when there is nothing more to do: after --help, --version
 // or an error, which it prints.
 std::optional<int> read_command_line(int argc, char** argv, Options& options);
+
+// The factor by which --slow makes `rank` slower; 1 for ranks that it does not name.
+double slowdown_of(const Options& options, int rank);
 
 }  // namespace lenet

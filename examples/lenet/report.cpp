@@ -25,8 +25,8 @@ bool watched() {
 
 }  // namespace
 
-Report::Report(bool visible, int epochs)
-    : visible_(visible), terminal_(visible && watched()), epochs_(epochs) {}
+Report::Report(bool visible, int epochs, bool by_ring)
+    : visible_(visible), terminal_(visible && watched()), epochs_(epochs), by_ring_(by_ring) {}
 
 void Report::step(int epoch, std::size_t done, std::size_t all) {
   constexpr std::size_t kWidth = 30;
@@ -60,14 +60,27 @@ void Report::finished(std::uint64_t hash, std::size_t train_samples) {
   const double sent = std::accumulate(
       results_.begin(), results_.end(), 0.0,
       [](double sum, const EpochResult& result) { return sum + result.sent_bytes; });
-  fmt::print("{:<22}{:.1f}, if they go by the ring\n", "MB sent an epoch",
-             sent / static_cast<double>(results_.size()) / 1e6);
+  fmt::print("{:<22}{:.1f}{}\n", "MB sent an epoch",
+             sent / static_cast<double>(results_.size()) / 1e6,
+             by_ring_ ? ", if they go by the ring" : "");
   std::string shares;
   for (const double share : results_.back().shares) shares += fmt::format(" {:.3f}", share);
   if (!shares.empty()) fmt::print("{:<22}{}\n", "shares of the ranks", shares.substr(1));
   fmt::print("{:<22}{:.4f}\n", "train loss", results_.back().train_loss);
   fmt::print("{:<22}{:.4f}\n", "test accuracy", results_.back().test_accuracy);
   fmt::print("{:<22}{:016x}, equal on all ranks\n", "hash of parameters", hash);
+}
+
+void print(const Staleness& staleness) {
+  fmt::print("{:<22}{} (of all servers)\n", "updates", staleness.number());
+  fmt::print("{:<22}{:.2f} (mean), {} (greatest)\n", "staleness", staleness.mean(),
+             staleness.greatest);
+  std::string bins;
+  for (std::size_t i = 0; i < Staleness::kBins; ++i) {
+    if (staleness.updates[i] == 0) continue;
+    bins += fmt::format("{}{}: {}", bins.empty() ? "" : ", ", i, staleness.updates[i]);
+  }
+  fmt::print("{:<22}{}\n", "updates by staleness", bins);
 }
 
 }  // namespace lenet

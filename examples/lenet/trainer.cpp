@@ -26,15 +26,9 @@ std::vector<double> of_one(std::vector<double> shares) {
 
 }  // namespace
 
-float rate_at(std::size_t step, std::size_t steps, const TrainingOptions& options) {
-  const double warmup = options.warmup_epochs * static_cast<double>(steps);
-  const double done = static_cast<double>(step + 1);
-  return done >= warmup ? options.rate : static_cast<float>(options.rate * done / warmup);
-}
-
 Trainer::Trainer(rondo::Communicator& comm, const Dataset& data, const TrainingOptions& options,
-                 Learner& learner)
-    : comm_(comm), data_(data), options_(options), learner_(learner) {
+                 Learner& learner, ServedWorker* served)
+    : comm_(comm), data_(data), options_(options), learner_(learner), served_(served) {
   const std::size_t named = options_.shares.size();
   if (named != 0 && named != static_cast<std::size_t>(comm_.size())) {
     throw std::runtime_error(
@@ -42,6 +36,10 @@ Trainer::Trainer(rondo::Communicator& comm, const Dataset& data, const TrainingO
   }
   ParameterBlock parameters;
   if (comm_.rank() == 0) initialise(parameters, options_.seed);
+  if (served_ != nullptr) {
+    served_->begin(parameters);
+    return;
+  }
   comm_.broadcast(parameters.all(), 0);
   learner_.set_parameters(parameters);
 }
@@ -50,15 +48,8 @@ EpochResult Trainer::run_epoch(int epoch,
                                const std::function<void(std::size_t, std::size_t)>& on_step) {
   const auto start = std::chrono::steady_clock::now();
   const std::vector<std::uint32_t> order = shuffled(data_.train.count(), options_.seed, epoch);
-  const std::size_t steps = (order.size() + options_.batch_size - 1) / options_.batch_size;
   learner_.begin_epoch(order);
-  sent_bytes_ = 0;
-  averaged_samples_ = 0;
-  for (std::size_t index = 0; index < steps; ++index) {
-    step(index, steps);
-    on_step(index + 1, steps);
-  }
-  if (separate_steps_ > 0) average_parameters();
+  run_steps(order, on_step);
   const BatchResult sum = learner_.totals();
   EpochResult result;
   std::array<double, 2> totals = {sum.loss, static_cast<double>(sum.correct)};
@@ -73,6 +64,25 @@ EpochResult Trainer::run_epoch(int epoch,
   result.test_accuracy = evaluate();
   result.evaluation_seconds = slowest(seconds_since(evaluation));
   return result;
+}
+
+void Trainer::run_steps(std::span<const std::uint32_t> order,
+                        const std::function<void(std::size_t, std::size_t)>& on_step) {
+  sent_bytes_ = 0;
+  averaged_samples_ = 0;
+  if (served_ != nullptr) {
+    const std::size_t before = served_->pushes();
+    served_->run_epoch(order, on_step);
+    sent_bytes_ =
+        static_cast<double>((served_->pushes() - before) * ParameterBlock::kCount * sizeof(float));
+    return;
+  }
+  const std::size_t steps = minibatches(order.size(), options_.batch_size);
+  for (std::size_t index = 0; index < steps; ++index) {
+    step(index, steps);
+    on_step(index + 1, steps);
+  }
+  if (separate_steps_ > 0) average_parameters();
 }
 
 void Trainer::step(std::size_t index, std::size_t steps) {

@@ -9,6 +9,7 @@
 
 #include "batches.hpp"
 #include "learner.hpp"
+#include "server/worker.hpp"
 
 namespace lenet {
 
@@ -19,21 +20,20 @@ struct EpochResult {
   double train_accuracy = 0;
   double test_accuracy = 0;
   double evaluation_seconds = 0;
-  // Bytes of gradients and parameters that rank 0 sends, if they go by the ring.
+  // Bytes of gradients and parameters that rank 0 sends: to parameter servers, else as if they went by the ring.
   double sent_bytes = 0;
   std::vector<double> shares = {};  // of a minibatch, by rank, of 1 in all; empty: equal ones
 };
-
-// The learning rate of step `step` of a training whose epochs have `steps` steps each.
-float rate_at(std::size_t step, std::size_t steps, const TrainingOptions& options);
 
 // One rank of a training run. Borrows all that it is given.
 class Trainer {
  public:
   // Collective: rank 0 makes the parameters from the seed, and all ranks get them. Throws std::runtime_error unless `shares`
   // names as many ranks as there are.
+  // `served`: what this rank trains with if there are parameter servers; else null, and the ranks sum gradients. `comm` is
+  // that of the ranks that train.
   Trainer(rondo::Communicator& comm, const Dataset& data, const TrainingOptions& options,
-          Learner& learner);
+          Learner& learner, ServedWorker* served = nullptr);
 
   // Collective. Calls `on_step(done, all)` after each minibatch.
   EpochResult run_epoch(int epoch, const std::function<void(std::size_t, std::size_t)>& on_step);
@@ -43,6 +43,8 @@ class Trainer {
   std::uint64_t agreed_hash();
 
  private:
+  void run_steps(std::span<const std::uint32_t> order,
+                 const std::function<void(std::size_t, std::size_t)>& on_step);
   void step(std::size_t index, std::size_t steps);
   void average_parameters();
   void take_parameters_of_rank_0();
@@ -54,6 +56,7 @@ class Trainer {
   const Dataset& data_;
   TrainingOptions options_;
   Learner& learner_;
+  ServedWorker* served_;
   std::size_t steps_done_ = 0;
   // Where ranks train alone, since they last averaged their parameters.
   std::size_t separate_steps_ = 0;

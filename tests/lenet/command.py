@@ -2,8 +2,10 @@
 """Runs rondo-lenet with its options on a few small pictures: command.py RONDO_LENET"""
 import gzip
 import json
+import os
 import pathlib
 import random
+import signal
 import struct
 import subprocess
 import sys
@@ -36,6 +38,17 @@ def run(folder, *arguments):
     return 0, json.loads((folder / "history.json").read_text())
 
 
+def ends_after_a_kill(folder, victim):
+    process = subprocess.Popen([program, "--data", folder, "--epochs", "100000", "--batch-size", "64", "--processes", "4",
+                                "--strategy", "server"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process.stdout.readline()  # of the first epoch
+    ranks = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    os.kill(int(ranks[victim]), signal.SIGKILL)
+    output, _ = process.communicate(timeout=60)
+    print(*(line for line in output.splitlines() if "rondo-lenet:" in line), sep="\n")
+    return process.returncode != 0 and output.count("rondo-lenet: ") >= 3
+
+
 def expect(condition, what):
     if not condition:
         sys.exit(f"FAILED: {what}")
@@ -61,6 +74,29 @@ with tempfile.TemporaryDirectory() as name:
     expect(code == 0 and resynced["param_hash"] == plain["param_hash"], "--resync 2 changes nothing where nothing drifts")
     code, warm = run(folder, *two, "--warmup", "1")
     expect(code == 0 and warm["param_hash"] != plain["param_hash"], "--warmup 1")
+    code, served = run(folder, "--processes", "3", "--strategy", "server")
+    expect(code == 0 and served["param_hash"] == plain["param_hash"], "two workers with a server compute the bits of two ranks")
+    expect(served["staleness"]["greatest"] == 0 and sum(served["staleness"]["updates"]) == 8, "each step is one update")
+    expect(served["config"]["strategy"] == "server" and served["config"]["ranks"] == 2, "the history tells the strategy")
+    code, sharded = run(folder, "--processes", "4", "--strategy", "server", "--servers", "2", "--shares", "3,1")
+    expect(code == 0 and abs(sharded["epochs"][1]["train_loss"] - plain["epochs"][1]["train_loss"]) < 1e-4, "two servers, unequal shares")
+    code, free = run(folder, "--processes", "4", "--strategy", "server-async", "--max-staleness", "1", "--slow", "1:4")
+    expect(code == 0 and sum(free["staleness"]["updates"]) == 24 and free["staleness"]["greatest"] <= 1, "--strategy server-async --max-staleness 1 --slow 1:4")
+    code, slow = run(folder, *two, "--slow", "0:2")
+    expect(code == 0 and slow["param_hash"] == plain["param_hash"], "--slow changes no result")
+    for strategy in (("--processes", "2"), ("--processes", "3", "--strategy", "server")):
+        measured = subprocess.run([program, *strategy, "--measure-exchange", "5", "--json", folder / "exchange.json"],
+                                  capture_output=True, text=True, timeout=100)
+        expect(measured.returncode == 0 and "exchange of 516272 bytes" in measured.stdout
+               and json.loads((folder / "exchange.json").read_text())["exchange_us"]["median"] > 0, f"--measure-exchange {strategy}")
+    for victim, role in ((1, "worker"), (3, "server")):
+        expect(ends_after_a_kill(folder, victim), f"after a {role} is killed, all ranks end with an error")
+    for extra, text in ((("--strategy", "server", "--servers", "2"), "leaves no rank that trains"),
+                        (("--max-staleness", "1"), "is for --strategy server-async"), (("--slow", "1"), "is not RANK:FACTOR"),
+                        (("--strategy", "server", "--wire", "bf16"), "without --algo, --wire"),
+                        (("--strategy", "server-async", "--shares", "1,2"), "has no shares")):
+        code, output = run(folder, *two, *extra)
+        expect(code != 0 and text in output, f"{' '.join(extra)} is refused")
     for shares, text in (("1,2,3", "--shares has 3 numbers, but there are 2 ranks"), ("0,0", "must have a sum above 0"), ("1e308,1e308", "a finite one"),
                          ("1,x", "is not equal, auto or numbers"), ("1,-2", "is not equal, auto or numbers")):
         code, output = run(folder, *two, "--shares", shares)

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <thread>
 #include <vector>
 
 #include "batches.hpp"
@@ -34,27 +35,17 @@ class CpuLearner final : public Learner {
     const auto whole = minibatch(order_, index, options_.batch_size);
     const auto mine = options_.shares.empty() ? share(whole, place_.rank, place_.size)
                                               : share(whole, options_.shares, place_.rank);
-    const auto start = std::chrono::steady_clock::now();
-    if (options_.passes > 1) std::fill(added_.all().begin(), added_.all().end(), 0.0F);
-    for (int pass = 0; pass + 1 < options_.passes; ++pass) {
-      run_pass(mine, pass, [](std::size_t) {});
-      for (std::size_t i = 0; i < kParameterCount; ++i) add(gradients_[i], added_[i]);
-    }
-    run_pass(mine, options_.passes - 1, [this](std::size_t parameter) {
-      if (options_.passes > 1) add(added_[parameter], gradients_[parameter]);
-      exchange_.ready(parameter);
-    });
-    computed_.samples += mine.size();
-    if (index > 0) {  // the first step of an epoch also makes the buffers for its size
-      computed_.timed_samples += mine.size();
-      computed_.seconds +=
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    }
+    compute(mine, index > 0);
     exchange_.finish();
     // The average is over all samples whose gradients were summed, however they are shared.
     const std::size_t samples = options_.local_steps > 0 ? mine.size() : whole.size();
     descend(parameters_, gradients_,
             options_.rate / static_cast<float>(std::max<std::size_t>(samples, 1)));
+  }
+
+  std::span<const float> gradients(std::span<const std::uint32_t> samples) override {
+    compute(samples, computed_.samples > 0);
+    return gradients_.all();
   }
 
   void set_shares(std::span<const double> shares) override {
@@ -77,6 +68,30 @@ class CpuLearner final : public Learner {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  // Leaves in gradients_ those of these samples. `timed`: whether the time counts: the first step of an epoch also makes the
+  // buffers for its size.
+  void compute(std::span<const std::uint32_t> mine, bool timed) {
+    const auto start = Clock::now();
+    if (options_.passes > 1) std::fill(added_.all().begin(), added_.all().end(), 0.0F);
+    for (int pass = 0; pass + 1 < options_.passes; ++pass) {
+      run_pass(mine, pass, [](std::size_t) {});
+      for (std::size_t i = 0; i < kParameterCount; ++i) add(gradients_[i], added_[i]);
+    }
+    run_pass(mine, options_.passes - 1, [this](std::size_t parameter) {
+      if (options_.passes > 1) add(added_[parameter], gradients_[parameter]);
+      exchange_.ready(parameter);
+    });
+    if (options_.slowdown > 1) {
+      std::this_thread::sleep_for((Clock::now() - start) * (options_.slowdown - 1));
+    }
+    computed_.samples += mine.size();
+    if (!timed) return;
+    computed_.timed_samples += mine.size();
+    computed_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  }
+
   static void add(std::span<const float> terms, std::span<float> sums) {
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += terms[i];
   }

@@ -1,0 +1,62 @@
+#include "server/worker.hpp"
+
+#include "batches.hpp"
+
+namespace lenet {
+
+ServedWorker::ServedWorker(ServerClient& servers, rondo::Communicator& workers, Learner& learner,
+                           const TrainingOptions& options)
+    : servers_(servers), workers_(workers), learner_(learner), options_(options) {}
+
+void ServedWorker::begin(const ParameterBlock& parameters) {
+  if (workers_.rank() == 0) servers_.set(parameters.all());
+  workers_.barrier();
+  servers_.read(parameters_.all());
+  learner_.set_parameters(parameters_);
+}
+
+void ServedWorker::run_epoch(std::span<const std::uint32_t> order,
+                             const std::function<void(std::size_t, std::size_t)>& on_step) {
+  steps_of_an_epoch_ = minibatches(order.size(), options_.batch_size);
+  if (options_.asynchronous) {
+    take_parts(order, on_step);
+  } else {
+    for (std::size_t index = 0; index < steps_of_an_epoch_; ++index) {
+      const auto whole = minibatch(order, index, options_.batch_size);
+      const auto mine = options_.shares.empty() ? share(whole, workers_.rank(), workers_.size())
+                                                : share(whole, options_.shares, workers_.rank());
+      train(mine, whole.size(), epochs_ * steps_of_an_epoch_ + index);
+      on_step(index + 1, steps_of_an_epoch_);
+    }
+  }
+  ++epochs_;
+  workers_.barrier();  // all have pushed
+  servers_.read(parameters_.all());
+  learner_.set_parameters(parameters_);
+}
+
+void ServedWorker::take_parts(std::span<const std::uint32_t> order,
+                              const std::function<void(std::size_t, std::size_t)>& on_step) {
+  const auto parts = static_cast<std::size_t>(workers_.size());
+  const std::size_t first = epochs_ * steps_of_an_epoch_ * parts;
+  const std::size_t end = first + steps_of_an_epoch_ * parts;
+  while (const auto number = servers_.take(static_cast<std::uint32_t>(end))) {
+    const std::size_t index = (*number - first) / parts;
+    const auto whole = minibatch(order, index, options_.batch_size);
+    const auto part = static_cast<int>((*number - first) % parts);
+    train(share(whole, part, workers_.size()), whole.size(), *number / parts);
+    on_step(index + 1, steps_of_an_epoch_);
+  }
+}
+
+// All gradients of a minibatch together move the parameters as far as in one step of all ranks.
+void ServedWorker::train(std::span<const std::uint32_t> samples, std::size_t whole,
+                         std::size_t step) {
+  servers_.pull(parameters_.all());
+  learner_.set_parameters(parameters_);
+  servers_.push(learner_.gradients(samples),
+                rate_at(step, steps_of_an_epoch_, options_) / static_cast<float>(whole));
+  ++pushes_;
+}
+
+}  // namespace lenet
