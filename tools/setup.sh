@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs the missing packages that Rondo needs on Debian 12 and 13 or Ubuntu, and prints their names.
 # With --demo, only what tools/demo.sh needs; else what all tests need. With --lint, also Clang, for the format check,
-# clang-tidy and a second compiler; with --aarch64, also what tools/aarch64.sh needs, which adds arm64 as a foreign
-# architecture of this system; with --bench, also the libraries that tools/bench.sh compares Rondo with.
+# clang-tidy and a second compiler, and PyTorch, which the trainer's models are compared with; with --aarch64, also what
+# tools/aarch64.sh needs, which adds arm64 as a foreign architecture of this system; with --bench, also the libraries that
+# tools/bench.sh compares Rondo with.
 set -euo pipefail
 
 packages=(
@@ -12,7 +13,7 @@ packages=(
   libdnnl-dev zlib1g-dev libxxhash-dev dataset-fashion-mnist
 )
 if [ "${1:-}" != --demo ]; then packages+=(libgtest-dev libbenchmark-dev iproute2 python3-matplotlib); fi
-if [ "${1:-}" = --lint ]; then packages+=(clang-format-19 clang-tidy-19 clang-19 libclang-rt-19-dev libomp-19-dev); fi
+if [ "${1:-}" = --lint ]; then packages+=(clang-format-19 clang-tidy-19 clang-19 libclang-rt-19-dev libomp-19-dev python3-torch); fi
 if [ "${1:-}" = --aarch64 ]; then
   # Other distributions keep packages for foreign architectures on other servers.
   grep -qx 'ID=debian' /etc/os-release || { echo "setup: --aarch64 is for Debian" >&2; exit 1; }

@@ -6,8 +6,6 @@
 #include <random>
 #include <rondo/chunk.hpp>
 
-#include "learner.hpp"
-
 namespace lenet {
 
 std::vector<std::uint32_t> shuffled(std::size_t count, std::uint64_t seed, int epoch) {

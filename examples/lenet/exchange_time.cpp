@@ -6,11 +6,9 @@
 #include <chrono>
 #include <vector>
 
-#include "parameters.hpp"
-
 namespace lenet {
 
-ExchangeTime measure_exchange(rondo::Communicator& comm, int times,
+ExchangeTime measure_exchange(rondo::Communicator& comm, std::size_t bytes, int times,
                               const std::function<void()>& exchange) {
   using Clock = std::chrono::steady_clock;
   constexpr int kWarmUps = 3;
@@ -27,7 +25,7 @@ ExchangeTime measure_exchange(rondo::Communicator& comm, int times,
   const auto at = [&](double part) {
     return us[static_cast<std::size_t>(part * static_cast<double>(us.size() - 1))];
   };
-  return {ParameterBlock::kCount * sizeof(float), at(0.5), at(0.05), at(0.95)};
+  return {bytes, at(0.5), at(0.05), at(0.95)};
 }
 
 void print(const ExchangeTime& measured, const std::string& how) {

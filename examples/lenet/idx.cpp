@@ -7,8 +7,6 @@
 #include <array>
 #include <memory>
 
-#include "learner.hpp"
-
 namespace lenet {
 namespace {
 
@@ -104,6 +102,12 @@ Samples read_samples(const std::filesystem::path& directory, const std::string& 
 }
 
 }  // namespace
+
+void Samples::keep_first(std::size_t count) {
+  if (count >= labels.size()) return;
+  images.resize(count * (images.size() / labels.size()));
+  labels.resize(count);
+}
 
 IdxArray read_idx(const std::filesystem::path& file, std::size_t dimensions) {
   constexpr std::uint32_t kUnsignedBytes = 0x08;

@@ -9,6 +9,10 @@
 
 namespace lenet {
 
+inline constexpr std::size_t kImageSide = 28;
+inline constexpr std::size_t kImagePixels = kImageSide * kImageSide;
+inline constexpr std::size_t kClasses = 10;
+
 // A data file that is missing, truncated or not what it should be; says which file and what is
 // wrong.
 class DataError : public std::runtime_error {
@@ -30,6 +34,8 @@ struct Samples {
   std::vector<std::uint8_t> labels;
 
   [[nodiscard]] std::size_t count() const { return labels.size(); }
+  // Forgets all but the first `count`.
+  void keep_first(std::size_t count);
 };
 
 struct Dataset {

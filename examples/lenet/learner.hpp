@@ -11,19 +11,11 @@
 
 #include "exchange.hpp"
 #include "idx.hpp"
+#include "model.hpp"
 #include "parameters.hpp"
+#include "task.hpp"
 
 namespace lenet {
-
-inline constexpr std::size_t kImageSide = 28;
-inline constexpr std::size_t kImagePixels = kImageSide * kImageSide;
-inline constexpr std::size_t kClasses = 10;
-
-// Sums over samples: divide by their number for averages.
-struct BatchResult {
-  double loss = 0;
-  std::int64_t correct = 0;
-};
 
 struct TrainingOptions {
   std::size_t batch_size = 256;
@@ -41,6 +33,8 @@ struct TrainingOptions {
   std::size_t wire_bytes = 4;    // of a gradient's element as it is sent
   // With parameter servers: whether each worker's gradients are an update of their own.
   bool asynchronous = false;
+  // Whether batch normalisation is over the samples of all ranks; each learner then sums by this function.
+  SumOverRanks sum_norms = {};
   double slowdown = 1;  // this rank takes so many times as long for gradients, by sleeping
 };
 
@@ -92,10 +86,11 @@ struct RankOf {
   int size = 1;
 };
 
-// Both borrow what they are given. Each throws std::runtime_error where the program was built without
+// Both borrow what they are given. The one for GPUs is for lenet_task() alone. Each throws std::runtime_error where the program was built without
 // its libraries.
-std::unique_ptr<Learner> make_cpu_learner(const Dataset& data, const TrainingOptions& options,
-                                          RankOf place, const MakeExchange& make_exchange);
+std::unique_ptr<Learner> make_cpu_learner(const Task& task, const Dataset& data,
+                                          const TrainingOptions& options, RankOf place,
+                                          const MakeExchange& make_exchange);
 // Sums gradients as `gradients` says, or, where it is empty, not at all, for comparison. Data, parameters and
 // gradients stay on the rank's device.
 std::unique_ptr<Learner> make_cuda_learner(const Dataset& data, const TrainingOptions& options,

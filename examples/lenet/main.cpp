@@ -28,10 +28,15 @@
 
 namespace {
 
+// Fixed where it is not named, and not measured, so that more than two ranks compute the same bits on every machine.
+std::size_t bucket_kib_of(const lenet::Options& options) {
+  return options.bucket_kib.value_or(options.model == "lenet" ? 16 : 1024);
+}
+
 rondo::GradientOptions gradient_options(const lenet::Options& options) {
   rondo::GradientOptions gradients;
   gradients.average = rondo::Average::sum;  // the learner divides by the samples of the minibatch
-  gradients.bucket_bytes = options.bucket_kib << 10U;
+  gradients.bucket_bytes = bucket_kib_of(options) << 10U;
   gradients.overlap = options.overlap.value_or(true);
   gradients.algorithm = rondo::algorithm_named(options.algo);
   gradients.trace = !options.trace.empty();
@@ -40,16 +45,32 @@ rondo::GradientOptions gradient_options(const lenet::Options& options) {
   return gradients;
 }
 
+const lenet::Task& task_of(const lenet::Options& options) {
+  return lenet::task_named(options.model);
+}
+
+lenet::Dataset read_data(const lenet::Options& options) {
+  lenet::Dataset data = task_of(options).read(options.data);
+  if (options.train_samples > 0) data.train.keep_first(options.train_samples);
+  if (options.test_samples > 0) data.test.keep_first(options.test_samples);
+  return data;
+}
+
 // Empty where another strategy, or MPI, is to be used.
 std::optional<rondo::Algorithm> algorithm_of(const lenet::Options& options) {
   if (options.strategy != "all-reduce") return std::nullopt;
   return rondo::algorithm_named(options.algo);
 }
 
-// The training options of one rank.
-lenet::TrainingOptions training_of(const lenet::Options& options, int rank) {
+// The training options of one rank. Collective.
+lenet::TrainingOptions training_of(const lenet::Options& options, rondo::Communicator& comm) {
   lenet::TrainingOptions training = options.training;
-  training.slowdown = lenet::slowdown_of(options, rank);
+  training.slowdown = lenet::slowdown_of(options, comm.rank());
+  if (options.batch_norm == "all") {
+    // A communicator of its own: gradients travel meanwhile.
+    const auto ranks = std::make_shared<rondo::Communicator>(comm.duplicate());
+    training.sum_norms = [ranks](std::span<double> sums) { ranks->all_reduce(sums); };
+  }
   return training;
 }
 
@@ -78,13 +99,13 @@ Rank make_rank(const lenet::Options& options, const lenet::Dataset& data, rondo:
   const auto make_exchange = [&](lenet::ParameterBlock& gradients) {
     if (options.algo == "mpi") return lenet::exchange_by(lenet::sum_with_mpi(), gradients);
     if (!algorithm) return lenet::Exchange();
-    rank.gradients = comm.allocate<float>(lenet::ParameterBlock::kCount);
+    rank.gradients = comm.allocate<float>(gradients.all().size());
     gradients.move_to(rank.gradients->span());
     rank.reducer = std::make_shared<rondo::GradientReducer>(comm, lenet::reducible(gradients),
                                                             gradient_options(options));
     return lenet::exchange_by(rank.reducer);
   };
-  rank.learner = lenet::make_cpu_learner(data, training_of(options, comm.rank()),
+  rank.learner = lenet::make_cpu_learner(task_of(options), data, training_of(options, comm),
                                          {comm.rank(), comm.size()}, make_exchange);
   return rank;
 }
@@ -103,7 +124,7 @@ lenet::Run train_on(const lenet::Options& options, rondo::Communicator& comm,
     require_writable(options.trace);
     if (!options.history.empty()) require_writable(lenet::beside(options.history));
   }
-  const lenet::Dataset data = lenet::read_dataset(options.data);
+  const lenet::Dataset data = read_data(options);
   const Rank rank = make_rank(options, data, comm, devices);
   lenet::Report report(comm.rank() == 0, options.epochs, servers == nullptr);
   std::optional<lenet::ServedWorker> served;
@@ -130,7 +151,7 @@ void train_served(const lenet::Options& options, rondo::Communicator& ranks) {
   run.staleness =
       lenet::train_with_servers(ranks,
                                 {options.servers, !options.training.asynchronous,
-                                 options.most_staleness, lenet::ParameterBlock::kCount},
+                                 options.most_staleness, task_of(options).shapes->count()},
                                 [&](rondo::Communicator& workers, lenet::ServerClient& client) {
                                   run = train_on(options, workers, nullptr, &client);
                                 });
@@ -138,19 +159,22 @@ void train_served(const lenet::Options& options, rondo::Communicator& ranks) {
   write_history(options, ranks, run);
 }
 
-void tell_exchange_time(const lenet::Options& options, rondo::Communicator& comm,
+void tell_exchange_time(const lenet::Options& options, rondo::Communicator& comm, std::size_t bytes,
                         const std::function<void()>& exchange, const std::string& how) {
   if (comm.rank() == 0) require_writable(options.json);
   const lenet::ExchangeTime measured =
-      lenet::measure_exchange(comm, options.measured_exchanges, exchange);
+      lenet::measure_exchange(comm, bytes, options.measured_exchanges, exchange);
   if (comm.rank() != 0) return;
   lenet::print(measured, how);
   if (!options.json.empty()) lenet::write_exchange_time(options, comm.size(), measured);
 }
 
 void measure_exchange_on(const lenet::Options& options, rondo::Communicator& ranks) {
-  std::vector<float> gradients(lenet::ParameterBlock::kCount);
+  std::vector<float> gradients(options.exchanged_kib == 0
+                                   ? task_of(options).shapes->count()
+                                   : (options.exchanged_kib << 10U) / sizeof(float));
   std::vector<float> parameters(gradients.size());
+  const std::size_t bytes = gradients.size() * sizeof(float);
   const std::string ranks_text = std::to_string(ranks.size()) + " ranks";
   if (options.strategy == "all-reduce") {
     const auto algorithm = rondo::algorithm_named(options.algo);
@@ -158,7 +182,8 @@ void measure_exchange_on(const lenet::Options& options, rondo::Communicator& ran
         options.algo == "mpi" ? lenet::sum_with_mpi() : [&](std::span<float> values) {
           ranks.all_reduce(values, rondo::ReduceOp::sum, {.algorithm = algorithm});
         };
-    tell_exchange_time(options, ranks, [&] { sum(gradients); }, options.algo + ", " + ranks_text);
+    tell_exchange_time(
+        options, ranks, bytes, [&] { sum(gradients); }, options.algo + ", " + ranks_text);
     return;
   }
   lenet::train_with_servers(
@@ -168,28 +193,29 @@ void measure_exchange_on(const lenet::Options& options, rondo::Communicator& ran
           client.push(gradients, 0);
           client.pull(parameters);
         };
-        tell_exchange_time(options, workers, exchange,
+        tell_exchange_time(options, workers, bytes, exchange,
                            std::to_string(options.servers) + " of " + ranks_text + " as servers");
       });
 }
 
 void measure_on(const lenet::Options& options, rondo::Communicator& comm) {
   if (comm.rank() == 0) require_writable(options.json);
-  const lenet::Dataset data = lenet::read_dataset(options.data);
-  lenet::TrainingOptions training = options.training;
+  const lenet::Dataset data = read_data(options);
+  lenet::TrainingOptions training = training_of(options, comm);
   training.rate = 0;  // else steps without communication would make the ranks' parameters differ
   std::optional<rondo::RegisteredMemory<float>> memory;
   std::unique_ptr<lenet::Learner> learner;
   std::shared_ptr<rondo::overlap::ThreeModes>
       modes;  // shared with the learner, whose gradients they sum
-  learner = lenet::make_cpu_learner(
-      data, training, {comm.rank(), comm.size()}, [&](lenet::ParameterBlock& gradients) {
-        memory = comm.allocate<float>(lenet::ParameterBlock::kCount);
-        gradients.move_to(memory->span());
-        modes = std::make_shared<rondo::overlap::ThreeModes>(comm, lenet::reducible(gradients),
-                                                             gradient_options(options));
-        return lenet::exchange_in(modes);
-      });
+  learner =
+      lenet::make_cpu_learner(task_of(options), data, training, {comm.rank(), comm.size()},
+                              [&](lenet::ParameterBlock& gradients) {
+                                memory = comm.allocate<float>(gradients.all().size());
+                                gradients.move_to(memory->span());
+                                modes = std::make_shared<rondo::overlap::ThreeModes>(
+                                    comm, lenet::reducible(gradients), gradient_options(options));
+                                return lenet::exchange_in(modes);
+                              });
   const lenet::Trainer trainer(comm, data, training, *learner);
   learner->begin_epoch(lenet::shuffled(data.train.count(), training.seed, 1));
   const rondo::overlap::Measured measured =

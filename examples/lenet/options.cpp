@@ -58,6 +58,23 @@ Slow slow_named(const std::string& text) {
   return slow;
 }
 
+void add_task_options(CLI::App& app, Options& options) {
+  app.add_option("--model", options.model,
+                 "what is trained: LeNet, or ResNet-18 without pooling after its first layer")
+      ->check(CLI::IsMember({"lenet", "resnet18"}))
+      ->capture_default_str();
+  app.add_option("--batch-norm", options.batch_norm,
+                 "over whose samples ResNet-18 normalises: each rank's own, or those of all ranks")
+      ->check(CLI::IsMember({"rank", "all"}))
+      ->capture_default_str();
+  app.add_option("--train-samples", options.train_samples,
+                 "trains on so many samples, the first; 0: all")
+      ->capture_default_str();
+  app.add_option("--test-samples", options.test_samples,
+                 "tests on so many samples, the first; 0: all")
+      ->capture_default_str();
+}
+
 void add_strategy_options(CLI::App& app, Options& options) {
   app.add_option("--strategy", options.strategy,
                  "all-reduce: ranks sum their gradients; server: the last ranks are parameter "
@@ -76,6 +93,11 @@ void add_strategy_options(CLI::App& app, Options& options) {
   app.add_option("--measure-exchange", options.measured_exchanges,
                  "instead of training, measures this number of exchanges of gradients")
       ->check(CLI::PositiveNumber);
+  app.add_option("--exchange-kib", options.exchanged_kib,
+                 "size of these gradients; 0: that of the model")
+      ->check(CLI::Range(std::size_t{0}, std::size_t{1} << 20U))
+      ->needs("--measure-exchange")
+      ->capture_default_str();
 }
 
 void add_worker_options(CLI::App& app, Options& options) {
@@ -129,6 +151,15 @@ void refuse_contradictions_of_strategy(const Options& options) {
 // Throws CLI::ValidationError.
 void refuse_contradictions(const Options& options) {
   refuse_contradictions_of_strategy(options);
+  if (options.device == "cuda" && options.model != "lenet") {
+    throw CLI::ValidationError("--model", options.model + " is for --device cpu");
+  }
+  if (options.batch_norm == "all" &&
+      (options.model == "lenet" || options.strategy == "server-async")) {
+    throw CLI::ValidationError("--batch-norm",
+                               "all is for resnet18, and not for --strategy server-async, whose "
+                               "ranks take no steps together");
+  }
   const TrainingOptions& training = options.training;
   const bool without_mpi = !rondo::launch::starts_mpi(options.ranks, options.processes);
   if (options.algo == "mpi" && (without_mpi || options.device == "cuda")) {
@@ -187,8 +218,8 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
       ->capture_default_str();
   app.add_option("--bucket-kib", options.bucket_kib,
                  "cap of a bucket of gradients; 0: chosen from the measured speed of the ranks' "
-                 "links and the model's size")
-      ->capture_default_str();
+                 "links and the model's size. LeNet: 16, ResNet-18: 1024")
+      ->check(CLI::Range(std::size_t{0}, std::size_t{1} << 20U));
   bool overlap = false;
   bool no_overlap = false;
   app.add_flag("--overlap", overlap,
@@ -203,6 +234,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
          "passes over parts of a minibatch, whose gradients are added up before they are sent")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
+  add_task_options(app, options);
   add_strategy_options(app, options);
   add_worker_options(app, options);
   app.add_option("--trace", options.trace,

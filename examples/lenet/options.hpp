@@ -13,20 +13,24 @@ namespace lenet {
 struct Options {
   int epochs = 10;
   TrainingOptions training;
+  std::string model = "lenet";
+  std::string batch_norm = "rank";  // over whose samples
+  std::size_t train_samples = 0;    // the first of the data set's; 0: all
+  std::size_t test_samples = 0;
   std::string algo = "ring";
   std::string device = "cpu";
   std::string data = "/usr/share/datasets/fashion-mnist";
   std::string history;
-  // Fixed, not measured, so that more than two ranks compute the same bits on every machine.
-  std::size_t bucket_kib = 16;
+  std::optional<std::size_t> bucket_kib;
   std::optional<bool> overlap;  // sum gradients during backprop; unset: where that pays
   std::string wire = "exact";
   std::string shares = "equal";
   std::string strategy = "all-reduce";
   int servers = 1;  // of the ranks, with a strategy that has servers
   std::optional<std::uint64_t> most_staleness;
-  std::string slow;            // "RANK:FACTOR"
-  int measured_exchanges = 0;  // if not 0: measures exchanges instead of training
+  std::string slow;               // "RANK:FACTOR"
+  int measured_exchanges = 0;     // if not 0: measures exchanges instead of training
+  std::size_t exchanged_kib = 0;  // in each; 0: the model's gradients
   std::string trace;
   int measured_steps = 0;
   std::string json;  // file for what --measure-overlap measures

@@ -2,19 +2,34 @@
 
 #include <xxhash.h>
 
+#include <algorithm>
 #include <random>
 
 namespace lenet {
 
+ParameterShapes::ParameterShapes(std::vector<ParameterShape> shapes)
+    : shapes_(std::move(shapes)), offsets_(1) {
+  for (const ParameterShape& shape : shapes_) offsets_.push_back(offsets_.back() + shape.count());
+}
+
+ParameterBlock& ParameterBlock::operator=(const ParameterBlock& other) {
+  if (this == &other) return *this;
+  std::copy(other.values_.begin(), other.values_.end(), values_.begin());
+  return *this;
+}
+
+void ParameterBlock::move_to(std::span<float> memory) {
+  std::copy(values_.begin(), values_.end(), memory.begin());
+  values_ = memory.first(values_.size());
+  own_ = {};
+}
+
 void initialise(ParameterBlock& parameters, std::uint64_t seed) {
-  constexpr float kDeviation = 0.01F;
   std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal(0.0F, kDeviation);
-  for (const std::size_t weights : {kW1, kW2, kW3, kW4}) {
-    for (float& value : parameters[weights]) value = normal(random);
-  }
-  for (const std::size_t biases : {kB1, kB2, kB3, kB4}) {
-    for (float& value : parameters[biases]) value = 0.0F;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const ParameterShape& shape = (*parameters.shapes())[i];
+    std::normal_distribution<float> normal(shape.mean, shape.deviation);
+    for (float& value : parameters[i]) value = shape.deviation > 0 ? normal(random) : shape.mean;
   }
 }
 

@@ -28,13 +28,18 @@ std::vector<double> of_one(std::vector<double> shares) {
 
 Trainer::Trainer(rondo::Communicator& comm, const Dataset& data, const TrainingOptions& options,
                  Learner& learner, ServedWorker* served)
-    : comm_(comm), data_(data), options_(options), learner_(learner), served_(served) {
+    : comm_(comm),
+      data_(data),
+      options_(options),
+      learner_(learner),
+      served_(served),
+      parameter_count_(learner.parameters().all().size()) {
   const std::size_t named = options_.shares.size();
   if (named != 0 && named != static_cast<std::size_t>(comm_.size())) {
     throw std::runtime_error(
         fmt::format("--shares has {} numbers, but there are {} ranks", named, comm_.size()));
   }
-  ParameterBlock parameters;
+  ParameterBlock parameters = learner_.parameters();
   if (comm_.rank() == 0) initialise(parameters, options_.seed);
   if (served_ != nullptr) {
     served_->begin(parameters);
@@ -74,7 +79,7 @@ void Trainer::run_steps(std::span<const std::uint32_t> order,
     const std::size_t before = served_->pushes();
     served_->run_epoch(order, on_step);
     sent_bytes_ =
-        static_cast<double>((served_->pushes() - before) * ParameterBlock::kCount * sizeof(float));
+        static_cast<double>((served_->pushes() - before) * parameter_count_ * sizeof(float));
     return;
   }
   const std::size_t steps = minibatches(order.size(), options_.batch_size);
@@ -92,7 +97,7 @@ void Trainer::step(std::size_t index, std::size_t steps) {
   if (options_.local_steps == 0) {
     const double ranks = comm_.size();
     sent_bytes_ +=
-        2 * (ranks - 1) / ranks * static_cast<double>(ParameterBlock::kCount * options_.wire_bytes);
+        2 * (ranks - 1) / ranks * static_cast<double>(parameter_count_ * options_.wire_bytes);
   } else if (++separate_steps_ == options_.local_steps) {
     average_parameters();
   }

@@ -57,6 +57,7 @@ class Trainer {
   TrainingOptions options_;
   Learner& learner_;
   ServedWorker* served_;
+  std::size_t parameter_count_;
   std::size_t steps_done_ = 0;
   // Where ranks train alone, since they last averaged their parameters.
   std::size_t separate_steps_ = 0;

@@ -10,11 +10,12 @@
 
 #include "batches.hpp"
 #include "learner.hpp"
+#include "lenet_shapes.hpp"
 #include "tests/lenet/bright_bars.hpp"
 
 namespace lenet {
 
-inline constexpr TrainingOptions kAgreementOptions{.batch_size = 48, .rate = 0.3F, .seed = 9};
+inline const TrainingOptions kAgreementOptions{.batch_size = 48, .rate = 0.3F, .seed = 9};
 
 inline const Dataset& agreement_data() {
   static const Dataset kData{bright_bars(230, 1), bright_bars(101, 2)};
@@ -23,7 +24,7 @@ inline const Dataset& agreement_data() {
 
 // Larger than at the start of a real run, so that the losses move from the first step on.
 inline ParameterBlock agreement_parameters() {
-  ParameterBlock parameters;
+  ParameterBlock parameters(lenet_shapes());
   initialise(parameters, kAgreementOptions.seed);
   for (float& value : parameters.all()) value *= 8;
   return parameters;

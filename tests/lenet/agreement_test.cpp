@@ -9,7 +9,7 @@ namespace lenet {
 namespace {
 
 Trace trace_from(const ParameterBlock& parameters) {
-  const auto learner = make_cpu_learner(agreement_data(), kAgreementOptions, {0, 1},
+  const auto learner = make_cpu_learner(lenet_task(), agreement_data(), kAgreementOptions, {0, 1},
                                         [](ParameterBlock&) { return Exchange(); });
   return trace_of(*learner, parameters);
 }
@@ -35,8 +35,8 @@ TEST(Agreement, RoundingMovesThemNoFurther) {
 TEST(Agreement, AnotherRateIsFound) {
   TrainingOptions other = kAgreementOptions;
   other.rate *= 1.01F;
-  const auto learner =
-      make_cpu_learner(agreement_data(), other, {0, 1}, [](ParameterBlock&) { return Exchange(); });
+  const auto learner = make_cpu_learner(lenet_task(), agreement_data(), other, {0, 1},
+                                        [](ParameterBlock&) { return Exchange(); });
   const Trace trace = trace_of(*learner);
   EXPECT_GT(std::abs(trace.losses[3] - kLosses[3]), 4 * kRounding[3]);
 }

@@ -1,7 +1,8 @@
 // The model's loss against that of a plain LeNet in double, and its gradients against finite differences of the plain
 // LeNet's loss.
 
-#include "model.hpp"
+#include "lenet_shapes.hpp"
+#include "task.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -103,8 +104,8 @@ class PlainLeNet {
 };
 
 struct Fixture {
-  ParameterBlock parameters;
-  ParameterBlock gradients;
+  ParameterBlock parameters{lenet_shapes()};
+  ParameterBlock gradients{lenet_shapes()};
   std::vector<float> images;
   std::vector<std::uint8_t> labels;
 
@@ -120,28 +121,33 @@ struct Fixture {
   }
 };
 
+BatchResult compute(Model& model, std::span<const float> images,
+                    std::span<const std::uint8_t> labels) {
+  return model.forward_backward(images, labels, [] {}, [](std::size_t) {});
+}
+
 TEST(Model, HasAsManyParametersAsTheArticles) {
-  ParameterBlock parameters;
+  ParameterBlock parameters(lenet_shapes());
   EXPECT_EQ(parameters.all().size(), 129068U);
   EXPECT_EQ(parameters.all().size_bytes(), 516272U);
 }
 
 TEST(Model, LossAgreesWithThePlainOne) {
   Fixture f(5);
-  Model model(f.parameters, f.gradients);
+  const auto model = lenet_task().make_model(f.parameters, f.gradients, {});
   const double expected = PlainLeNet(f.parameters).loss(f.images, f.labels);
-  EXPECT_NEAR(model.forward(f.images, f.labels).loss, expected, 1e-4 * expected);
+  EXPECT_NEAR(model->forward(f.images, f.labels).loss, expected, 1e-4 * expected);
 }
 
 TEST(Model, GradientsAgreeWithFiniteDifferencesInDouble) {
   Fixture f(3);
-  Model model(f.parameters, f.gradients);
-  model.forward_backward(f.images, f.labels);
+  const auto model = lenet_task().make_model(f.parameters, f.gradients, {});
+  compute(*model, f.images, f.labels);
   constexpr double kStep = 1e-6;
   std::mt19937 random(5);
   for (std::size_t which = 0; which < kParameterCount; ++which) {
     for (int sample = 0; sample < 12; ++sample) {
-      const std::size_t index = random() % kShapes[which].count();
+      const std::size_t index = random() % (*lenet_shapes())[which].count();
       PlainLeNet plain(f.parameters);
       const double value = plain.parameter(which, index);
       plain.parameter(which, index) = value + kStep;
@@ -150,20 +156,20 @@ TEST(Model, GradientsAgreeWithFiniteDifferencesInDouble) {
       const double below = plain.loss(f.images, f.labels);
       const double expected = (above - below) / (2 * kStep);
       EXPECT_NEAR(f.gradients[which][index], expected, 1e-5 + 1e-3 * std::abs(expected))
-          << kShapes[which].name << "[" << index << "]";
+          << (*lenet_shapes())[which].name << "[" << index << "]";
     }
   }
 }
 
 TEST(Model, BatchSizesMayChangeAndGradientsAreSums) {
   Fixture f(6);
-  Model model(f.parameters, f.gradients);
-  model.forward_backward(f.images, f.labels);
+  const auto model = lenet_task().make_model(f.parameters, f.gradients, {});
+  compute(*model, f.images, f.labels);
   const std::vector<float> whole(f.gradients.all().begin(), f.gradients.all().end());
   std::vector<double> sum(whole.size());
   for (const auto& [begin, count] : {std::pair{0U, 2U}, std::pair{2U, 4U}}) {
-    model.forward_backward(std::span(f.images).subspan(begin * kImagePixels, count * kImagePixels),
-                           std::span(f.labels).subspan(begin, count));
+    compute(*model, std::span(f.images).subspan(begin * kImagePixels, count * kImagePixels),
+            std::span(f.labels).subspan(begin, count));
     for (std::size_t i = 0; i < sum.size(); ++i)
       sum[i] += static_cast<double>(f.gradients.all()[i]);
   }
@@ -174,9 +180,9 @@ TEST(Model, BatchSizesMayChangeAndGradientsAreSums) {
 
 TEST(Model, AnEmptyBatchHasNoGradient) {
   Fixture f(1);
-  Model model(f.parameters, f.gradients);
-  model.forward_backward(f.images, f.labels);
-  EXPECT_EQ(model.forward_backward({}, {}).loss, 0);
+  const auto model = lenet_task().make_model(f.parameters, f.gradients, {});
+  compute(*model, f.images, f.labels);
+  EXPECT_EQ(compute(*model, {}, {}).loss, 0);
   for (const float value : f.gradients.all()) ASSERT_EQ(value, 0.0F);
 }
 

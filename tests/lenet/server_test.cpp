@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "batches.hpp"
+#include "lenet_shapes.hpp"
 #include "server/group.hpp"
 #include "server/pairs.hpp"
 #include "server/shard.hpp"
@@ -28,7 +29,7 @@ constexpr std::size_t kBatch = 32;
 
 // The derivative at one sample: small integers, different for every sample and element.
 float slope(std::uint32_t sample, std::size_t element) {
-  return static_cast<float>((sample * 13 + element * 7) % 11) - 5;
+  return static_cast<float>((std::size_t{sample} * 13 + element * 7) % 11) - 5;
 }
 
 // Its gradients do not depend on the parameters, so that all orders of updates have the same exact result.
@@ -46,7 +47,7 @@ class ExactLearner final : public Learner {
     if (calls_++ == fails_after_) throw std::runtime_error("this learner fails");
     std::fill(gradients_.all().begin(), gradients_.all().end(), 0.0F);
     for (const std::uint32_t sample : samples) {
-      for (std::size_t i = 0; i < ParameterBlock::kCount; ++i) {
+      for (std::size_t i = 0; i < lenet_shapes()->count(); ++i) {
         gradients_.all()[i] += slope(sample, i);
       }
     }
@@ -57,13 +58,13 @@ class ExactLearner final : public Learner {
  private:
   std::size_t fails_after_;
   std::size_t calls_ = 0;
-  ParameterBlock parameters_;
-  ParameterBlock gradients_;
+  ParameterBlock parameters_{lenet_shapes()};
+  ParameterBlock gradients_{lenet_shapes()};
 };
 
 ParameterBlock first_parameters() {
-  ParameterBlock parameters;
-  for (std::size_t i = 0; i < ParameterBlock::kCount; ++i) {
+  ParameterBlock parameters(lenet_shapes());
+  for (std::size_t i = 0; i < lenet_shapes()->count(); ++i) {
     parameters.all()[i] = static_cast<float>(i % 1000);
   }
   return parameters;
@@ -83,7 +84,7 @@ void expect_all_applied(const Group& group) {
       std::to_string(group.ranks) + " ranks, " + std::to_string(group.servers) + " servers";
   ParameterBlock expected = first_parameters();
   for (std::uint32_t sample = 0; sample < kSamples; ++sample) {
-    for (std::size_t i = 0; i < ParameterBlock::kCount; ++i) {
+    for (std::size_t i = 0; i < lenet_shapes()->count(); ++i) {
       expected.all()[i] -= 2 * slope(sample, i);
     }
   }
@@ -94,17 +95,17 @@ void expect_all_applied(const Group& group) {
                                  .asynchronous = !group.synchronous};
   run_ranks(group.ranks, {}, [&](Communicator& comm) {
     const Staleness staleness = train_with_servers(
-        comm, {group.servers, group.synchronous, group.most_staleness, ParameterBlock::kCount},
+        comm, {group.servers, group.synchronous, group.most_staleness, lenet_shapes()->count()},
         [&](Communicator& mine, ServerClient& client) {
           ExactLearner learner;
           ServedWorker worker(client, mine, learner, training);
-          worker.begin(mine.rank() == 0 ? first_parameters() : ParameterBlock());
+          worker.begin(mine.rank() == 0 ? first_parameters() : ParameterBlock(lenet_shapes()));
           for (int epoch = 1; epoch <= 2; ++epoch) {
             worker.run_epoch(shuffled(kSamples, 5, epoch), [](std::size_t, std::size_t) {});
           }
           EXPECT_EQ(worker.pushes(), learner.calls());
           const ParameterBlock last = learner.parameters();
-          for (std::size_t i = 0; i < ParameterBlock::kCount; ++i) {
+          for (std::size_t i = 0; i < lenet_shapes()->count(); ++i) {
             ASSERT_EQ(last.all()[i], expected.all()[i]) << what << ", element " << i;
           }
         });
@@ -146,19 +147,19 @@ TEST(ParameterServers, TrainAsRanksDoThatSumTheirGradients) {
   const TrainingOptions options{.batch_size = 64, .rate = 0.05F, .seed = 3};
   std::vector<float> alone;
   run_ranks(1, {}, [&](Communicator& comm) {
-    const auto learner =
-        make_cpu_learner(data, options, {0, 1}, [](ParameterBlock&) { return Exchange(); });
+    const auto learner = make_cpu_learner(lenet_task(), data, options, {0, 1},
+                                          [](ParameterBlock&) { return Exchange(); });
     Trainer trainer(comm, data, options, *learner);
     for (int epoch = 1; epoch <= 2; ++epoch) trainer.run_epoch(epoch, [](auto, auto) {});
     const ParameterBlock last = learner->parameters();
     alone.assign(last.all().begin(), last.all().end());
   });
   run_ranks(5, {}, [&](Communicator& comm) {
-    train_with_servers(comm, {.servers = 2, .elements = ParameterBlock::kCount},
+    train_with_servers(comm, {.servers = 2, .elements = lenet_shapes()->count()},
                        [&](Communicator& workers, ServerClient& client) {
-                         const auto learner =
-                             make_cpu_learner(data, options, {workers.rank(), workers.size()},
-                                              [](ParameterBlock&) { return Exchange(); });
+                         const auto learner = make_cpu_learner(
+                             lenet_task(), data, options, {workers.rank(), workers.size()},
+                             [](ParameterBlock&) { return Exchange(); });
                          ServedWorker served(client, workers, *learner, options);
                          Trainer trainer(workers, data, options, *learner, &served);
                          for (int epoch = 1; epoch <= 2; ++epoch)
@@ -179,7 +180,7 @@ TEST(ParameterServers, AWorkerThatFailsIsAnErrorOfAllRanks) {
     run_ranks(5, {}, [&](Communicator& comm) {
       try {
         train_with_servers(
-            comm, {.servers = 2, .synchronous = synchronous, .elements = ParameterBlock::kCount},
+            comm, {.servers = 2, .synchronous = synchronous, .elements = lenet_shapes()->count()},
             [&](Communicator& workers, ServerClient& client) {
               ExactLearner learner(workers.rank() == 1 ? 3 : 1000);
               const TrainingOptions options{.batch_size = kBatch, .asynchronous = !synchronous};

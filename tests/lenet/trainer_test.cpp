@@ -2,6 +2,8 @@
 
 #include "trainer.hpp"
 
+#include "lenet_shapes.hpp"
+
 #include <chrono>
 #include <mutex>
 #include <numeric>
@@ -67,7 +69,7 @@ Outcome train(int ranks, const How& how) {
                                   .warmup_epochs = how.warmup_epochs,
                                   .local_steps = how.local_steps};
     const auto learner = make_cpu_learner(
-        dataset(), options, {comm.rank(), comm.size()},
+        lenet_task(), dataset(), options, {comm.rank(), comm.size()},
         [&](ParameterBlock& gradients) { return make_exchange(comm, gradients, how); });
     Trainer trainer(comm, dataset(), options, *learner);
     EpochResult result;
@@ -122,8 +124,9 @@ TEST(Trainer, SharesInAnyProportionDoTheArithmeticOfOneRank) {
 TEST(Trainer, SharesForAnotherNumberOfRanksAreRefused) {
   rondo::test::run_ranks(2, {}, [](rondo::Communicator& comm) {
     const TrainingOptions options{.shares = {1, 2, 3}};
-    const auto learner = make_cpu_learner(dataset(), options, {comm.rank(), comm.size()},
-                                          [](ParameterBlock&) { return Exchange(); });
+    const auto learner =
+        make_cpu_learner(lenet_task(), dataset(), options, {comm.rank(), comm.size()},
+                         [](ParameterBlock&) { return Exchange(); });
     EXPECT_THROW(Trainer(comm, dataset(), options, *learner), std::runtime_error);
   });
 }
@@ -157,7 +160,7 @@ class PacedLearner final : public Learner {
  private:
   int rank_;
   double seconds_of_a_sample_;
-  ParameterBlock parameters_;
+  ParameterBlock parameters_{lenet_shapes()};
   std::vector<std::uint32_t> order_;
   std::vector<double> shares_;
   std::size_t samples_ = 0;
@@ -192,15 +195,16 @@ TEST(Trainer, ALearnerCountsItsSamplesAndItsOwnTime) {
   rondo::test::run_ranks(2, {}, [](rondo::Communicator& comm) {
     const TrainingOptions options{.batch_size = 64, .passes = 2, .shares = {3, 1}};
     const auto waits = std::chrono::milliseconds(300);
-    const auto learner = make_cpu_learner(dataset(), options, {comm.rank(), comm.size()},
-                                          [&](ParameterBlock& gradients) {
-                                            return exchange_by(
-                                                [&](std::span<float> all) {
-                                                  std::this_thread::sleep_for(waits);
-                                                  comm.all_reduce(all);
-                                                },
-                                                gradients);
-                                          });
+    const auto learner =
+        make_cpu_learner(lenet_task(), dataset(), options, {comm.rank(), comm.size()},
+                         [&](ParameterBlock& gradients) {
+                           return exchange_by(
+                               [&](std::span<float> all) {
+                                 std::this_thread::sleep_for(waits);
+                                 comm.all_reduce(all);
+                               },
+                               gradients);
+                         });
     learner->begin_epoch(shuffled(230, 1, 1));
     const auto start = std::chrono::steady_clock::now();
     for (std::size_t step = 0; step < 4; ++step) learner->step(step);
@@ -219,7 +223,7 @@ TEST(Trainer, SeparateStepsLearnWithFewerBytes) {
   EXPECT_NE(third.hash, every.hash);
   EXPECT_NEAR(third.loss, every.loss, 0.05);
   // Four steps an epoch: a sum in each; or the second epoch's averages after steps 3 and 4.
-  const double vector_bytes = static_cast<double>(ParameterBlock::kCount) * 4;
+  const double vector_bytes = static_cast<double>(lenet_shapes()->count()) * 4;
   EXPECT_EQ(every.sent_bytes, 4 * vector_bytes);
   EXPECT_EQ(third.sent_bytes, 2 * vector_bytes);
   EXPECT_EQ(train(1, {}).sent_bytes, 0);
@@ -228,8 +232,9 @@ TEST(Trainer, SeparateStepsLearnWithFewerBytes) {
 TEST(Trainer, ResyncingUndoesADrift) {
   rondo::test::run_ranks(2, {}, [](rondo::Communicator& comm) {
     const TrainingOptions options{.resync_steps = 2};
-    const auto learner = make_cpu_learner(dataset(), options, {comm.rank(), comm.size()},
-                                          [](ParameterBlock&) { return Exchange(); });
+    const auto learner =
+        make_cpu_learner(lenet_task(), dataset(), options, {comm.rank(), comm.size()},
+                         [](ParameterBlock&) { return Exchange(); });
     Trainer trainer(comm, dataset(), options, *learner);
     for (int epoch = 1; epoch <= 3; ++epoch) {  // of one step each
       trainer.run_epoch(epoch, [](std::size_t, std::size_t) {});
@@ -301,7 +306,7 @@ TEST(Trainer, AMinibatchMayBeSmallerThanTheRanks) {
 
 TEST(Trainer, ParametersThatDivergeAreNoticed) {
   rondo::test::run_ranks(2, {}, [](rondo::Communicator& comm) {
-    const auto learner = make_cpu_learner(dataset(), {}, {comm.rank(), comm.size()},
+    const auto learner = make_cpu_learner(lenet_task(), dataset(), {}, {comm.rank(), comm.size()},
                                           [](ParameterBlock&) { return Exchange(); });
     Trainer trainer(comm, dataset(), {}, *learner);
     ParameterBlock parameters = learner->parameters();

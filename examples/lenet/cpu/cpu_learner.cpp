@@ -5,20 +5,22 @@
 
 #include "batches.hpp"
 #include "learner.hpp"
-#include "model.hpp"
 
 namespace lenet {
 namespace {
 
 class CpuLearner final : public Learner {
  public:
-  CpuLearner(const Dataset& data, const TrainingOptions& options, RankOf place,
+  CpuLearner(const Task& task, const Dataset& data, const TrainingOptions& options, RankOf place,
              const MakeExchange& make_exchange)
       : data_(data),
         options_(options),
         place_(place),
+        parameters_(task.shapes),
+        gradients_(task.shapes),
+        added_(task.shapes),
         exchange_(options.local_steps > 0 ? Exchange() : make_exchange(gradients_)),
-        model_(parameters_, gradients_) {}
+        model_(task.make_model(parameters_, gradients_, options.sum_norms)) {}
 
   void set_parameters(const ParameterBlock& parameters) override {
     std::copy(parameters.all().begin(), parameters.all().end(), parameters_.all().begin());
@@ -50,7 +52,7 @@ class CpuLearner final : public Learner {
 
   void set_shares(std::span<const double> shares) override {
     options_.shares.assign(shares.begin(), shares.end());
-    model_.forget_sizes();
+    model_->forget_sizes();
   }
   void set_rate(float rate) override { options_.rate = rate; }
   Computed computed() const override { return computed_; }
@@ -62,7 +64,7 @@ class CpuLearner final : public Learner {
     std::int64_t count = 0;
     for (std::size_t i = 0; i * kBatch < samples.size(); ++i) {
       batch_.load(data_.test, minibatch(samples, i, kBatch));
-      count += model_.forward(batch_.images, batch_.labels).correct;
+      count += model_->forward(batch_.images, batch_.labels).correct;
     }
     return count;
   }
@@ -77,7 +79,7 @@ class CpuLearner final : public Learner {
     if (options_.passes > 1) std::fill(added_.all().begin(), added_.all().end(), 0.0F);
     for (int pass = 0; pass + 1 < options_.passes; ++pass) {
       run_pass(mine, pass, [](std::size_t) {});
-      for (std::size_t i = 0; i < kParameterCount; ++i) add(gradients_[i], added_[i]);
+      for (std::size_t i = 0; i < gradients_.size(); ++i) add(gradients_[i], added_[i]);
     }
     run_pass(mine, options_.passes - 1, [this](std::size_t parameter) {
       if (options_.passes > 1) add(added_[parameter], gradients_[parameter]);
@@ -99,7 +101,7 @@ class CpuLearner final : public Learner {
   void run_pass(std::span<const std::uint32_t> mine, int pass, const GradientReady& ready) {
     batch_.load(data_.train, share(mine, pass, options_.passes));
     const bool last = pass + 1 == options_.passes;
-    const BatchResult result = model_.forward_backward(
+    const BatchResult result = model_->forward_backward(
         batch_.images, batch_.labels,
         [&] {
           if (last) exchange_.begin();
@@ -116,7 +118,7 @@ class CpuLearner final : public Learner {
   ParameterBlock gradients_;
   ParameterBlock added_;  // of the passes before the last
   Exchange exchange_;
-  Model model_;
+  std::unique_ptr<Model> model_;
   Batch batch_;
   std::vector<std::uint32_t> order_;
   BatchResult totals_;
@@ -125,9 +127,10 @@ class CpuLearner final : public Learner {
 
 }  // namespace
 
-std::unique_ptr<Learner> make_cpu_learner(const Dataset& data, const TrainingOptions& options,
-                                          RankOf place, const MakeExchange& make_exchange) {
-  return std::make_unique<CpuLearner>(data, options, place, make_exchange);
+std::unique_ptr<Learner> make_cpu_learner(const Task& task, const Dataset& data,
+                                          const TrainingOptions& options, RankOf place,
+                                          const MakeExchange& make_exchange) {
+  return std::make_unique<CpuLearner>(task, data, options, place, make_exchange);
 }
 
 }  // namespace lenet

@@ -1,4 +1,4 @@
-// The layers of LeNet as oneDNN's primitives.
+// Layers as oneDNN's primitives.
 #pragma once
 
 #include "onednn_version.hpp"
@@ -6,29 +6,43 @@
 namespace lenet::onednn {
 
 inline constexpr auto kDirect = dnnl::algorithm::convolution_direct;
-inline const dnnl::memory::dims kStrides = {1, 1};
-inline const dnnl::memory::dims kNoPadding = {0, 0};
+
+// How a convolution's square kernel moves over the image.
+struct Window {
+  dnnl::memory::dim side = 1;
+  dnnl::memory::dim stride = 1;
+  dnnl::memory::dim padding = 0;
+
+  [[nodiscard]] dnnl::memory::dims strides() const { return {stride, stride}; }
+  [[nodiscard]] dnnl::memory::dims paddings() const { return {padding, padding}; }
+  [[nodiscard]] dnnl::memory::dim outputs(dnnl::memory::dim inputs) const {
+    return (inputs + 2 * padding - side) / stride + 1;
+  }
+};
 
 inline auto convolution_forward(const dnnl::engine& engine, const Desc& src, const Desc& weights,
-                                const Desc& bias, const Desc& dst,
+                                const Desc& bias, const Desc& dst, const Window& window,
                                 const dnnl::primitive_attr& attributes) {
   return make_forward<dnnl::convolution_forward>(engine, attributes, kTraining, kDirect, src,
-                                                 weights, bias, dst, kStrides, kNoPadding,
-                                                 kNoPadding);
+                                                 weights, bias, dst, window.strides(),
+                                                 window.paddings(), window.paddings());
 }
 
 inline auto convolution_backward_weights(const dnnl::engine& engine, const Desc& src,
                                          const Desc& weights, const Desc& bias, const Desc& dst,
+                                         const Window& window,
                                          const dnnl::convolution_forward::primitive_desc& forward) {
-  return make_backward<dnnl::convolution_backward_weights>(
-      engine, forward, kDirect, src, weights, bias, dst, kStrides, kNoPadding, kNoPadding);
+  return make_backward<dnnl::convolution_backward_weights>(engine, forward, kDirect, src, weights,
+                                                           bias, dst, window.strides(),
+                                                           window.paddings(), window.paddings());
 }
 
 inline auto convolution_backward_data(const dnnl::engine& engine, const Desc& src,
-                                      const Desc& weights, const Desc& dst,
+                                      const Desc& weights, const Desc& dst, const Window& window,
                                       const dnnl::convolution_forward::primitive_desc& forward) {
   return make_backward<dnnl::convolution_backward_data>(engine, forward, kDirect, src, weights, dst,
-                                                        kStrides, kNoPadding, kNoPadding);
+                                                        window.strides(), window.paddings(),
+                                                        window.paddings());
 }
 
 inline auto dense_forward(const dnnl::engine& engine, const Desc& src, const Desc& weights,

@@ -106,7 +106,7 @@ class CudaLearner final : public Learner {
 
   ParameterBlock parameters() override {
     finish();
-    ParameterBlock result;
+    ParameterBlock result(lenet_shapes());
     check(cudaMemcpy(result.all().data(), parameters_.get(), result.all().size_bytes(),
                      cudaMemcpyDeviceToHost));
     return result;
@@ -142,14 +142,14 @@ class CudaLearner final : public Learner {
   }
 
  private:
-  static std::size_t parameter_count() { return ParameterBlock::kCount; }
+  static std::size_t parameter_count() { return lenet_shapes()->count(); }
 
   [[nodiscard]] std::vector<rondo::Parameter> reducible() const {
     const cuda::DeviceParameters gradients{gradients_.get()};
     std::vector<rondo::Parameter> parameters;
     for (std::size_t i = 0; i < kParameterCount; ++i) {
-      parameters.emplace_back(std::string(kShapes[i].name),
-                              std::span(gradients[i], kShapes[i].count()));
+      const ParameterShape& shape = (*lenet_shapes())[i];
+      parameters.emplace_back(shape.name, std::span(gradients[i], shape.count()));
     }
     return parameters;
   }

@@ -6,7 +6,7 @@
 
 #include "exchange.hpp"
 #include "kernels.hpp"
-#include "parameters.hpp"
+#include "lenet_shapes.hpp"
 
 namespace lenet::cuda {
 
@@ -15,9 +15,7 @@ struct DeviceParameters {
   float* values = nullptr;
 
   [[nodiscard]] float* operator[](std::size_t parameter) const {
-    std::size_t offset = 0;
-    for (std::size_t i = 0; i < parameter; ++i) offset += kShapes[i].count();
-    return values + offset;
+    return values + lenet_shapes()->offset(parameter);
   }
 };
 

@@ -6,7 +6,11 @@ namespace lenet {
 
 ServedWorker::ServedWorker(ServerClient& servers, rondo::Communicator& workers, Learner& learner,
                            const TrainingOptions& options)
-    : servers_(servers), workers_(workers), learner_(learner), options_(options) {}
+    : servers_(servers),
+      workers_(workers),
+      learner_(learner),
+      options_(options),
+      parameters_(learner.parameters()) {}
 
 void ServedWorker::begin(const ParameterBlock& parameters) {
   if (workers_.rank() == 0) servers_.set(parameters.all());

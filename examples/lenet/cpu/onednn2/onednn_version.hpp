@@ -34,15 +34,18 @@ auto make_backward(const dnnl::engine& engine, const Forward& forward, const Arg
   return typename P::primitive_desc(typename P::desc(args...), engine, forward);
 }
 
-inline auto pooling_forward(const dnnl::engine& engine, const Desc& src, const Desc& dst) {
+// Of squares that do not overlap.
+inline auto pooling_forward(const dnnl::engine& engine, const Desc& src, const Desc& dst,
+                            dnnl::memory::dim side) {
   return dnnl::pooling_forward::primitive_desc(
-      {kTraining, kAverage, src, dst, {2, 2}, {2, 2}, {0, 0}, {0, 0}}, engine);
+      {kTraining, kAverage, src, dst, {side, side}, {side, side}, {0, 0}, {0, 0}}, engine);
 }
 
 inline auto pooling_backward(const dnnl::engine& engine, const Desc& src, const Desc& dst,
-                             const dnnl::pooling_forward::primitive_desc& forward) {
+                             const dnnl::pooling_forward::primitive_desc& forward,
+                             dnnl::memory::dim side) {
   return dnnl::pooling_backward::primitive_desc(
-      {kAverage, src, dst, {2, 2}, {2, 2}, {0, 0}, {0, 0}}, engine, forward);
+      {kAverage, src, dst, {side, side}, {side, side}, {0, 0}, {0, 0}}, engine, forward);
 }
 
 inline auto relu_backward(const dnnl::engine& engine, const Desc& desc) {
