@@ -53,6 +53,7 @@ void write_history(const Options& options, const Run& run) {
                       {"seconds", run.results[i].seconds},
                       {"train_loss", run.results[i].train_loss},
                       {"sent_bytes", run.results[i].sent_bytes},
+                      {"part_bytes", run.results[i].part_bytes},
                       {"shares", run.results[i].shares},
                       {"test_accuracy", run.results[i].test_accuracy}});
   }
@@ -72,6 +73,9 @@ void write_history(const Options& options, const Run& run) {
         {"servers", options.strategy == "all-reduce" ? 0 : options.servers},
         {"max_staleness", json_of(options.most_staleness)},
         {"slow", options.slow},
+        {"split", options.split},
+        {"parts", options.split.empty() ? 1 : options.parts},
+        {"micro_batches", options.split == "layers" ? options.micro_batches : 1},
         {"algo", options.algo},
         {"bucket_bytes", run.bucket_bytes},
         {"overlap", rondo::algorithm_named(options.algo) && options.overlap.value_or(true) &&

@@ -1,25 +1,25 @@
-// rondo-lenet: trains LeNet on Fashion-MNIST, data-parallel over ranks that are processes of mpirun,
-// forked processes, or threads; on the CPU or on GPUs.
+// rondo-lenet: trains LeNet, or ResNet-18, on Fashion-MNIST over ranks that are processes of a launcher, forked
+// processes, or threads; on the CPU or on GPUs.
+
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <rondo/cuda.hpp>
 #include <rondo/rondo.hpp>
 #include <stdexcept>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "compute_threads.hpp"
-#include "exchange_time.hpp"
 #include "files.hpp"
+#include "measuring.hpp"
 #include "mpi_sum.hpp"
 #include "options.hpp"
-#include "overlap.hpp"
+#include "parallel/lenet_parts.hpp"
+#include "rank_options.hpp"
 #include "report.hpp"
 #include "server/group.hpp"
 #include "server/worker.hpp"
@@ -27,52 +27,6 @@
 #include "trainer.hpp"
 
 namespace {
-
-// Fixed where it is not named, and not measured, so that more than two ranks compute the same bits on every machine.
-std::size_t bucket_kib_of(const lenet::Options& options) {
-  return options.bucket_kib.value_or(options.model == "lenet" ? 16 : 1024);
-}
-
-rondo::GradientOptions gradient_options(const lenet::Options& options) {
-  rondo::GradientOptions gradients;
-  gradients.average = rondo::Average::sum;  // the learner divides by the samples of the minibatch
-  gradients.bucket_bytes = bucket_kib_of(options) << 10U;
-  gradients.overlap = options.overlap.value_or(true);
-  gradients.algorithm = rondo::algorithm_named(options.algo);
-  gradients.trace = !options.trace.empty();
-  if (options.wire == "bf16") gradients.wire = rondo::WireType::bf16;
-  if (options.wire == "f16") gradients.wire = rondo::WireType::f16;
-  return gradients;
-}
-
-const lenet::Task& task_of(const lenet::Options& options) {
-  return lenet::task_named(options.model);
-}
-
-lenet::Dataset read_data(const lenet::Options& options) {
-  lenet::Dataset data = task_of(options).read(options.data);
-  if (options.train_samples > 0) data.train.keep_first(options.train_samples);
-  if (options.test_samples > 0) data.test.keep_first(options.test_samples);
-  return data;
-}
-
-// Empty where another strategy, or MPI, is to be used.
-std::optional<rondo::Algorithm> algorithm_of(const lenet::Options& options) {
-  if (options.strategy != "all-reduce") return std::nullopt;
-  return rondo::algorithm_named(options.algo);
-}
-
-// The training options of one rank. Collective.
-lenet::TrainingOptions training_of(const lenet::Options& options, rondo::Communicator& comm) {
-  lenet::TrainingOptions training = options.training;
-  training.slowdown = lenet::slowdown_of(options, comm.rank());
-  if (options.batch_norm == "all") {
-    // A communicator of its own: gradients travel meanwhile.
-    const auto ranks = std::make_shared<rondo::Communicator>(comm.duplicate());
-    training.sum_norms = [ranks](std::span<double> sums) { ranks->all_reduce(sums); };
-  }
-  return training;
-}
 
 // What a rank trains with. `reducer` is null where Rondo does not sum the gradients, or they are on a device.
 struct Rank {
@@ -83,17 +37,26 @@ struct Rank {
       reducer;  // shared with the learner, whose gradients it sums
 };
 
+// What a rank works with beside the ranks that take other samples: none of these, or one.
+struct Partners {
+  rondo::cuda::Communicator* devices = nullptr;
+  lenet::ServerClient* servers = nullptr;
+  // The ranks that compute other parts of the same model, and this rank's part.
+  lenet::Parts* parts = nullptr;
+  const lenet::Task* part = nullptr;
+};
+
 Rank make_rank(const lenet::Options& options, const lenet::Dataset& data, rondo::Communicator& comm,
-               rondo::cuda::Communicator* devices) {
-  const std::optional<rondo::Algorithm> algorithm = algorithm_of(options);
+               const Partners& partners) {
+  const std::optional<rondo::Algorithm> algorithm = lenet::algorithm_of(options);
   if (options.algo == "none" && comm.size() > 1) {
     throw std::runtime_error("--algo none is for one rank: several would train separately");
   }
   Rank rank;
-  if (devices != nullptr) {
+  if (partners.devices != nullptr) {
     rank.learner = lenet::make_cuda_learner(
-        data, options.training, *devices,
-        algorithm ? std::optional(gradient_options(options)) : std::nullopt);
+        data, options.training, *partners.devices,
+        algorithm ? std::optional(lenet::gradient_options(options)) : std::nullopt);
     return rank;
   }
   const auto make_exchange = [&](lenet::ParameterBlock& gradients) {
@@ -102,40 +65,47 @@ Rank make_rank(const lenet::Options& options, const lenet::Dataset& data, rondo:
     rank.gradients = comm.allocate<float>(gradients.all().size());
     gradients.move_to(rank.gradients->span());
     rank.reducer = std::make_shared<rondo::GradientReducer>(comm, lenet::reducible(gradients),
-                                                            gradient_options(options));
+                                                            lenet::gradient_options(options));
     return lenet::exchange_by(rank.reducer);
   };
-  rank.learner = lenet::make_cpu_learner(task_of(options), data, training_of(options, comm),
-                                         {comm.rank(), comm.size()}, make_exchange);
+  rank.learner = lenet::make_cpu_learner(
+      partners.part != nullptr ? *partners.part : lenet::task_of(options), data,
+      lenet::training_of(options, comm), {comm.rank(), comm.size()}, make_exchange);
   return rank;
 }
 
-// Throws if the file cannot be written; called before the work is done. An empty name means no file.
-void require_writable(const std::string& file) {
-  if (!file.empty() && !std::ofstream(file, std::ios::app)) {
-    throw std::runtime_error("'" + file + "' cannot be written");
-  }
-}
-
-// `devices`: null on the CPU. `servers`: null where ranks sum their gradients.
+// `comm`: the ranks that take other samples.
 lenet::Run train_on(const lenet::Options& options, rondo::Communicator& comm,
-                    rondo::cuda::Communicator* devices, lenet::ServerClient* servers) {
-  if (comm.rank() == 0) {
-    require_writable(options.trace);
-    if (!options.history.empty()) require_writable(lenet::beside(options.history));
+                    const Partners& partners) {
+  lenet::Parts* parts = partners.parts;
+  const bool first = comm.rank() == 0 && (parts == nullptr || parts->part() == 0);
+  if (first) {
+    lenet::require_writable(options.trace);
+    if (!options.history.empty()) lenet::require_writable(lenet::beside(options.history));
   }
-  const lenet::Dataset data = read_data(options);
-  const Rank rank = make_rank(options, data, comm, devices);
-  lenet::Report report(comm.rank() == 0, options.epochs, servers == nullptr);
+  const lenet::Dataset data = lenet::read_data(options);
+  const Rank rank = make_rank(options, data, comm, partners);
+  lenet::Report report(first, options.epochs, partners.servers == nullptr);
   std::optional<lenet::ServedWorker> served;
-  if (servers != nullptr) served.emplace(*servers, comm, *rank.learner, options.training);
+  if (partners.servers != nullptr) {
+    served.emplace(*partners.servers, comm, *rank.learner, options.training);
+  }
   lenet::Trainer trainer(comm, data, options.training, *rank.learner, served ? &*served : nullptr);
   for (int epoch = 1; epoch <= options.epochs; ++epoch) {
-    const lenet::EpochResult result = trainer.run_epoch(
-        epoch, [&](std::size_t done, std::size_t all) { report.step(epoch, done, all); });
+    const std::size_t before = parts == nullptr ? 0 : parts->sent_bytes();
+    std::size_t trained = before;
+    lenet::EpochResult result = trainer.run_epoch(epoch, [&](std::size_t done, std::size_t all) {
+      report.step(epoch, done, all);
+      if (parts != nullptr) trained = parts->sent_bytes();
+    });
+    result.part_bytes = static_cast<double>(trained - before);
     report.epoch_done(epoch, result);
   }
-  const std::uint64_t hash = trainer.agreed_hash();
+  std::uint64_t hash = trainer.agreed_hash();
+  if (parts != nullptr) {
+    lenet::ParameterBlock mine = rank.learner->parameters();
+    hash = lenet::hash_of(lenet::joined(mine, *parts, lenet::split_named(options.split)));
+  }
   report.finished(hash, data.train.count());
   if (rank.reducer && !options.trace.empty()) rank.reducer->write_trace(options.trace);
   return {comm.size(), rank.reducer ? rank.reducer->bucket_bytes() : 0, report.results(), hash};
@@ -151,79 +121,27 @@ void train_served(const lenet::Options& options, rondo::Communicator& ranks) {
   run.staleness =
       lenet::train_with_servers(ranks,
                                 {options.servers, !options.training.asynchronous,
-                                 options.most_staleness, task_of(options).shapes->count()},
+                                 options.most_staleness, lenet::task_of(options).shapes->count()},
                                 [&](rondo::Communicator& workers, lenet::ServerClient& client) {
-                                  run = train_on(options, workers, nullptr, &client);
+                                  run = train_on(options, workers, {.servers = &client});
                                 });
   if (ranks.rank() == 0) lenet::print(*run.staleness);
   write_history(options, ranks, run);
 }
 
-void tell_exchange_time(const lenet::Options& options, rondo::Communicator& comm, std::size_t bytes,
-                        const std::function<void()>& exchange, const std::string& how) {
-  if (comm.rank() == 0) require_writable(options.json);
-  const lenet::ExchangeTime measured =
-      lenet::measure_exchange(comm, bytes, options.measured_exchanges, exchange);
-  if (comm.rank() != 0) return;
-  lenet::print(measured, how);
-  if (!options.json.empty()) lenet::write_exchange_time(options, comm.size(), measured);
-}
-
-void measure_exchange_on(const lenet::Options& options, rondo::Communicator& ranks) {
-  std::vector<float> gradients(options.exchanged_kib == 0
-                                   ? task_of(options).shapes->count()
-                                   : (options.exchanged_kib << 10U) / sizeof(float));
-  std::vector<float> parameters(gradients.size());
-  const std::size_t bytes = gradients.size() * sizeof(float);
-  const std::string ranks_text = std::to_string(ranks.size()) + " ranks";
-  if (options.strategy == "all-reduce") {
-    const auto algorithm = rondo::algorithm_named(options.algo);
-    const lenet::SumGradients sum =
-        options.algo == "mpi" ? lenet::sum_with_mpi() : [&](std::span<float> values) {
-          ranks.all_reduce(values, rondo::ReduceOp::sum, {.algorithm = algorithm});
-        };
-    tell_exchange_time(
-        options, ranks, bytes, [&] { sum(gradients); }, options.algo + ", " + ranks_text);
-    return;
+// Neighbouring ranks compute the parts of one model.
+void train_split(const lenet::Options& options, rondo::Communicator& ranks) {
+  if (ranks.size() % options.parts != 0) {
+    throw std::runtime_error(
+        fmt::format("--parts {}: {} ranks cannot have as many each", options.parts, ranks.size()));
   }
-  lenet::train_with_servers(
-      ranks, {options.servers, true, std::nullopt, gradients.size()},
-      [&](rondo::Communicator& workers, lenet::ServerClient& client) {
-        const auto exchange = [&] {
-          client.push(gradients, 0);
-          client.pull(parameters);
-        };
-        tell_exchange_time(options, workers, bytes, exchange,
-                           std::to_string(options.servers) + " of " + ranks_text + " as servers");
-      });
-}
-
-void measure_on(const lenet::Options& options, rondo::Communicator& comm) {
-  if (comm.rank() == 0) require_writable(options.json);
-  const lenet::Dataset data = read_data(options);
-  lenet::TrainingOptions training = training_of(options, comm);
-  training.rate = 0;  // else steps without communication would make the ranks' parameters differ
-  std::optional<rondo::RegisteredMemory<float>> memory;
-  std::unique_ptr<lenet::Learner> learner;
-  std::shared_ptr<rondo::overlap::ThreeModes>
-      modes;  // shared with the learner, whose gradients they sum
-  learner =
-      lenet::make_cpu_learner(task_of(options), data, training, {comm.rank(), comm.size()},
-                              [&](lenet::ParameterBlock& gradients) {
-                                memory = comm.allocate<float>(gradients.all().size());
-                                gradients.move_to(memory->span());
-                                modes = std::make_shared<rondo::overlap::ThreeModes>(
-                                    comm, lenet::reducible(gradients), gradient_options(options));
-                                return lenet::exchange_in(modes);
-                              });
-  const lenet::Trainer trainer(comm, data, training, *learner);
-  learner->begin_epoch(lenet::shuffled(data.train.count(), training.seed, 1));
-  const rondo::overlap::Measured measured =
-      lenet::measure_overlap(comm, *learner, *modes, options.measured_steps,
-                             (data.train.count() + training.batch_size - 1) / training.batch_size);
-  if (comm.rank() != 0) return;
-  lenet::print(measured, modes->during().progress_place());
-  if (!options.json.empty()) lenet::write_overlap(options, comm.size(), measured);
+  const auto parts = std::make_shared<lenet::Parts>(*ranks.split(ranks.rank() / options.parts));
+  rondo::Communicator data = *ranks.split(ranks.rank() % options.parts);
+  const lenet::Task part =
+      lenet::lenet_part(lenet::split_named(options.split), parts, options.micro_batches);
+  lenet::Run run = train_on(options, data, {.parts = parts.get(), .part = &part});
+  run.ranks = ranks.size();
+  write_history(options, ranks, run);
 }
 
 // Whether communication during backprop takes less time than after it, on CPUs: on one host it is copying, which the
@@ -243,11 +161,11 @@ bool overlap_pays(const lenet::Options& options, rondo::Communicator& comm) {
 void train(const lenet::Options& named, rondo::Communicator ranks) {
   lenet::Options options = named;
   if (options.measured_steps > 0) {
-    measure_on(options, ranks);
+    lenet::measure_steps(options, ranks);
     return;
   }
   if (options.measured_exchanges > 0) {
-    measure_exchange_on(options, ranks);
+    lenet::measure_exchanges(options, ranks);
     return;
   }
   if (options.strategy != "all-reduce") {
@@ -256,12 +174,16 @@ void train(const lenet::Options& named, rondo::Communicator ranks) {
   }
   if (options.device == "cpu") {
     if (!options.overlap) options.overlap = overlap_pays(options, ranks);
-    write_history(options, ranks, train_on(options, ranks, nullptr, nullptr));
+    if (!options.split.empty()) {
+      train_split(options, ranks);
+    } else {
+      write_history(options, ranks, train_on(options, ranks, {}));
+    }
     return;
   }
   rondo::cuda::Communicator devices =
       rondo::cuda::join(std::move(ranks), {.device = rondo::cuda::kSpreadOverDevices});
-  write_history(options, devices.host(), train_on(options, devices.host(), &devices, nullptr));
+  write_history(options, devices.host(), train_on(options, devices.host(), {.devices = &devices}));
 }
 
 }  // namespace

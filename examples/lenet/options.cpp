@@ -100,6 +100,24 @@ void add_strategy_options(CLI::App& app, Options& options) {
       ->capture_default_str();
 }
 
+void add_split_options(CLI::App& app, Options& options) {
+  CLI::Option* split =
+      app.add_option("--split", options.split,
+                     "ranks compute parts of one LeNet: columns or rows of the dense layers' "
+                     "matrices, or layers (the convolutions, and the dense layers after them)")
+          ->check(CLI::IsMember({"columns", "rows", "layers"}));
+  app.add_option("--parts", options.parts,
+                 "how many neighbouring ranks compute one model; the others take other samples")
+      ->check(CLI::Range(2, 10))
+      ->needs(split)
+      ->capture_default_str();
+  app.add_option("--micro-batches", options.micro_batches,
+                 "layers: parts of a minibatch, which the ranks compute one after the other")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20U))
+      ->needs(split)
+      ->capture_default_str();
+}
+
 void add_worker_options(CLI::App& app, Options& options) {
   app.add_option("--shares", options.shares,
                  "how minibatches are dealt to the ranks: equal; numbers in proportion (3,1); or "
@@ -161,6 +179,18 @@ void refuse_contradictions(const Options& options) {
                                "ranks take no steps together");
   }
   const TrainingOptions& training = options.training;
+  if (!options.split.empty() &&
+      (options.model != "lenet" || options.device == "cuda" || options.strategy != "all-reduce" ||
+       options.algo == "mpi" || options.measured_steps > 0 || options.measured_exchanges > 0 ||
+       !options.trace.empty() || !options.slow.empty() || training.measure_shares)) {
+    throw CLI::ValidationError("--split",
+                               "is for LeNet on the CPU, and not for --strategy, --algo mpi, "
+                               "--trace, --slow, --shares auto, --measure-overlap and "
+                               "--measure-exchange");
+  }
+  if (options.split == "layers" && options.parts != 2) {
+    throw CLI::ValidationError("--parts", "must be 2 with --split layers");
+  }
   const bool without_mpi = !rondo::launch::starts_mpi(options.ranks, options.processes);
   if (options.algo == "mpi" && (without_mpi || options.device == "cuda")) {
     throw CLI::ValidationError("--algo", "mpi works only with --device cpu and under mpirun");
@@ -236,6 +266,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
       ->capture_default_str();
   add_task_options(app, options);
   add_strategy_options(app, options);
+  add_split_options(app, options);
   add_worker_options(app, options);
   app.add_option("--trace", options.trace,
                  "file for a timeline of all ranks, which ui.perfetto.dev opens; some MB an epoch");

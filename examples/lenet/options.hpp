@@ -28,7 +28,10 @@ struct Options {
   std::string strategy = "all-reduce";
   int servers = 1;  // of the ranks, with a strategy that has servers
   std::optional<std::uint64_t> most_staleness;
-  std::string slow;               // "RANK:FACTOR"
+  std::string slow;   // "RANK:FACTOR"
+  std::string split;  // of a model over ranks: "columns", "rows" or "layers"; empty: none
+  int parts = 2;      // into so many
+  std::size_t micro_batches = 4;  // with "layers"
   int measured_exchanges = 0;     // if not 0: measures exchanges instead of training
   std::size_t exchanged_kib = 0;  // in each; 0: the model's gradients
   std::string trace;

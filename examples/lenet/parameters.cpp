@@ -12,6 +12,22 @@ ParameterShapes::ParameterShapes(std::vector<ParameterShape> shapes)
   for (const ParameterShape& shape : shapes_) offsets_.push_back(offsets_.back() + shape.count());
 }
 
+std::vector<bool> elements_of_part(const ParameterShape& shape) {
+  if (!shape.whole) return std::vector<bool>(shape.count(), true);
+  std::vector<bool> mine(ParameterShape::count_of(*shape.whole));
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    bool inside = true;
+    auto rest = static_cast<std::int64_t>(i);
+    for (std::size_t dim = shape.dims.size(); dim-- > 0;) {
+      const std::int64_t at = rest % (*shape.whole)[dim] - shape.first[dim];
+      rest /= (*shape.whole)[dim];
+      inside = inside && at >= 0 && at < shape.dims[dim];
+    }
+    mine[i] = inside;
+  }
+  return mine;
+}
+
 ParameterBlock& ParameterBlock::operator=(const ParameterBlock& other) {
   if (this == &other) return *this;
   std::copy(other.values_.begin(), other.values_.end(), values_.begin());
@@ -29,7 +45,11 @@ void initialise(ParameterBlock& parameters, std::uint64_t seed) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const ParameterShape& shape = (*parameters.shapes())[i];
     std::normal_distribution<float> normal(shape.mean, shape.deviation);
-    for (float& value : parameters[i]) value = shape.deviation > 0 ? normal(random) : shape.mean;
+    float* next = parameters[i].data();
+    for (const bool mine : elements_of_part(shape)) {
+      const float value = shape.deviation > 0 ? normal(random) : shape.mean;
+      if (mine) *next++ = value;
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,16 +14,25 @@
 namespace lenet {
 
 struct ParameterShape {
+  using Dims = std::array<std::int64_t, 4>;
+
   std::string name;
-  std::array<std::int64_t, 4> dims;  // unused dimensions are 1
+  Dims dims;  // unused dimensions are 1
   // At the start the values are from N(mean, deviation²).
   float deviation = 0;
   float mean = 0;
+  // Where this is a part of a parameter that several ranks have parts of: the whole's dimensions, and where the part begins.
+  std::optional<Dims> whole = std::nullopt;
+  Dims first = {};
 
-  [[nodiscard]] std::size_t count() const {
+  [[nodiscard]] std::size_t count() const { return count_of(dims); }
+  static std::size_t count_of(const Dims& dims) {
     return static_cast<std::size_t>(dims[0] * dims[1] * dims[2] * dims[3]);
   }
 };
+
+// Of each element of the whole parameter, in order: whether it is in the part.
+std::vector<bool> elements_of_part(const ParameterShape& shape);
 
 // Of one model, in forward order.
 class ParameterShapes {
@@ -71,7 +81,7 @@ class ParameterBlock {
   std::span<float> values_;
 };
 
-// As the shapes say, from the seed alone.
+// As the shapes say, from the seed alone: a part has the values that it has in the whole.
 void initialise(ParameterBlock& parameters, std::uint64_t seed);
 
 // parameters ← parameters − rate · gradients.

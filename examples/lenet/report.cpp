@@ -5,7 +5,6 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <numeric>
 #include <string>
 #include <system_error>
 
@@ -49,20 +48,22 @@ void Report::epoch_done(int epoch, const EpochResult& result) {
 
 void Report::finished(std::uint64_t hash, std::size_t train_samples) {
   if (!visible_ || results_.empty()) return;
-  const double total =
-      std::accumulate(results_.begin(), results_.end(), 0.0,
-                      [](double sum, const EpochResult& result) { return sum + result.seconds; });
-  const double mean = total / static_cast<double>(results_.size());
+  const auto mean_of = [&](double EpochResult::* figure) {
+    double sum = 0;
+    for (const EpochResult& result : results_) sum += result.*figure;
+    return sum / static_cast<double>(results_.size());
+  };
+  const double mean = mean_of(&EpochResult::seconds);
   fmt::print("\n{:<22}{}\n", "epochs", results_.size());
-  fmt::print("{:<22}{:.2f} (mean), {:.2f} in all\n", "seconds an epoch", mean, total);
+  fmt::print("{:<22}{:.2f} (mean), {:.2f} in all\n", "seconds an epoch", mean,
+             mean * static_cast<double>(results_.size()));
   fmt::print("{:<22}{:.0f}\n", "samples a second", static_cast<double>(train_samples) / mean);
   fmt::print("{:<22}{:.2f}\n", "seconds to evaluate", results_.back().evaluation_seconds);
-  const double sent = std::accumulate(
-      results_.begin(), results_.end(), 0.0,
-      [](double sum, const EpochResult& result) { return sum + result.sent_bytes; });
-  fmt::print("{:<22}{:.1f}{}\n", "MB sent an epoch",
-             sent / static_cast<double>(results_.size()) / 1e6,
+  fmt::print("{:<22}{:.1f}{}\n", "MB sent an epoch", mean_of(&EpochResult::sent_bytes) / 1e6,
              by_ring_ ? ", if they go by the ring" : "");
+  if (const double bytes = mean_of(&EpochResult::part_bytes); bytes > 0) {
+    fmt::print("{:<22}{:.1f}\n", "and to other parts", bytes / 1e6);
+  }
   std::string shares;
   for (const double share : results_.back().shares) shares += fmt::format(" {:.3f}", share);
   if (!shares.empty()) fmt::print("{:<22}{}\n", "shares of the ranks", shares.substr(1));

@@ -22,6 +22,7 @@ struct EpochResult {
   double evaluation_seconds = 0;
   // Bytes of gradients and parameters that rank 0 sends: to parameter servers, else as if they went by the ring.
   double sent_bytes = 0;
+  double part_bytes = 0;  // what rank 0 sends to the other parts of its model, without evaluation
   std::vector<double> shares = {};  // of a minibatch, by rank, of 1 in all; empty: equal ones
 };
 

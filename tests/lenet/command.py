@@ -84,6 +84,10 @@ with tempfile.TemporaryDirectory() as name:
     expect(code == 0 and sum(free["staleness"]["updates"]) == 24 and free["staleness"]["greatest"] <= 1, "--strategy server-async --max-staleness 1 --slow 1:4")
     code, slow = run(folder, *two, "--slow", "0:2")
     expect(code == 0 and slow["param_hash"] == plain["param_hash"], "--slow changes no result")
+    for split, ranks in (("columns", 2), ("rows", 4), ("layers", 4)):
+        code, parts = run(folder, "--processes", str(ranks), "--split", split)
+        expect(code == 0 and abs(parts["epochs"][1]["train_loss"] - plain["epochs"][1]["train_loss"]) < 1e-4
+               and parts["epochs"][1]["part_bytes"] > 0 and parts["config"]["ranks"] == ranks, f"{ranks} ranks, --split {split}")
     for strategy in (("--processes", "2"), ("--processes", "3", "--strategy", "server")):
         measured = subprocess.run([program, *strategy, "--measure-exchange", "5", "--json", folder / "exchange.json"],
                                   capture_output=True, text=True, timeout=100)
@@ -94,7 +98,10 @@ with tempfile.TemporaryDirectory() as name:
     for extra, text in ((("--strategy", "server", "--servers", "2"), "leaves no rank that trains"),
                         (("--max-staleness", "1"), "is for --strategy server-async"), (("--slow", "1"), "is not RANK:FACTOR"),
                         (("--strategy", "server", "--wire", "bf16"), "without --algo, --wire"),
-                        (("--strategy", "server-async", "--shares", "1,2"), "has no shares")):
+                        (("--strategy", "server-async", "--shares", "1,2"), "has no shares"),
+                        (("--split", "rows", "--parts", "3"), "--parts 3: 2 ranks cannot have as many each"),
+                        (("--split", "layers", "--parts", "3"), "must be 2 with --split layers"), (("--parts", "2"), "requires --split"),
+                        (("--split", "rows", "--strategy", "server"), "is for LeNet on the CPU, and not for --strategy")):
         code, output = run(folder, *two, *extra)
         expect(code != 0 and text in output, f"{' '.join(extra)} is refused")
     for shares, text in (("1,2,3", "--shares has 3 numbers, but there are 2 ranks"), ("0,0", "must have a sum above 0"), ("1e308,1e308", "a finite one"),

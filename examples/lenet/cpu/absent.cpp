@@ -2,6 +2,7 @@
 
 #include "learner.hpp"
 #include "lenet_shapes.hpp"
+#include "parallel/lenet_parts.hpp"
 
 namespace lenet {
 
@@ -15,6 +16,11 @@ std::unique_ptr<Learner> make_cpu_learner(const Task& /*task*/, const Dataset& /
 const Task& lenet_task() {
   static const Task kTask{"lenet", lenet_shapes(), read_dataset, {}};
   return kTask;
+}
+
+Task lenet_part(Split /*split*/, const std::shared_ptr<Parts>& /*parts*/,
+                std::size_t /*micro_batches*/) {
+  throw std::runtime_error("this rondo-lenet was built without oneDNN: LeNet cannot be split");
 }
 
 const Task& resnet18_task() {

@@ -39,6 +39,11 @@ Graph::Graph(std::size_t batch, Purpose purpose, ParameterBlock& parameters,
       norms_(norms) {}
 
 Graph::Weights Graph::weights(std::size_t parameter, const Dims& dims, Tag tag) {
+  if (parameters_[parameter].empty()) {
+    const memory zeros = forward_.buffer(describe(dims, tag));
+    std::fill(floats_of(zeros).begin(), floats_of(zeros).end(), 0.0F);
+    return {parameter, zeros, backward_.buffer(describe(dims, tag))};
+  }
   return {parameter, memory(describe(dims, tag), engine_, parameters_[parameter].data()),
           memory(describe(dims, tag), engine_, gradients_[parameter].data())};
 }
@@ -96,8 +101,11 @@ void Graph::add_gradients(const Weights& weights, const memory& gradient, const 
 }
 
 Graph::Tensor Graph::images(memory::dim channels, memory::dim side) {
-  images_ = forward_.buffer(describe({batch_, channels, side, side}, Tag::nchw));
-  return activation(images_, false);
+  return activation(forward_.buffer(describe({batch_, channels, side, side}, Tag::nchw)), false);
+}
+
+Graph::Tensor Graph::activations(memory::dim channels, memory::dim side) {
+  return activation(forward_.buffer(describe({batch_, channels, side, side}, Tag::nhwc)));
 }
 
 Graph::Tensor Graph::convolution(Tensor input, const Weights& weights, const Weights& bias,
@@ -258,23 +266,52 @@ Graph::Tensor Graph::add(Tensor one, Tensor other) {
   return output;
 }
 
+Graph::Tensor Graph::custom(Tensor input, memory::dim channels, const Pass& forward,
+                            const Pass& backward) {
+  Dims dims = dims_of(value(input));
+  dims[1] = channels;
+  const Tensor output =
+      activation(forward_.buffer(describe(dims, dims.size() == 4 ? Tag::nhwc : Tag::nc)));
+  forward_.add(
+      [=, from = value(input), to = value(output)] { forward(floats_of(from), floats_of(to)); });
+  backward_of([=, this] {
+    const memory slopes = slopes_of(output);
+    const memory result = backward_.buffer(value(input).get_desc());
+    backward_.add([=] { backward(floats_of(slopes), floats_of(result)); });
+    add_slopes(input, result);
+  });
+  return output;
+}
+
+void Graph::derive_backward(Tensor last) {
+  output_ = value(last);
+  if (purpose_ == Purpose::training) {
+    output_slopes_ = backward_.buffer(output_.get_desc());
+    add_slopes(last, output_slopes_);
+    for (auto build = tape_.rbegin(); build != tape_.rend(); ++build) (*build)();
+    if (activations_.front().wanted) input_slopes_ = slopes_of(Tensor{0});
+  }
+  tape_.clear();
+}
+
 void Graph::end_in(Tensor logits) {
   const auto layer = onednn::log_softmax_forward(engine_, value(logits).get_desc());
   log_probabilities_ = forward_.buffer(layer.dst_desc());
   forward_.add(onednn::LogSoftmax(layer),
                {{DNNL_ARG_SRC, value(logits)}, {DNNL_ARG_DST, log_probabilities_}});
   classes_ = static_cast<std::size_t>(dims_of(value(logits))[1]);
-  logit_slopes_ = backward_.buffer(describe(dims_of(value(logits)), Tag::nc));
-  add_slopes(logits, logit_slopes_);
-  if (purpose_ == Purpose::training) {
-    for (auto build = tape_.rbegin(); build != tape_.rend(); ++build) (*build)();
-  }
-  tape_.clear();
+  derive_backward(logits);
 }
 
-BatchResult Graph::forward(std::span<const float> images, std::span<const std::uint8_t> labels) {
-  std::copy(images.begin(), images.end(), static_cast<float*>(images_.get_data_handle()));
+void Graph::leave(Tensor last) { derive_backward(last); }
+
+void Graph::run_forward(std::span<const float> input) {
+  std::copy(input.begin(), input.end(), floats_of(value(Tensor{0})).begin());
   forward_.run(stream_, {});
+}
+
+BatchResult Graph::forward(std::span<const float> input, std::span<const std::uint8_t> labels) {
+  run_forward(input);
   BatchResult result;
   const float* log_probabilities = floats_of(log_probabilities_).data();
   for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -288,7 +325,7 @@ BatchResult Graph::forward(std::span<const float> images, std::span<const std::u
 
 void Graph::backward(std::span<const std::uint8_t> labels, const GradientReady& ready) {
   const float* log_probabilities = floats_of(log_probabilities_).data();
-  float* slopes = floats_of(logit_slopes_).data();
+  float* slopes = floats_of(output_slopes_).data();
   for (std::size_t i = 0; i < labels.size(); ++i) {
     for (std::size_t c = 0; c < classes_; ++c) {
       const std::size_t at = i * classes_ + c;
@@ -297,5 +334,21 @@ void Graph::backward(std::span<const std::uint8_t> labels, const GradientReady& 
   }
   backward_.run(stream_, ready);
 }
+
+std::span<const float> Graph::forward(std::span<const float> input) {
+  run_forward(input);
+  return floats_of(output_);
+}
+
+void Graph::backward(std::span<const float> slopes, const GradientReady& ready) {
+  std::copy(slopes.begin(), slopes.end(), floats_of(output_slopes_).begin());
+  backward_.run(stream_, ready);
+}
+
+std::span<const float> Graph::input_slopes() const { return floats_of(input_slopes_); }
+
+std::size_t Graph::input_elements() const { return floats_of(value(Tensor{0})).size(); }
+
+std::size_t Graph::output_elements() const { return floats_of(output_).size(); }
 
 }  // namespace lenet

@@ -43,10 +43,13 @@ class Graph {
     Memory value;
     Memory slope;
   };
+  // Of a parameter that another rank has, and this one nothing of: zeros, and a gradient that nobody reads.
   [[nodiscard]] Weights weights(std::size_t parameter, const Dims& dims, Tag tag);
 
-  // The layers. Images: batch × channels × side × side.
+  // The layers. First one of these: batch × channels × side × side, of images, whose slopes nobody wants, or of another
+  // graph's last layer, channels last.
   Tensor images(Memory::dim channels, Memory::dim side);
+  Tensor activations(Memory::dim channels, Memory::dim side);
   Tensor convolution(Tensor input, const Weights& weights, const Weights& bias,
                      const onednn::Window& window, bool relu);
   Tensor average_pooling(Tensor input, Memory::dim side);
@@ -54,12 +57,27 @@ class Graph {
   Tensor batch_norm(Tensor input, std::size_t gamma, std::size_t beta);
   Tensor relu(Tensor input);
   Tensor add(Tensor one, Tensor other);
-  // The last layer: softmax and cross-entropy of the logits.
+  // A layer that changes the channels alone: `forward` computes the output from the input, `backward` the slopes of the
+  // input from those of the output. Channels last.
+  using Pass = std::function<void(std::span<const float> from, std::span<float> to)>;
+  Tensor custom(Tensor input, Memory::dim channels, const Pass& forward, const Pass& backward);
+  // The last layer, one of these: softmax and cross-entropy of the logits, or what another graph goes on with.
   void end_in(Tensor logits);
+  void leave(Tensor last);
 
-  BatchResult forward(std::span<const float> images, std::span<const std::uint8_t> labels);
+  // Where the graph ends in logits.
+  BatchResult forward(std::span<const float> input, std::span<const std::uint8_t> labels);
   // After forward() on the same batch.
   void backward(std::span<const std::uint8_t> labels, const GradientReady& ready);
+
+  // Where another graph goes on: what it gets, channels last, valid until the next call.
+  std::span<const float> forward(std::span<const float> input);
+  // After forward(): `slopes` are those of what the other graph got.
+  void backward(std::span<const float> slopes, const GradientReady& ready);
+  // After backward(), where this graph goes on from another: those of what it got.
+  [[nodiscard]] std::span<const float> input_slopes() const;
+  [[nodiscard]] std::size_t input_elements() const;
+  [[nodiscard]] std::size_t output_elements() const;
 
  private:
   struct Activation {
@@ -80,6 +98,9 @@ class Graph {
   Memory through_relu(Tensor output, const Memory& slopes);
   void add_gradients(const Weights& weights, const Memory& gradient, const Weights& bias);
   [[nodiscard]] Memory gradient_buffer(const Weights& weights, const Memory::desc& desc) const;
+  // Builds what runs backward from the slopes of the last layer's output.
+  void derive_backward(Tensor last);
+  void run_forward(std::span<const float> input);
 
   Memory::dim batch_;
   Purpose purpose_;
@@ -93,9 +114,10 @@ class Graph {
   Sequence backward_{engine_};
   std::vector<Activation> activations_;
   std::vector<std::function<void()>> tape_;
-  Memory images_;
+  Memory input_slopes_;  // empty where nobody wants them
+  Memory output_;        // of the last layer
+  Memory output_slopes_;
   Memory log_probabilities_;
-  Memory logit_slopes_;
   std::size_t classes_ = 0;
 };
 

@@ -1,36 +1,52 @@
-// LeNet as the articles have it: convolution 20×3×3, ReLU, average pooling 2×2, convolution 50×5×5, ReLU, average pooling
-// 2×2, dense 800→128, ReLU, dense 128→10, softmax cross-entropy.
+#include "lenet_layers.hpp"
 #include "lenet_shapes.hpp"
 #include "onednn_model.hpp"
 #include "task.hpp"
 
 namespace lenet {
-namespace {
 
+using dnnl::memory;
 using Tag = Graph::Tag;
+using Tensor = Graph::Tensor;
 
-void build_lenet(Graph& graph) {
-  const auto bias = [&](std::size_t parameter, dnnl::memory::dim outputs) {
-    return graph.weights(parameter, {outputs}, Tag::x);
-  };
-  auto x = graph.images(1, 28);
-  x = graph.convolution(x, graph.weights(kW1, {20, 1, 3, 3}, Tag::oihw), bias(kB1, 20), {3}, true);
-  x = graph.average_pooling(x, 2);
-  x = graph.convolution(x, graph.weights(kW2, {50, 20, 5, 5}, Tag::oihw), bias(kB2, 50), {5}, true);
-  x = graph.average_pooling(x, 2);
-  // W3 and W4 are stored input by output; W3's 800 inputs are 50 channels of 4×4 pixels.
-  x = graph.dense(x, graph.weights(kW3, {128, 50, 4, 4}, Tag::ihwo), bias(kB3, 128), true);
-  x = graph.dense(x, graph.weights(kW4, {10, 128}, Tag::io), bias(kB4, 10), false);
-  graph.end_in(x);
+Graph::Weights bias(Graph& graph, std::size_t parameter, memory::dim outputs) {
+  return graph.weights(parameter, {outputs}, Tag::x);
 }
 
-}  // namespace
+// W3 and W4 are stored input by output; W3's inputs are 4×4 pixels of each channel.
+Graph::Weights first_dense(Graph& graph, memory::dim channels, memory::dim outputs) {
+  return graph.weights(kW3, {outputs, channels, kLastSide, kLastSide}, Tag::ihwo);
+}
+
+Graph::Weights second_dense(Graph& graph, memory::dim inputs, memory::dim outputs) {
+  return graph.weights(kW4, {outputs, inputs}, Tag::io);
+}
+
+Tensor convolutions(Graph& graph) {
+  constexpr memory::dim kFirst = 20;
+  auto x = graph.images(1, kImageSide);
+  x = graph.convolution(x, graph.weights(kW1, {kFirst, 1, 3, 3}, Tag::oihw),
+                        bias(graph, kB1, kFirst), {3}, true);
+  x = graph.average_pooling(x, 2);
+  x = graph.convolution(x, graph.weights(kW2, {kLastChannels, kFirst, 5, 5}, Tag::oihw),
+                        bias(graph, kB2, kLastChannels), {5}, true);
+  return graph.average_pooling(x, 2);
+}
+
+Tensor dense_layers(Graph& graph, Tensor input) {
+  const Tensor hidden = graph.dense(input, first_dense(graph, kLastChannels, kHidden),
+                                    bias(graph, kB3, kHidden), true);
+  return graph.dense(hidden, second_dense(graph, kHidden, kClasses), bias(graph, kB4, kClasses),
+                     false);
+}
 
 const Task& lenet_task() {
   static const Task kTask{
       "lenet", lenet_shapes(), read_dataset,
       [](ParameterBlock& parameters, ParameterBlock& gradients, const SumOverRanks& /*sum*/) {
-        return std::make_unique<OnednnModel>(parameters, gradients, build_lenet);
+        return std::make_unique<OnednnModel>(parameters, gradients, [](Graph& graph) {
+          graph.end_in(dense_layers(graph, convolutions(graph)));
+        });
       }};
   return kTask;
 }
