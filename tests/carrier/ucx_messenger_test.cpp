@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -126,6 +127,7 @@ TEST(UcxMessenger, SendsThatAreNotCopiedArriveWithoutTheirSender) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
   const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+    ::setenv("UCX_MEM_EVENTS", "no", 1);  // which address sanitizers do not endure
     ::close(ends[static_cast<std::size_t>(1 - me.rank)]);
     return send_or_receive(me, Line(ends[static_cast<std::size_t>(me.rank)]),
                            {8192, 8193, 16384, 40000, 65536, 70000, kMost});
