@@ -1,0 +1,233 @@
+#include "bench/sim/call.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "bench/sim/events.hpp"
+#include "engine/plan.hpp"
+#include "joining/fifo_sizes.hpp"
+
+namespace rondo::sim {
+namespace {
+
+using detail::FifoGeometry;
+using detail::Plan;
+using detail::RingPlace;
+
+constexpr std::array<const char*, kStrategies> kNames = {
+    "ring", "hierarchical", "halving_doubling", "recursive_doubling", "naive", "server"};
+constexpr std::size_t kElementBytes = sizeof(float);
+
+// Slices have the library's sizes, or larger ones where there would be more than this.
+constexpr double kMostSlices = 1e7;
+
+bool halves(Strategy strategy) {
+  return strategy == Strategy::halving_doubling || strategy == Strategy::recursive_doubling;
+}
+
+Algorithm algorithm_of(Strategy strategy) {
+  switch (strategy) {
+    case Strategy::halving_doubling:
+      return Algorithm::halving_doubling;
+    case Strategy::recursive_doubling:
+      return Algorithm::recursive_doubling;
+    case Strategy::naive:
+      return Algorithm::naive;
+    default:
+      return Algorithm::ring;
+  }
+}
+
+// As the library would choose them, with its usual options.
+detail::Geometries geometries(const Network& network, int ranks) {
+  constexpr std::uint64_t kCacheBytes = std::uint64_t{1} << 20U;
+  std::optional<detail::LinkFacts> link;
+  if (ranks > network.ranks_per_host) link = {network.latency_us, network.link_bytes_per_us};
+  detail::LocalEdges local;
+  local.ranks = static_cast<std::uint64_t>(std::min(ranks, network.ranks_per_host));
+  local.ring = local.off_ring = local.ranks;
+  return detail::choose_geometries({}, kCacheBytes, link, local);
+}
+
+// Where an actor stands for several ranks, all their chunks must be of one size: as many elements for each, which have fewer bytes
+// than a float where the vector is not a multiple.
+double even_out(detail::Slicing& slicing, std::size_t bytes) {
+  const std::uint64_t each = (slicing.count + slicing.chunks - 1) / slicing.chunks;
+  slicing.count = std::max<std::uint64_t>(each, 1) * slicing.chunks;
+  slicing.granule = 1;
+  return static_cast<double>(bytes) / static_cast<double>(slicing.count);
+}
+
+// How many actors stand for so many ranks: all, or a whole number of hosts.
+int actors_for(Strategy strategy, int ranks, int ranks_per_host, std::optional<int> most_actors) {
+  // Ranks of a ring take a number of steps that grows with their number; those of other schedules take few.
+  const int most = most_actors.value_or(halves(strategy) ? kMostActors : kMostRingActors);
+  if (strategy == Strategy::naive || ranks <= most) return ranks;
+  if (!halves(strategy)) return std::max(1, most / ranks_per_host) * ranks_per_host;
+  return std::max(most, ranks_per_host);
+}
+
+// How many slices all actors handle, of so many elements.
+double slices_of(const Plan& plan, std::uint64_t slice_elems, int actors) {
+  const auto slices = [&](double elems) {
+    return std::max(1.0, elems / static_cast<double>(slice_elems));
+  };
+  const auto count = static_cast<double>(plan.slicing.count);
+  const int steps = plan.schedule.steps();
+  switch (plan.schedule.algorithm) {
+    case Algorithm::naive:
+      return 4 * slices(count) * actors;  // the centre has as many as all others together
+    case Algorithm::halving_doubling:
+      return (steps + 4 * slices(count)) * actors;
+    default:
+      return steps * slices(count / static_cast<double>(plan.slicing.chunks)) * actors;
+  }
+}
+
+// Takes larger slices where there would be too many.
+void limit_slices(Plan& plan, int actors) {
+  const double slices = slices_of(plan, plan.slicing.slice_elems, actors);
+  plan.slicing.slice_elems *=
+      static_cast<std::uint64_t>(std::max(1.0, std::ceil(slices / kMostSlices)));
+  if (plan.schedule.algorithm == Algorithm::halving_doubling) {
+    plan.slicing.window =
+        plan.slicing.slices({0, plan.slicing.count});  // in one window: see its schedule
+  }
+}
+
+double by_schedule(const Network& network, Strategy strategy, int ranks, std::size_t bytes,
+                   std::uint64_t seed, std::optional<int> most_actors) {
+  const detail::Geometries chosen = geometries(network, ranks);
+  const detail::EdgeGeometries& sizes =
+      ranks > network.ranks_per_host ? chosen.link : chosen.memory;
+  std::vector<int> order(static_cast<std::size_t>(ranks));
+  std::iota(order.begin(), order.end(), 0);
+  RingPlace place;
+  place.size = ranks;
+  place.ring = &order;
+  place.ring_geometry = sizes.ring;
+  place.off_ring_geometry = sizes.off_ring;
+  place.between_hosts = ranks > network.ranks_per_host;
+  Call call;
+  call.collective = Collective::all_reduce;
+  call.count = bytes / kElementBytes;
+  call.type = DataType::f32;
+  Plan plan = detail::make_plan(call, algorithm_of(strategy), place, detail::kChunkGranuleBytes);
+  const int count = actors_for(strategy, ranks, network.ranks_per_host, most_actors);
+  double element_bytes = kElementBytes;
+  if (count < ranks) {
+    element_bytes = even_out(plan.slicing, bytes);
+  }
+  limit_slices(plan, count);
+  Events::Shape shape{element_bytes};
+  const FifoGeometry& fifo = strategy == Strategy::ring ? sizes.ring : sizes.off_ring;
+  shape.between_hosts_slots = static_cast<int>(fifo.slots);
+  shape.within_host_slots = static_cast<int>(chosen.memory.ring.slots);
+  shape.one_sender = strategy == Strategy::ring;
+  if (strategy == Strategy::halving_doubling) {
+    // The library carries vectors that fit its FIFOs; here FIFOs are as long as they must be.
+    shape.between_hosts_slots = shape.within_host_slots = static_cast<int>(plan.slicing.window) + 1;
+  }
+  std::vector<ActorPlace> actors;
+  for (int i = 0; i < count; ++i) {
+    plan.schedule.position = i;
+    actors.push_back({plan.schedule, plan.slicing, i / network.ranks_per_host, 0});
+  }
+  return Events(network, shape, std::move(actors), seed).run();
+}
+
+// The ranks of a host reduce a part each, these parts go round rings between hosts, and the ranks gather them.
+double hierarchical(const Network& network, int ranks, std::size_t bytes, std::uint64_t seed,
+                    std::optional<int> most_actors) {
+  const int owners = std::min(network.ranks_per_host, ranks);
+  const int hosts = ranks / owners;
+  const auto share = static_cast<double>(bytes) / owners;
+  const double inside =
+      share * (owners - 1) * (1 / network.reduce_bytes_per_us + 1 / network.copy_bytes_per_us);
+  if (hosts == 1) return inside + 2 * network.slice_us;
+  const FifoGeometry fifo = geometries(network, ranks).link.ring;
+  detail::Links links;
+  links.hosts = hosts;
+  links.rail_geometry = fifo;
+  Call call;
+  call.collective = Collective::all_reduce;
+  call.type = DataType::f32;
+  Plan plan = detail::rail_plan(call, links);
+  plan.slicing.count = bytes / kElementBytes / static_cast<std::size_t>(owners);
+  const int rows = actors_for(Strategy::ring, ranks, owners, most_actors) / owners;
+  const double element_bytes =
+      rows < hosts ? even_out(plan.slicing, bytes / static_cast<std::size_t>(owners))
+                   : kElementBytes;
+  limit_slices(plan, rows * owners);
+  Events::Shape shape{element_bytes, owners, static_cast<int>(fifo.slots), 0, true};
+  std::vector<ActorPlace> actors;
+  for (int host = 0; host < rows; ++host) {
+    for (int owner = 0; owner < owners; ++owner) {
+      plan.schedule.position = host;
+      actors.push_back({plan.schedule, plan.slicing, host, 0});
+    }
+  }
+  // Piece by piece: what is done inside a host is hidden but for the first and the last piece.
+  const double piece =
+      std::min(1.0, static_cast<double>(detail::stage_bytes_for(static_cast<std::size_t>(owners))) /
+                        static_cast<double>(std::max<std::size_t>(bytes, 1)));
+  const double rails = Events(network, shape, std::move(actors), seed).run();
+  return owners == 1 ? rails : std::max(rails, inside) + inside * piece + 2 * network.slice_us;
+}
+
+// Each host's link carries the gradients of its ranks to the servers elsewhere, and theirs to its own; then parameters go
+// back.
+double by_servers(const Network& network, int ranks, std::size_t bytes) {
+  const int here = std::min(network.ranks_per_host, ranks);
+  const double elsewhere = static_cast<double>(ranks - here) / ranks;
+  const double on_link = static_cast<double>(bytes) * elsewhere * here / network.link_bytes_per_us;
+  // A rank sends a message to each server, and a server one to each rank.
+  const double messages = 2.0 * (ranks - 1) * network.slice_us;
+  const double reduced =
+      static_cast<double>(bytes) * (ranks - 1) / ranks / network.reduce_bytes_per_us;
+  return 2 * (std::max(on_link, messages) + network.latency_us) + reduced;
+}
+
+}  // namespace
+
+std::string name(Strategy strategy) { return kNames.at(static_cast<std::size_t>(strategy)); }
+
+Strategy strategy_named(const std::string& name) {
+  const auto* found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) {
+    std::string known;
+    for (const char* one : kNames) known += (known.empty() ? "" : ", ") + std::string(one);
+    throw std::runtime_error(fmt::format("there is no strategy '{}': take {}", name, known));
+  }
+  return static_cast<Strategy>(found - kNames.begin());
+}
+
+std::string objection_to(Strategy strategy, const Network& network, int ranks) {
+  const int here = network.ranks_per_host;
+  if (ranks > here && ranks % here != 0) return fmt::format("hosts have {} ranks each", here);
+  const auto power = [](int number) { return std::has_single_bit(static_cast<unsigned>(number)); };
+  if (halves(strategy) && ranks > kMostActors && !(power(ranks) && power(here))) {
+    return fmt::format("above {} ranks, their number must be a power of two, on each host, too",
+                       kMostActors);
+  }
+  return {};
+}
+
+double call_us(const Network& network, Strategy strategy, int ranks, std::size_t bytes,
+               std::uint64_t seed, std::optional<int> most_actors) {
+  if (ranks == 1) return static_cast<double>(bytes) / network.copy_bytes_per_us;
+  if (strategy == Strategy::server) return by_servers(network, ranks, bytes);
+  if (strategy == Strategy::hierarchical)
+    return hierarchical(network, ranks, bytes, seed, most_actors);
+  return by_schedule(network, strategy, ranks, bytes, seed, most_actors);
+}
+
+}  // namespace rondo::sim

@@ -1,0 +1,197 @@
+#include "bench/sim/events.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace rondo::sim {
+
+using detail::Slicing;
+using detail::Step;
+
+Events::Events(const Network& network, const Shape& shape, std::vector<ActorPlace> actors,
+               std::uint64_t seed)
+    : network_(network), shape_(shape), random_(seed) {
+  int hosts = 0;
+  actors_.reserve(actors.size());
+  for (const ActorPlace& place : actors) {
+    Actor actor;
+    actor.place = place;
+    actor.steps = place.schedule.steps();
+    actor.turns = place.slicing.windows() + static_cast<std::uint64_t>(place.schedule.most_lag());
+    hosts = std::max(hosts, place.host + 1);
+    actors_.push_back(actor);
+  }
+  link_out_free_.resize(static_cast<std::size_t>(hosts));
+  link_in_free_.resize(static_cast<std::size_t>(hosts));
+}
+
+double Events::run() {
+  for (std::size_t i = 0; i < actors_.size(); ++i) {
+    actors_[i].index = -1;
+    load(actors_[i]);
+    queue_.push({actors_[i].place.start_us, static_cast<int>(i)});
+  }
+  while (!queue_.empty()) {
+    const Event event = queue_.top();
+    queue_.pop();
+    if (event.edge == nullptr) {
+      attempt(event.actor, event.time);
+    } else {
+      reach(*event.edge, event.time, event.link_us);
+    }
+  }
+  double last = 0;
+  for (const Actor& actor : actors_) {
+    if (!actor.done) throw std::logic_error("simulated ranks wait for each other in a circle");
+    last = std::max(last, actor.ended);
+  }
+  return last;
+}
+
+// As run_schedule walks them.
+void Events::load(Actor& actor) {
+  const Slicing& slicing = actor.place.slicing;
+  const int number = static_cast<int>(&actor - actors_.data());
+  for (;;) {
+    if (++actor.index == actor.steps) {
+      actor.index = 0;
+      if (++actor.turn == actor.turns) {
+        actor.done = true;
+        return;
+      }
+    }
+    const Step step = actor.place.schedule.step(actor.index);
+    const auto lag = static_cast<std::uint64_t>(step.lag);
+    if (actor.turn < lag) continue;
+    Range part = step.chunk == detail::kNoChunk
+                     ? Range{}
+                     : slicing.part(static_cast<std::uint64_t>(step.chunk));
+    if (step.chunk_count > 1) {
+      const Range last =
+          slicing.part(static_cast<std::uint64_t>(step.chunk + step.chunk_count - 1));
+      part.count = last.offset + last.count - part.offset;
+    }
+    const std::uint64_t begin = (actor.turn - lag) * slicing.window;
+    actor.end = std::min(slicing.slices(part), begin + slicing.window);
+    if (begin >= actor.end) continue;
+    actor.number = begin;
+    actor.part = part;
+    actor.step = step;
+    actor.from =
+        step.has(detail::kRecv) ? &edge(actor_at(actor, number, step.from), number) : nullptr;
+    actor.to = step.has(detail::kSend) ? &edge(number, actor_at(actor, number, step.to)) : nullptr;
+    return;
+  }
+}
+
+void Events::advance(Actor& actor) {
+  if (++actor.number < actor.end) return;
+  load(actor);
+}
+
+int Events::actor_at(const Actor& actor, int number, int position) const {
+  const int size = actor.place.schedule.size;
+  int distance = position - actor.place.schedule.position;
+  if (distance > size / 2) distance -= size;
+  if (distance < -size / 2) distance += size;
+  const int all = static_cast<int>(actors_.size());
+  const int other = (number + distance * shape_.stride) % all;
+  return other < 0 ? other + all : other;
+}
+
+Events::Edge& Events::edge(int from, int to) {
+  const std::uint64_t key = (static_cast<std::uint64_t>(from) << 32U) | static_cast<unsigned>(to);
+  Edge& edge = edges_[key];
+  edge.from = from;
+  edge.to = to;
+  return edge;
+}
+
+int Events::capacity(const Edge& edge) const {
+  // Between hosts both ends have slots.
+  return leaves_host(edge) ? 2 * shape_.between_hosts_slots : shape_.within_host_slots;
+}
+
+double Events::work_us(const Step& step, double bytes) const {
+  double us = 0;
+  if (step.has(detail::kRecv) || step.has(detail::kSend)) us += network_.slice_us;
+  if (step.has(detail::kReduce)) return us + bytes / network_.reduce_bytes_per_us;
+  const int copies = (step.has(detail::kCopy) ? 1 : 0) + (step.has(detail::kSend) ? 1 : 0);
+  return us + copies * bytes / network_.copy_bytes_per_us;
+}
+
+void Events::attempt(int number, double now) {
+  Actor& actor = actors_[static_cast<std::size_t>(number)];
+  if (actor.from != nullptr) {
+    if (actor.from->arrivals.empty()) {
+      actor.from->receiver_waits = true;
+      return;
+    }
+    if (actor.from->arrivals.front() > now) {
+      queue_.push({actor.from->arrivals.front(), number});
+      return;
+    }
+  }
+  if (actor.to != nullptr && actor.to->under_way >= capacity(*actor.to)) {
+    actor.to->sender_waits = true;
+    return;
+  }
+  const Range slice = actor.place.slicing.slice(actor.part, actor.number);
+  const auto bytes = static_cast<double>(slice.count) * shape_.element_bytes;
+  const double end = now + work_us(actor.step, bytes);
+  if (actor.from != nullptr) take(*actor.from, end);
+  if (actor.to != nullptr) send(*actor.to, end, bytes);
+  advance(actor);
+  if (actor.done) {
+    actor.ended = end;
+  } else {
+    queue_.push({end, number});
+  }
+}
+
+void Events::take(Edge& edge, double now) {
+  edge.arrivals.pop_front();
+  --edge.under_way;
+  if (!edge.sender_waits) return;
+  edge.sender_waits = false;
+  queue_.push({leaves_host(edge) ? now + network_.latency_us : now, edge.from});
+}
+
+void Events::send(Edge& edge, double now, double bytes) {
+  ++edge.under_way;
+  if (!leaves_host(edge)) {
+    arrive(edge, now);
+    return;
+  }
+  double& link_free = link_out_free_[static_cast<std::size_t>(host_of(edge.from))];
+  const double link_us = bytes / network_.link_bytes_per_us;
+  const double start = std::max(now, link_free);
+  link_free = start + link_us;
+  double late = network_.latency_us;
+  if (network_.jitter_us > 0) {
+    late += std::exponential_distribution<double>(1 / network_.jitter_us)(random_);
+  }
+  edge.last_reached = std::max(edge.last_reached, start + late);
+  if (shape_.one_sender) {
+    reach(edge, edge.last_reached, link_us);
+  } else {
+    queue_.push({edge.last_reached, edge.to, &edge, link_us});
+  }
+}
+
+// The receiver's link carries the slice as it comes, if the link is free then.
+void Events::reach(Edge& edge, double now, double link_us) {
+  double& link_free = link_in_free_[static_cast<std::size_t>(host_of(edge.to))];
+  link_free = std::max(now, link_free) + link_us;
+  arrive(edge, link_free);
+}
+
+void Events::arrive(Edge& edge, double time) {
+  edge.arrivals.push_back(time);
+  if (!edge.receiver_waits) return;
+  edge.receiver_waits = false;
+  queue_.push({time, edge.to});
+}
+
+}  // namespace rondo::sim

@@ -1,0 +1,116 @@
+// rondo-sim: how long calls and training steps would take on 10 to 100,000 ranks.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "bench/sim/calibrate.hpp"
+#include "bench/sim/options.hpp"
+#include "tools/launch/launch.hpp"
+
+namespace rondo::sim {
+namespace {
+
+std::string text_of(const Spread& spread) {
+  constexpr double kUsOfMs = 1e3;
+  if (spread.low == spread.high) return fmt::format("{:.3f}", spread.median / kUsOfMs);
+  return fmt::format("{:.3f} ({:.3f} .. {:.3f})", spread.median / kUsOfMs, spread.low / kUsOfMs,
+                     spread.high / kUsOfMs);
+}
+
+void print_network(const Network& network) {
+  fmt::print(
+      "# {} ranks a host; links of {:.1f} bytes/us and {:.1f} us, late by {:.2f} us; {:.2f} us a "
+      "slice, reduces {:.0f} and copies {:.0f} bytes/us\n",
+      network.ranks_per_host, network.link_bytes_per_us, network.latency_us, network.jitter_us,
+      network.slice_us, network.reduce_bytes_per_us, network.copy_bytes_per_us);
+}
+
+void print(const Question& question, const std::vector<Answer>& answers) {
+  constexpr double kUsOfS = 1e6;
+  print_network(question.network);
+  fmt::print("# ms: medians of the runs, and the least and the greatest\n");
+  if (question.job) {
+    fmt::print("{:>8} {:<19} {:>12} {:<34} {:<34} {}\n", "ranks", "strategy", "bucket KiB", "step",
+               "after backprop", question.steps_per_epoch > 0 ? "epoch, s" : "");
+  } else {
+    fmt::print("{:>8} {:<19} {:>12} {}\n", "ranks", "strategy", "KiB", "call");
+  }
+  for (const Answer& answer : answers) {
+    fmt::print("{:>8} {:<19} ", answer.ranks, name(answer.strategy));
+    if (!answer.objection.empty()) {
+      fmt::print("{}\n", answer.objection);
+    } else if (question.job) {
+      fmt::print(
+          "{:>12} {:<34} {:<34} {}\n", answer.bytes >> 10U, text_of(answer.step_us),
+          text_of(answer.exposed_us),
+          question.steps_per_epoch > 0
+              ? fmt::format("{:.2f}", answer.step_us.median * question.steps_per_epoch / kUsOfS)
+              : "");
+    } else {
+      fmt::print("{:>12} {}\n", answer.bytes >> 10U, text_of(answer.call_us));
+    }
+  }
+}
+
+nlohmann::json json_of(const Spread& spread) {
+  return {{"low", spread.low}, {"median", spread.median}, {"high", spread.high}};
+}
+
+void write(const std::string& file, const Question& question, const std::vector<Answer>& answers) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const Answer& answer : answers) {
+    nlohmann::json row = {{"ranks", answer.ranks}, {"strategy", name(answer.strategy)}};
+    if (!answer.objection.empty()) {
+      row["objection"] = answer.objection;
+    } else {
+      row[question.job ? "bucket_bytes" : "bytes"] = answer.bytes;
+      row["call_us"] = json_of(answer.call_us);
+      if (question.job) {
+        row["step_us"] = json_of(answer.step_us);
+        row["exposed_us"] = json_of(answer.exposed_us);
+      }
+    }
+    rows.push_back(row);
+  }
+  std::ofstream out(file);
+  out << nlohmann::json{{"rows", rows}}.dump(1) << '\n';
+  if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", file));
+}
+
+int measure(const std::string& file, Communicator& comm) {
+  const Network network = measure_network(comm);
+  if (comm.rank() != 0) return 0;
+  print_network(network);
+  write_network(file, network);
+  return 0;
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  if (const auto status = read_command_line(argc, argv, options)) return *status;
+  if (!options.measured.empty()) {
+    return launch::launch({"rondo-sim", 0, 0, false, {}}, &argc, &argv,
+                          [&](Communicator comm) { return measure(options.measured, comm); });
+  }
+  const std::vector<Answer> answers = answers_to(options.question);
+  print(options.question, answers);
+  if (!options.json.empty()) write(options.json, options.question, answers);
+  return 0;
+}
+
+}  // namespace
+}  // namespace rondo::sim
+
+int main(int argc, char** argv) {
+  try {
+    return rondo::sim::run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "rondo-sim: {}\n", error.what());
+    return 2;
+  }
+}

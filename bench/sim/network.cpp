@@ -1,0 +1,59 @@
+#include "bench/sim/network.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+
+namespace rondo::sim {
+namespace {
+
+constexpr std::pair<const char*, double Network::*> kFields[] = {
+    {"link_bytes_per_us", &Network::link_bytes_per_us},
+    {"latency_us", &Network::latency_us},
+    {"jitter_us", &Network::jitter_us},
+    {"slice_us", &Network::slice_us},
+    {"reduce_bytes_per_us", &Network::reduce_bytes_per_us},
+    {"copy_bytes_per_us", &Network::copy_bytes_per_us},
+};
+
+}  // namespace
+
+Network read_network(const std::string& file) {
+  std::ifstream in(file);
+  if (!in) throw std::runtime_error(fmt::format("'{}' cannot be read", file));
+  Network network;
+  try {
+    const nlohmann::json values = nlohmann::json::parse(in);
+    for (const auto& [name, member] : kFields) {
+      network.*member = values.value(name, network.*member);
+    }
+    network.ranks_per_host = values.value("ranks_per_host", network.ranks_per_host);
+  } catch (const nlohmann::json::exception& error) {
+    throw std::runtime_error(fmt::format("'{}': {}", file, error.what()));
+  }
+  for (const auto& [name, member] : kFields) {
+    if (!(network.*member >= 0)) {
+      throw std::runtime_error(fmt::format("'{}': {} must not be negative", file, name));
+    }
+  }
+  const bool moves = network.link_bytes_per_us > 0 && network.reduce_bytes_per_us > 0 &&
+                     network.copy_bytes_per_us > 0 && network.ranks_per_host > 0;
+  if (!moves) {
+    throw std::runtime_error(fmt::format("'{}': rates and ranks_per_host must be above 0", file));
+  }
+  return network;
+}
+
+void write_network(const std::string& file, const Network& network) {
+  nlohmann::json values;
+  for (const auto& [name, member] : kFields) values[name] = network.*member;
+  values["ranks_per_host"] = network.ranks_per_host;
+  std::ofstream out(file);
+  out << values.dump(1) << '\n';
+  if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", file));
+}
+
+}  // namespace rondo::sim

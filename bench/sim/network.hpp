@@ -1,0 +1,26 @@
+// What a job's hosts and links are like, as far as the time of a call depends on it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace rondo::sim {
+
+struct Network {
+  int ranks_per_host = 1;
+  // Of a host's link, each way, which its ranks share; and how long a message takes on it without bytes.
+  double link_bytes_per_us = 117;
+  double latency_us = 30;
+  // By so much, on average, a message is late, exponentially distributed.
+  double jitter_us = 0;
+  // What a rank computes: for each slice that it sends or receives, and for its bytes.
+  double slice_us = 2;
+  double reduce_bytes_per_us = 8000;
+  double copy_bytes_per_us = 8000;
+};
+
+// Reads what write_network() wrote. Throws std::runtime_error that says what is wrong.
+Network read_network(const std::string& file);
+void write_network(const std::string& file, const Network& network);
+
+}  // namespace rondo::sim

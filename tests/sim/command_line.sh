@@ -1,0 +1,34 @@
+#!/bin/sh
+# rondo-sim: answers for calls and for steps, and what it refuses.  Arguments: rondo-sim, a model, a folder.
+set -eu
+sim=$1 model=$2 folder=$3
+mkdir -p "$folder"
+
+"$sim" --ranks 2,100000 --kib 64 --strategies ring,server --json "$folder/calls.json" >"$folder/calls"
+grep -Eq '^ +100000 ring +64 [0-9.]+$' "$folder/calls"
+grep -q '"call_us"' "$folder/calls.json"
+
+"$sim" --ranks 4 --strategies ring --jitter-us 5 --model "$model" --compute-ms 3 --steps-per-epoch 1000 --json "$folder/steps.json" >"$folder/steps"
+grep -Eq '^ +4 ring +[0-9]+ +3\.[0-9]+ \([0-9.]+ \.\. [0-9.]+\) .* 3\.[0-9]+$' "$folder/steps"
+grep -q '"step_us"' "$folder/steps.json"
+
+refuses() { # what it says, arguments
+  says=$1
+  shift
+  if "$sim" "$@" >"$folder/refused" 2>&1; then
+    echo "rondo-sim $* should have failed"
+    exit 1
+  fi
+  grep -q -e "$says" "$folder/refused" || {
+    echo "rondo-sim $* said:"
+    cat "$folder/refused"
+    exit 1
+  }
+}
+refuses "there is no strategy 'rings'" --strategies rings
+refuses "'/nowhere' cannot be read" --network /nowhere
+refuses "'/nowhere' cannot be read" --trace /nowhere
+refuses "'/nowhere' cannot be read" --model /nowhere
+refuses "cannot be written" --ranks 2 --json /nowhere/file
+refuses "on one" --measure "$folder/network"
+refuses "ranks" --ranks 0
