@@ -77,8 +77,8 @@ void measure_link(Network& network, Ends& ends) {
   constexpr int kPings = 400;
   constexpr int kStreams = 9;
   constexpr int kMessages = 200;
-  constexpr std::size_t kSmallBytes = std::size_t{1} << 20U;
-  constexpr std::size_t kLargeBytes = std::size_t{9} << 20U;
+  constexpr std::size_t kSmallBytes = std::size_t{4} << 20U;
+  constexpr std::size_t kLargeBytes = std::size_t{12} << 20U;
   times_of(kWarmUps, [&] { ends.ping_pong(); });
   const std::vector<double> pings = times_of(kPings, [&] { ends.ping_pong(); });
   const std::vector<double> words =

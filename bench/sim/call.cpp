@@ -9,7 +9,6 @@
 #include <numeric>
 #include <optional>
 #include <stdexcept>
-#include <utility>
 
 #include "bench/sim/events.hpp"
 #include "engine/plan.hpp"
@@ -141,7 +140,7 @@ double by_schedule(const Network& network, Strategy strategy, int ranks, std::si
     plan.schedule.position = i;
     actors.push_back({plan.schedule, plan.slicing, i / network.ranks_per_host, 0});
   }
-  return Events(network, shape, std::move(actors), seed).run();
+  return Events(network, shape, actors, seed).run();
 }
 
 // The ranks of a host reduce a part each, these parts go round rings between hosts, and the ranks gather them.
@@ -179,7 +178,7 @@ double hierarchical(const Network& network, int ranks, std::size_t bytes, std::u
   const double piece =
       std::min(1.0, static_cast<double>(detail::stage_bytes_for(static_cast<std::size_t>(owners))) /
                         static_cast<double>(std::max<std::size_t>(bytes, 1)));
-  const double rails = Events(network, shape, std::move(actors), seed).run();
+  const double rails = Events(network, shape, actors, seed).run();
   return owners == 1 ? rails : std::max(rails, inside) + inside * piece + 2 * network.slice_us;
 }
 

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <utility>
 
 namespace rondo::sim {
 
 using detail::Slicing;
 using detail::Step;
 
-Events::Events(const Network& network, const Shape& shape, std::vector<ActorPlace> actors,
+Events::Events(const Network& network, const Shape& shape, const std::vector<ActorPlace>& actors,
                std::uint64_t seed)
     : network_(network), shape_(shape), random_(seed) {
   int hosts = 0;
@@ -166,8 +165,7 @@ void Events::send(Edge& edge, double now, double bytes) {
   }
   double& link_free = link_out_free_[static_cast<std::size_t>(host_of(edge.from))];
   const double link_us = bytes / network_.link_bytes_per_us;
-  const double start = std::max(now, link_free);
-  link_free = start + link_us;
+  const double start = carry(link_free, now, link_us) - link_us;
   double late = network_.latency_us;
   if (network_.jitter_us > 0) {
     late += std::exponential_distribution<double>(1 / network_.jitter_us)(random_);
@@ -183,8 +181,14 @@ void Events::send(Edge& edge, double now, double bytes) {
 // The receiver's link carries the slice as it comes, if the link is free then.
 void Events::reach(Edge& edge, double now, double link_us) {
   double& link_free = link_in_free_[static_cast<std::size_t>(host_of(edge.to))];
-  link_free = std::max(now, link_free) + link_us;
-  arrive(edge, link_free);
+  arrive(edge, carry(link_free, now, link_us));
+}
+
+double Events::carry(double& link_free, double now, double link_us) const {
+  const double burst_us = network_.burst_bytes / network_.link_bytes_per_us;
+  // A bucket is empty when a call begins, as after other calls.
+  link_free = std::max(std::max(now - burst_us, 0.0), link_free) + link_us;
+  return std::max(now, link_free);
 }
 
 void Events::arrive(Edge& edge, double time) {

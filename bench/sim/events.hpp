@@ -49,7 +49,7 @@ class Events {
     // Each host receives from one other only, as in rings: then no slices meet at its link, which need not be put in order.
     bool one_sender = false;
   };
-  Events(const Network& network, const Shape& shape, std::vector<ActorPlace> actors,
+  Events(const Network& network, const Shape& shape, const std::vector<ActorPlace>& actors,
          std::uint64_t seed);
 
   // Returns when the last actor has ended. Throws std::logic_error if actors wait for each other in a circle.
@@ -98,6 +98,8 @@ class Events {
   [[nodiscard]] double work_us(const detail::Step& step, double bytes) const;
   void send(Edge& edge, double now, double bytes);
   void reach(Edge& edge, double now, double link_us);
+  // Returns when the link has carried a slice that takes `link_us` and that comes `now`.
+  [[nodiscard]] double carry(double& link_free, double now, double link_us) const;
   void arrive(Edge& edge, double time);
   void take(Edge& edge, double now);
   [[nodiscard]] Edge& edge(int from, int to);

@@ -13,6 +13,7 @@ namespace {
 constexpr std::pair<const char*, double Network::*> kFields[] = {
     {"link_bytes_per_us", &Network::link_bytes_per_us},
     {"latency_us", &Network::latency_us},
+    {"burst_bytes", &Network::burst_bytes},
     {"jitter_us", &Network::jitter_us},
     {"slice_us", &Network::slice_us},
     {"reduce_bytes_per_us", &Network::reduce_bytes_per_us},

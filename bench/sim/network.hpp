@@ -11,6 +11,8 @@ struct Network {
   // Of a host's link, each way, which its ranks share; and how long a message takes on it without bytes.
   double link_bytes_per_us = 117;
   double latency_us = 30;
+  // After a pause, a link carries so many bytes at once that it could have carried meanwhile: a token bucket, as of the test hosts.
+  double burst_bytes = 0;
   // By so much, on average, a message is late, exponentially distributed.
   double jitter_us = 0;
   // What a rank computes: for each slice that it sends or receives, and for its bytes.

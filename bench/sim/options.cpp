@@ -14,6 +14,7 @@ struct Named {
   std::optional<double> link_mbit;
   std::optional<double> latency_us;
   std::optional<double> jitter_us;
+  std::optional<double> burst_kib;
   std::optional<int> ranks_per_host;
   std::vector<std::string> strategies = {"ring", "hierarchical", "halving_doubling", "server"};
   std::vector<std::size_t> kib = {64, 1024, 16384};
@@ -32,6 +33,9 @@ void add_network_options(CLI::App& app, Named& named, Options& options) {
   app.add_option("--link-mbit", named.link_mbit, "rate of a host's link, each way")
       ->check(CLI::PositiveNumber);
   app.add_option("--latency-us", named.latency_us, "of a message without bytes, one way")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--burst-kib", named.burst_kib,
+                 "which a link carries at once after a pause, if it is shaped by a token bucket")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--jitter-us", named.jitter_us, "by which messages are late, on average")
       ->check(CLI::NonNegativeNumber);
@@ -74,6 +78,8 @@ Network network_of(const Named& named) {
   if (named.link_mbit) network.link_bytes_per_us = *named.link_mbit * kBytesPerUsOfMbit;
   network.latency_us = named.latency_us.value_or(network.latency_us);
   network.jitter_us = named.jitter_us.value_or(network.jitter_us);
+  constexpr double kBytesPerKib = 1024;
+  if (named.burst_kib) network.burst_bytes = *named.burst_kib * kBytesPerKib;
   network.ranks_per_host = named.ranks_per_host.value_or(network.ranks_per_host);
   return network;
 }

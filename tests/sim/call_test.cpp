@@ -73,6 +73,16 @@ TEST(Naive, WaitsForTheLinkOfItsRoot) {
   }
 }
 
+// While sums leave, the root's link has a pause, and then carries the next vectors at once.
+TEST(Naive, FillsTheLinksThatSaveUpPauses) {
+  Network network = links_of(100);
+  network.burst_bytes = 256 << 10;
+  const double bound = 3.0 * 4 * kMiB / 100;
+  const double us = call_us(network, Strategy::naive, 4, 4 * kMiB);
+  EXPECT_GE(us, bound);
+  EXPECT_LE(us, bound * 1.05);
+}
+
 TEST(Hierarchical, SendsAHostsVectorOnce) {
   Network network = links_of(100);
   network.ranks_per_host = 4;
@@ -106,7 +116,7 @@ TEST(Actors, StandForAllRanks) {
                                     Strategy::halving_doubling, Strategy::recursive_doubling}) {
       const bool round = strategy == Strategy::ring || strategy == Strategy::hierarchical;
       const int ranks = round ? 1000 : 1024;
-      for (const std::size_t each : {16, 4096}) {  // elements of a chunk
+      for (const std::size_t each : {std::size_t{16}, std::size_t{4096}}) {  // elements of a chunk
         const std::size_t bytes = each * static_cast<std::size_t>(ranks) * sizeof(float);
         const double all = sim::call_us(network, strategy, ranks, bytes, 1, 1024);
         EXPECT_NEAR(sim::call_us(network, strategy, ranks, bytes, 1, 64), all, all * 1e-3)

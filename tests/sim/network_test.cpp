@@ -24,12 +24,13 @@ std::string error_of(const std::string& name, const std::string& text) {
 }
 
 TEST(NetworkFile, IsReadAsItWasWritten) {
-  const Network network{3, 111.5, 7.25, 0.5, 1.75, 5000, 6000};
+  const Network network{3, 111.5, 7.25, 4096, 0.5, 1.75, 5000, 6000};
   write_network(file_named("network.json"), network);
   const Network read = read_network(file_named("network.json"));
   EXPECT_EQ(read.ranks_per_host, 3);
   EXPECT_DOUBLE_EQ(read.link_bytes_per_us, 111.5);
   EXPECT_DOUBLE_EQ(read.latency_us, 7.25);
+  EXPECT_DOUBLE_EQ(read.burst_bytes, 4096);
   EXPECT_DOUBLE_EQ(read.jitter_us, 0.5);
   EXPECT_DOUBLE_EQ(read.slice_us, 1.75);
   EXPECT_DOUBLE_EQ(read.reduce_bytes_per_us, 5000);

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Compares what rondo-sim says with what test hosts take, and writes tables in Markdown.
+
+usage: tools/validate_sim.py BUILD OUT.json [--rates 1gbit,200mbit] [--hosts 2,4,8]
+
+The network is measured once at each rate, on two hosts. Then calls of several sizes and steps of ResNet-50, overlapped with a
+backprop that sleeps, are measured on each number of hosts, and simulated on the network that was measured. Needs root, as
+tools/test_hosts.sh does. Nothing else should run on the machine meanwhile.
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+KIB = 1 << 10
+# By algorithm: sizes of calls, and for how many hosts.
+CALLS = {
+    "ring": ([32 * KIB, 256 * KIB, 2048 * KIB, 16384 * KIB], (2, 4, 8)),
+    "halving_doubling": ([32 * KIB, 256 * KIB], (4, 8)),
+    "recursive_doubling": ([32 * KIB, 256 * KIB], (4, 8)),
+    "naive": ([256 * KIB, 2048 * KIB], (4, 8)),
+}
+BURST_KIB = 256  # of the token buckets of tools/test_hosts.sh
+COMPUTE_MS = {"1gbit": 600, "200mbit": 3000}
+BUCKETS_KIB = (1024, 25600)
+
+
+def run(command):
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    environment.update(OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_mpi_yield_when_idle="1")
+    done = subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"{command}\n{done.stdout}{done.stderr}")
+
+
+class Validation:
+    def __init__(self, build, folder):
+        self.build, self.folder = pathlib.Path(build).resolve(), pathlib.Path(folder)
+
+    def on_hosts(self, hosts, rate, program, *arguments):
+        run([ROOT / "tools/test_hosts.sh", "--hosts", hosts, "--rate", rate, "--", self.build / "bench" / program, *arguments])
+
+    def json_of(self, measure):
+        file = self.folder / "out.json"
+        measure(file)
+        return json.loads(file.read_text())
+
+    def simulated(self, network, *arguments):
+        return self.json_of(lambda file: run([self.build / "bench/rondo-sim", "--network", network, "--burst-kib", BURST_KIB, "--json", file, *arguments]))["rows"][0]
+
+    def calls(self, network, hosts, rate):
+        for algorithm, (sizes, among) in CALLS.items():
+            if hosts not in among:
+                continue
+            measured = self.json_of(lambda file: self.on_hosts(
+                hosts, rate, "rondo-perf", "--algo", algorithm, "-b", sizes[0], "-e", sizes[-1], "-f", 8, "-n", 15, "-w", 2, "--json", file))
+            for row in (row for row in measured["rows"] if row["in_place"]):
+                sim = self.simulated(network, "--ranks", hosts, "--strategies", algorithm, "--kib", row["bytes"] // KIB)
+                yield {"what": f"{algorithm}, {row['bytes'] // KIB} KiB", "measured_us": row["time_us_median"], "simulated_us": sim["call_us"]["median"]}
+
+    def steps(self, network, hosts, rate):
+        buckets = ",".join(str(kib) for kib in BUCKETS_KIB)
+        measured = self.json_of(lambda file: self.on_hosts(
+            hosts, rate, "rondo-overlap", "--model", "resnet50", "--compute-ms", COMPUTE_MS[rate], "--bucket-kib", buckets, "-n", 3, "--json", file))
+        for kib, row in zip(BUCKETS_KIB, measured["rows"]):
+            sim = self.simulated(network, "--ranks", hosts, "--strategies", "ring", "--model", "resnet50", "--compute-ms", COMPUTE_MS[rate], "--bucket-kib", kib)
+            yield {"what": f"step of ResNet-50, buckets of {kib} KiB", "measured_us": row["time_us"]["during"]["median"], "simulated_us": sim["step_us"]["median"]}
+
+    def rows(self, rates, all_hosts):
+        for rate in rates:
+            network = self.folder / "network.json"
+            self.on_hosts(2, rate, "rondo-sim", "--measure", network)
+            for hosts in all_hosts:
+                for row in [*self.calls(network, hosts, rate), *self.steps(network, hosts, rate)]:
+                    row = {"rate": rate, "hosts": hosts, **row, "network": json.loads(network.read_text())}
+                    print(f"| {rate} | {hosts} | {row['what']} | {row['measured_us'] / 1e3:.3f} | {row['simulated_us'] / 1e3:.3f} | {row['simulated_us'] / row['measured_us']:.3f} |", flush=True)
+                    yield row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("out")
+    parser.add_argument("--rates", default="1gbit,200mbit")
+    parser.add_argument("--hosts", default="2,4,8")
+    options = parser.parse_args()
+    print("| rate | hosts | what | measured, ms | simulated, ms | ratio |\n|---|--:|---|--:|--:|--:|")
+    with tempfile.TemporaryDirectory() as folder:
+        rows = list(Validation(options.build, folder).rows(options.rates.split(","), [int(hosts) for hosts in options.hosts.split(",")]))
+    pathlib.Path(options.out).write_text(json.dumps({"rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
