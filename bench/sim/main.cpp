@@ -30,6 +30,21 @@ void print_network(const Network& network) {
       network.slice_us, network.reduce_bytes_per_us, network.copy_bytes_per_us);
 }
 
+// For each number of ranks, the strategy and the buckets of the shortest step.
+void print_best(const Question& question, const std::vector<Answer>& answers) {
+  for (const int ranks : question.ranks) {
+    const Answer* best = nullptr;
+    for (const Answer& answer : answers) {
+      if (answer.ranks != ranks || !answer.objection.empty()) continue;
+      if (best == nullptr || answer.step_us.median < best->step_us.median) best = &answer;
+    }
+    if (best != nullptr) {
+      fmt::print("# shortest step of {} ranks: {}, buckets of {} KiB\n", ranks,
+                 name(best->strategy), best->bytes >> 10U);
+    }
+  }
+}
+
 void print(const Question& question, const std::vector<Answer>& answers) {
   constexpr double kUsOfS = 1e6;
   print_network(question.network);
@@ -55,6 +70,7 @@ void print(const Question& question, const std::vector<Answer>& answers) {
       fmt::print("{:>12} {}\n", answer.bytes >> 10U, text_of(answer.call_us));
     }
   }
+  if (question.job) print_best(question, answers);
 }
 
 nlohmann::json json_of(const Spread& spread) {
@@ -78,7 +94,7 @@ void write(const std::string& file, const Question& question, const std::vector<
     rows.push_back(row);
   }
   std::ofstream out(file);
-  out << nlohmann::json{{"rows", rows}}.dump(1) << '\n';
+  out << nlohmann::json{{"network", json_of(question.network)}, {"rows", rows}}.dump(1) << '\n';
   if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", file));
 }
 

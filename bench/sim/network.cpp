@@ -48,12 +48,16 @@ Network read_network(const std::string& file) {
   return network;
 }
 
-void write_network(const std::string& file, const Network& network) {
+nlohmann::json json_of(const Network& network) {
   nlohmann::json values;
   for (const auto& [name, member] : kFields) values[name] = network.*member;
   values["ranks_per_host"] = network.ranks_per_host;
+  return values;
+}
+
+void write_network(const std::string& file, const Network& network) {
   std::ofstream out(file);
-  out << values.dump(1) << '\n';
+  out << json_of(network).dump(1) << '\n';
   if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", file));
 }
 

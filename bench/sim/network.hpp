@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace rondo::sim {
@@ -23,6 +24,7 @@ struct Network {
 
 // Reads what write_network() wrote. Throws std::runtime_error that says what is wrong.
 Network read_network(const std::string& file);
+nlohmann::json json_of(const Network& network);
 void write_network(const std::string& file, const Network& network);
 
 }  // namespace rondo::sim
