@@ -49,13 +49,14 @@ std::string beside(const std::string& history) { return history + ".part"; }
 void write_history(const Options& options, const Run& run) {
   nlohmann::json epochs = nlohmann::json::array();
   for (std::size_t i = 0; i < run.results.size(); ++i) {
-    epochs.push_back({{"epoch", i + 1},
+    epochs.push_back({{"epoch", static_cast<std::size_t>(run.epochs_before) + i + 1},
                       {"seconds", run.results[i].seconds},
                       {"train_loss", run.results[i].train_loss},
                       {"sent_bytes", run.results[i].sent_bytes},
                       {"part_bytes", run.results[i].part_bytes},
                       {"shares", run.results[i].shares},
-                      {"test_accuracy", run.results[i].test_accuracy}});
+                      {"test_accuracy", run.results[i].test_accuracy},
+                      {"evaluation_seconds", run.results[i].evaluation_seconds}});
   }
   nlohmann::json history = {
       {"config",
@@ -86,6 +87,7 @@ void write_history(const Options& options, const Run& run) {
         {"warmup", options.training.warmup_epochs},
         {"local_steps", options.training.local_steps},
         {"resync", options.training.resync_steps},
+        {"evaluate", options.evaluate},
         {"threads", options.threads},
         {"version", RONDO_VERSION}}},
       {"epochs", epochs},

@@ -19,6 +19,7 @@ namespace lenet {
 struct Run {
   int ranks = 1;
   std::size_t bucket_bytes = 0;  // 0: Rondo does not sum the gradients, or they are on a device
+  int epochs_before = 0;  // which an earlier run had done, whose checkpoint this one went on from
   std::vector<EpochResult> results;
   std::uint64_t hash = 0;                             // of the parameters
   std::optional<Staleness> staleness = std::nullopt;  // of all servers' updates

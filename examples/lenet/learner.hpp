@@ -35,6 +35,8 @@ struct TrainingOptions {
   bool asynchronous = false;
   // Whether batch normalisation is over the samples of all ranks; each learner then sums by this function.
   SumOverRanks sum_norms = {};
+  bool rank_0_evaluates =
+      false;  // alone, while the others wait; else each rank takes a share of the test set
   double slowdown = 1;  // this rank takes so many times as long for gradients, by sleeping
 };
 
@@ -58,6 +60,9 @@ class Learner {
 
   virtual void set_parameters(const ParameterBlock& parameters) = 0;
   [[nodiscard]] virtual ParameterBlock parameters() = 0;
+
+  // What the model keeps beside its parameters (Model::statistics), of this rank.
+  virtual std::vector<std::span<float>> statistics() { return {}; }
 
   // Begins an epoch, which takes the training samples in this order.
   virtual void begin_epoch(std::span<const std::uint32_t> order) = 0;

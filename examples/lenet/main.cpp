@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "checkpoint.hpp"
 #include "compute_threads.hpp"
 #include "files.hpp"
 #include "measuring.hpp"
@@ -81,7 +82,9 @@ lenet::Run train_on(const lenet::Options& options, rondo::Communicator& comm,
   const bool first = comm.rank() == 0 && (parts == nullptr || parts->part() == 0);
   if (first) {
     lenet::require_writable(options.trace);
-    if (!options.history.empty()) lenet::require_writable(lenet::beside(options.history));
+    for (const std::string& file : {options.history, options.checkpoint}) {
+      if (!file.empty()) lenet::require_writable(lenet::beside(file));
+    }
   }
   const lenet::Dataset data = lenet::read_data(options);
   const Rank rank = make_rank(options, data, comm, partners);
@@ -90,8 +93,12 @@ lenet::Run train_on(const lenet::Options& options, rondo::Communicator& comm,
   if (partners.servers != nullptr) {
     served.emplace(*partners.servers, comm, *rank.learner, options.training);
   }
-  lenet::Trainer trainer(comm, data, options.training, *rank.learner, served ? &*served : nullptr);
-  for (int epoch = 1; epoch <= options.epochs; ++epoch) {
+  const std::optional<lenet::TrainingState> start =
+      first ? lenet::read_checkpoint(options) : std::nullopt;
+  lenet::Trainer trainer(comm, data, options.training, *rank.learner, served ? &*served : nullptr,
+                         start ? &*start : nullptr);
+  const int epochs_before = trainer.epochs_done();
+  for (int epoch = epochs_before + 1; epoch <= options.epochs; ++epoch) {
     const std::size_t before = parts == nullptr ? 0 : parts->sent_bytes();
     std::size_t trained = before;
     lenet::EpochResult result = trainer.run_epoch(epoch, [&](std::size_t done, std::size_t all) {
@@ -100,6 +107,7 @@ lenet::Run train_on(const lenet::Options& options, rondo::Communicator& comm,
     });
     result.part_bytes = static_cast<double>(trained - before);
     report.epoch_done(epoch, result);
+    if (first && !options.checkpoint.empty()) lenet::write_checkpoint(options, trainer.state());
   }
   std::uint64_t hash = trainer.agreed_hash();
   if (parts != nullptr) {
@@ -108,7 +116,8 @@ lenet::Run train_on(const lenet::Options& options, rondo::Communicator& comm,
   }
   report.finished(hash, data.train.count());
   if (rank.reducer && !options.trace.empty()) rank.reducer->write_trace(options.trace);
-  return {comm.size(), rank.reducer ? rank.reducer->bucket_bytes() : 0, report.results(), hash};
+  return {comm.size(), rank.reducer ? rank.reducer->bucket_bytes() : 0, epochs_before,
+          report.results(), hash};
 }
 
 void write_history(const lenet::Options& options, const rondo::Communicator& comm,

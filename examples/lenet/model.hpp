@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "exchange.hpp"
 
@@ -33,6 +34,8 @@ class Model {
   // The loss and the number of correct answers alone.
   virtual BatchResult forward(std::span<const float> images,
                               std::span<const std::uint8_t> labels) = 0;
+  // What the model keeps beside its parameters: moving averages. Valid as long as the model.
+  virtual std::vector<std::span<float>> statistics() { return {}; }
   // Frees what is kept for each batch size seen.
   virtual void forget_sizes() {}
 };

@@ -136,6 +136,11 @@ void add_worker_options(CLI::App& app, Options& options) {
   app.add_option("--resync", options.training.resync_steps,
                  "after so many steps all take rank 0's parameters; 0: never")
       ->capture_default_str();
+  app.add_option("--evaluate", options.evaluate,
+                 "after an epoch all ranks classify a share of the test set each, or rank-0 all of "
+                 "it alone")
+      ->check(CLI::IsMember({"all", "rank-0"}))
+      ->capture_default_str();
 }
 
 // Throws CLI::ValidationError.
@@ -182,11 +187,12 @@ void refuse_contradictions(const Options& options) {
   if (!options.split.empty() &&
       (options.model != "lenet" || options.device == "cuda" || options.strategy != "all-reduce" ||
        options.algo == "mpi" || options.measured_steps > 0 || options.measured_exchanges > 0 ||
-       !options.trace.empty() || !options.slow.empty() || training.measure_shares)) {
+       !options.trace.empty() || !options.checkpoint.empty() || !options.slow.empty() ||
+       training.measure_shares)) {
     throw CLI::ValidationError("--split",
                                "is for LeNet on the CPU, and not for --strategy, --algo mpi, "
-                               "--trace, --slow, --shares auto, --measure-overlap and "
-                               "--measure-exchange");
+                               "--trace, --checkpoint, --slow, --shares auto, --measure-overlap "
+                               "and --measure-exchange");
   }
   if (options.split == "layers" && options.parts != 2) {
     throw CLI::ValidationError("--parts", "must be 2 with --split layers");
@@ -270,12 +276,17 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
   add_worker_options(app, options);
   app.add_option("--trace", options.trace,
                  "file for a timeline of all ranks, which ui.perfetto.dev opens; some MB an epoch");
+  app.add_option("--checkpoint", options.checkpoint,
+                 "file for the training's state after each epoch; where there is one, training "
+                 "goes on from it")
+      ->excludes("--measure-exchange");
   app.add_option("--measure-overlap", options.measured_steps,
                  "instead of training, measures this number of steps in each of three modes: "
                  "without communication, with communication after backprop, and with it during "
                  "backprop")
       ->check(CLI::PositiveNumber)
       ->excludes("--trace")
+      ->excludes("--checkpoint")
       ->excludes("--measure-exchange")
       ->excludes("--overlap")
       ->excludes("--no-overlap");
@@ -294,6 +305,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
     if (no_overlap) options.overlap = false;
     options.training.shares = shares_named(options.shares);
     options.training.measure_shares = options.shares == "auto";
+    options.training.rank_0_evaluates = options.evaluate == "rank-0";
     options.training.asynchronous = options.strategy == "server-async";
     if (!options.json.empty() && options.measured_steps + options.measured_exchanges == 0) {
       throw CLI::ValidationError("--json", "needs --measure-overlap or --measure-exchange");

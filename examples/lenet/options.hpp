@@ -21,10 +21,12 @@ struct Options {
   std::string device = "cpu";
   std::string data = "/usr/share/datasets/fashion-mnist";
   std::string history;
+  std::string checkpoint;
   std::optional<std::size_t> bucket_kib;
   std::optional<bool> overlap;  // sum gradients during backprop; unset: where that pays
   std::string wire = "exact";
   std::string shares = "equal";
+  std::string evaluate = "all";  // who evaluates: "all" ranks or "rank-0"
   std::string strategy = "all-reduce";
   int servers = 1;  // of the ranks, with a strategy that has servers
   std::optional<std::uint64_t> most_staleness;

@@ -24,10 +24,16 @@ std::vector<double> of_one(std::vector<double> shares) {
   return shares;
 }
 
+std::size_t count_of(const std::vector<std::span<float>>& statistics) {
+  std::size_t count = 0;
+  for (const std::span<float> values : statistics) count += values.size();
+  return count;
+}
+
 }  // namespace
 
 Trainer::Trainer(rondo::Communicator& comm, const Dataset& data, const TrainingOptions& options,
-                 Learner& learner, ServedWorker* served)
+                 Learner& learner, ServedWorker* served, const TrainingState* start)
     : comm_(comm),
       data_(data),
       options_(options),
@@ -40,13 +46,55 @@ Trainer::Trainer(rondo::Communicator& comm, const Dataset& data, const TrainingO
         fmt::format("--shares has {} numbers, but there are {} ranks", named, comm_.size()));
   }
   ParameterBlock parameters = learner_.parameters();
-  if (comm_.rank() == 0) initialise(parameters, options_.seed);
+  begin_from(comm_.rank() == 0 ? start : nullptr, parameters);
   if (served_ != nullptr) {
     served_->begin(parameters);
     return;
   }
   comm_.broadcast(parameters.all(), 0);
   learner_.set_parameters(parameters);
+}
+
+// Fills rank 0's parameters; the statistics and what was done, on all ranks.
+void Trainer::begin_from(const TrainingState* start, ParameterBlock& parameters) {
+  std::array<std::uint64_t, 2> done = {};
+  if (start != nullptr) {
+    if (start->parameters.size() != parameter_count_ ||
+        start->statistics.size() != count_of(learner_.statistics())) {
+      throw std::runtime_error(fmt::format(
+          "the training's state has {} parameters and {} statistics, and this model has "
+          "{} and {}",
+          start->parameters.size(), start->statistics.size(), parameter_count_,
+          count_of(learner_.statistics())));
+    }
+    std::copy(start->parameters.begin(), start->parameters.end(), parameters.all().begin());
+    done = {static_cast<std::uint64_t>(start->epochs), start->steps};
+  } else if (comm_.rank() == 0) {
+    initialise(parameters, options_.seed);
+  }
+  comm_.broadcast(done, 0);
+  if (done[0] == 0) return;
+  epochs_done_ = static_cast<int>(done[0]);
+  steps_done_ = done[1];
+  std::size_t taken = 0;
+  for (const std::span<float> values : learner_.statistics()) {
+    if (start != nullptr) {
+      std::copy_n(start->statistics.begin() + static_cast<std::ptrdiff_t>(taken), values.size(),
+                  values.begin());
+    }
+    taken += values.size();
+    comm_.broadcast(values, 0);
+  }
+}
+
+TrainingState Trainer::state() {
+  const ParameterBlock parameters = learner_.parameters();
+  TrainingState state{
+      epochs_done_, steps_done_, {parameters.all().begin(), parameters.all().end()}, {}};
+  for (const std::span<float> values : learner_.statistics()) {
+    state.statistics.insert(state.statistics.end(), values.begin(), values.end());
+  }
+  return state;
 }
 
 EpochResult Trainer::run_epoch(int epoch,
@@ -68,6 +116,7 @@ EpochResult Trainer::run_epoch(int epoch,
   const auto evaluation = std::chrono::steady_clock::now();
   result.test_accuracy = evaluate();
   result.evaluation_seconds = slowest(seconds_since(evaluation));
+  epochs_done_ = epoch;
   return result;
 }
 
@@ -153,7 +202,9 @@ void Trainer::measure_shares() {
 double Trainer::evaluate() {
   std::vector<std::uint32_t> all(data_.test.count());
   std::iota(all.begin(), all.end(), 0U);
-  const auto mine = share(all, comm_.rank(), comm_.size());
+  const bool all_evaluate = !options_.rank_0_evaluates;
+  const auto mine = all_evaluate ? share(all, comm_.rank(), comm_.size())
+                                 : std::span(all).first(comm_.rank() == 0 ? all.size() : 0);
   std::array<std::int64_t, 2> counts = {learner_.correct(mine),
                                         static_cast<std::int64_t>(mine.size())};
   comm_.all_reduce(counts);

@@ -26,6 +26,14 @@ struct EpochResult {
   std::vector<double> shares = {};  // of a minibatch, by rank, of 1 in all; empty: equal ones
 };
 
+// After an epoch: all that training goes on from.
+struct TrainingState {
+  int epochs = 0;  // done
+  std::size_t steps = 0;
+  std::vector<float> parameters;
+  std::vector<float> statistics;  // Learner::statistics(), of rank 0
+};
+
 // One rank of a training run. Borrows all that it is given.
 class Trainer {
  public:
@@ -33,8 +41,14 @@ class Trainer {
   // names as many ranks as there are.
   // `served`: what this rank trains with if there are parameter servers; else null, and the ranks sum gradients. `comm` is
   // that of the ranks that train.
+  // `start`: on rank 0, what training goes on from; null: from the beginning. Throws std::runtime_error if it is of a model with
+  // other parameters.
   Trainer(rondo::Communicator& comm, const Dataset& data, const TrainingOptions& options,
-          Learner& learner, ServedWorker* served = nullptr);
+          Learner& learner, ServedWorker* served = nullptr, const TrainingState* start = nullptr);
+
+  // After the last epoch, or those that `start` had done. The statistics are this rank's.
+  [[nodiscard]] TrainingState state();
+  [[nodiscard]] int epochs_done() const { return epochs_done_; }
 
   // Collective. Calls `on_step(done, all)` after each minibatch.
   EpochResult run_epoch(int epoch, const std::function<void(std::size_t, std::size_t)>& on_step);
@@ -44,6 +58,7 @@ class Trainer {
   std::uint64_t agreed_hash();
 
  private:
+  void begin_from(const TrainingState* start, ParameterBlock& parameters);
   void run_steps(std::span<const std::uint32_t> order,
                  const std::function<void(std::size_t, std::size_t)>& on_step);
   void step(std::size_t index, std::size_t steps);
@@ -59,6 +74,7 @@ class Trainer {
   Learner& learner_;
   ServedWorker* served_;
   std::size_t parameter_count_;
+  int epochs_done_ = 0;
   std::size_t steps_done_ = 0;
   // Where ranks train alone, since they last averaged their parameters.
   std::size_t separate_steps_ = 0;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs rondo-lenet with its options on a few small pictures: command.py RONDO_LENET"""
+"""Runs rondo-lenet with its options on a few small pictures: command.py RONDO_LENET [RONDO_SIM]"""
 import gzip
 import json
 import os
@@ -28,8 +28,8 @@ def write_pictures(folder, name, count, seed):
             file.write(header + bytes(data))
 
 
-def run(folder, *arguments):
-    command = [program, "--data", folder, "--epochs", "2", "--batch-size", "64", "--lr", "0.05",
+def run(folder, *arguments, epochs=2):
+    command = [program, "--data", folder, "--epochs", str(epochs), "--batch-size", "64", "--lr", "0.05",
                "--history", folder / "history.json", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, timeout=100)
     if result.returncode != 0:
@@ -55,6 +55,27 @@ def expect(condition, what):
     print("ok:", what)
 
 
+def goes_on_from_a_checkpoint(folder, what):
+    ranks = ("--processes", "3" if "server" in what else "2")
+    state = folder / "checkpoint"
+    code, straight = run(folder, *ranks, *what, "--checkpoint", folder / "straight")
+    first, begun = run(folder, *ranks, *what, "--checkpoint", state, epochs=1)
+    second, ended = run(folder, *ranks, *what, "--checkpoint", state)
+    expect(code == first == second == 0 and ended["param_hash"] == straight["param_hash"] != begun["param_hash"]
+           and ended["epochs"][0]["epoch"] == 2 and ended["epochs"][0]["test_accuracy"] == straight["epochs"][1]["test_accuracy"]
+           and (folder / "straight").read_bytes() == state.read_bytes(),
+           f"training goes on from a checkpoint {what}")
+    for extra, text in ((("--seed", "2"), "its seed is 1, and this training's 2"),
+                        (("--model", "lenet" if "resnet18" in what else "resnet18", "--train-samples", "32"), "its model is")):
+        code, output = run(folder, *ranks, *(what if "--seed" in extra else ()), *extra, "--checkpoint", state)
+        expect(code != 0 and text in output, f"a checkpoint of another {extra[0]} is refused")
+    state.write_bytes(state.read_bytes()[:-100])
+    code, output = run(folder, *ranks, *what, "--checkpoint", state)
+    expect(code != 0 and "training cannot go on from this file" in output, "a damaged checkpoint is refused")
+    for file in (state, folder / "straight"):
+        file.unlink()
+
+
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     write_pictures(folder, "train", 230, 1)
@@ -72,6 +93,11 @@ with tempfile.TemporaryDirectory() as name:
     expect(code == 0 and separate["epochs"][0]["sent_bytes"] * 2 == plain["epochs"][0]["sent_bytes"], "--local-steps 3")
     code, resynced = run(folder, *two, "--resync", "2")
     expect(code == 0 and resynced["param_hash"] == plain["param_hash"], "--resync 2 changes nothing where nothing drifts")
+    code, alone = run(folder, *two, "--evaluate", "rank-0")
+    expect(code == 0 and [epoch["test_accuracy"] for epoch in alone["epochs"]] == [epoch["test_accuracy"] for epoch in plain["epochs"]]
+           and alone["epochs"][0]["evaluation_seconds"] > 0, "--evaluate rank-0 finds the same accuracy")
+    for what in ((), ("--strategy", "server"), ("--model", "resnet18", "--batch-norm", "all", "--train-samples", "32"), ("--warmup", "1.5")):
+        goes_on_from_a_checkpoint(folder, what)
     code, warm = run(folder, *two, "--warmup", "1")
     expect(code == 0 and warm["param_hash"] != plain["param_hash"], "--warmup 1")
     code, served = run(folder, "--processes", "3", "--strategy", "server")
@@ -84,6 +110,11 @@ with tempfile.TemporaryDirectory() as name:
     expect(code == 0 and sum(free["staleness"]["updates"]) == 24 and free["staleness"]["greatest"] <= 1, "--strategy server-async --max-staleness 1 --slow 1:4")
     code, slow = run(folder, *two, "--slow", "0:2")
     expect(code == 0 and slow["param_hash"] == plain["param_hash"], "--slow changes no result")
+    if len(sys.argv) > 2:
+        code, _ = run(folder, *two, "--overlap", "--bucket-kib", "1", "--trace", folder / "trace")
+        simulated = subprocess.run([sys.argv[2], "--trace", folder / "trace", "--ranks", "1000", "--strategies", "ring"],
+                                   capture_output=True, text=True, timeout=100)
+        expect(code == simulated.returncode == 0 and "# shortest step of 1000 ranks: ring" in simulated.stdout, "rondo-sim reads the trace")
     for split, ranks in (("columns", 2), ("rows", 4), ("layers", 4)):
         code, parts = run(folder, "--processes", str(ranks), "--split", split)
         expect(code == 0 and abs(parts["epochs"][1]["train_loss"] - plain["epochs"][1]["train_loss"]) < 1e-4

@@ -26,6 +26,7 @@ class CpuLearner final : public Learner {
     std::copy(parameters.all().begin(), parameters.all().end(), parameters_.all().begin());
   }
   ParameterBlock parameters() override { return parameters_; }
+  std::vector<std::span<float>> statistics() override { return model_->statistics(); }
 
   void begin_epoch(std::span<const std::uint32_t> order) override {
     order_.assign(order.begin(), order.end());

@@ -27,10 +27,24 @@ void OnednnModel::forget_sizes() {
   evaluation_.clear();
 }
 
+void OnednnModel::make_norms() {
+  if (norms_.layers.empty()) graph_for(1, Purpose::training);  // makes the layers
+}
+
+std::vector<std::span<float>> OnednnModel::statistics() {
+  make_norms();
+  std::vector<std::span<float>> all;
+  for (BatchNorm& norm : norms_.layers) {
+    all.emplace_back(norm.mean);
+    all.emplace_back(norm.variance);
+  }
+  return all;
+}
+
 // Of a rank without samples: the sums that the others make in this step, forward and backward.
 void OnednnModel::join_norms() {
   if (!norms_.sum_over_ranks) return;
-  if (norms_.layers.empty()) graph_for(1, Purpose::training);  // makes the layers
+  make_norms();
   for (const bool forward : {true, false}) {
     for (std::size_t i = 0; i < norms_.layers.size(); ++i) {
       BatchNorm& norm = norms_.layers[forward ? i : norms_.layers.size() - 1 - i];

@@ -25,12 +25,14 @@ class OnednnModel final : public Model {
                                const std::function<void()>& begin,
                                const GradientReady& ready) override;
   BatchResult forward(std::span<const float> images, std::span<const std::uint8_t> labels) override;
+  std::vector<std::span<float>> statistics() override;
   void forget_sizes() override;
 
  private:
   using Graphs = std::map<std::size_t, std::unique_ptr<Graph>>;
 
   Graph& graph_for(std::size_t batch, Purpose purpose);
+  void make_norms();
   void join_norms();
 
   ParameterBlock& parameters_;

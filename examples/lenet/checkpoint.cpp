@@ -1,0 +1,70 @@
+#include "checkpoint.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <vector>
+
+#include "files.hpp"
+
+namespace lenet {
+namespace {
+
+nlohmann::json::binary_t bytes_of(const std::vector<float>& values) {
+  std::vector<std::uint8_t> bytes(values.size() * sizeof(float));
+  if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  return {std::move(bytes)};
+}
+
+std::vector<float> floats_of(const nlohmann::json& json) {
+  const std::vector<std::uint8_t>& bytes = json.get_binary();
+  std::vector<float> values(bytes.size() / sizeof(float));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
+void require_same(const nlohmann::json& kept, const char* name, const nlohmann::json& here) {
+  if (kept.at(name) == here) return;
+  throw std::runtime_error(
+      fmt::format("its {} is {}, and this training's {}", name, kept.at(name).dump(), here.dump()));
+}
+
+}  // namespace
+
+std::optional<TrainingState> read_checkpoint(const Options& options) {
+  if (options.checkpoint.empty() || !std::filesystem::exists(options.checkpoint)) return {};
+  try {
+    std::ifstream in(options.checkpoint, std::ios::binary);
+    const nlohmann::json kept = nlohmann::json::from_cbor(in);
+    require_same(kept, "model", options.model);
+    require_same(kept, "seed", options.training.seed);
+    return TrainingState{kept.at("epochs").get<int>(), kept.at("steps").get<std::size_t>(),
+                         floats_of(kept.at("parameters")), floats_of(kept.at("statistics"))};
+  } catch (const std::exception& error) {
+    throw std::runtime_error(
+        fmt::format("--checkpoint '{}': training cannot go on from this file ({}); remove it to "
+                    "begin anew",
+                    options.checkpoint, error.what()));
+  }
+}
+
+void write_checkpoint(const Options& options, const TrainingState& state) {
+  const nlohmann::json kept = {{"model", options.model},
+                               {"seed", options.training.seed},
+                               {"epochs", state.epochs},
+                               {"steps", state.steps},
+                               {"parameters", nlohmann::json::binary(bytes_of(state.parameters))},
+                               {"statistics", nlohmann::json::binary(bytes_of(state.statistics))}};
+  const std::string part = beside(options.checkpoint);
+  std::ofstream out(part, std::ios::binary);
+  nlohmann::json::to_cbor(kept, out);
+  out.close();
+  if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", part));
+  std::filesystem::rename(part, options.checkpoint);
+}
+
+}  // namespace lenet
