@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the programs of docs/starting.md as it says: starting.sh RONDO_LAUNCH FROM_ENVIRONMENT FROM_STORE FROM_SOCKET THREADS
+# Runs the programs of docs/starting.md as it says: starting.sh RONDO_LAUNCH FROM_ENVIRONMENT FROM_STORE FROM_SOCKET THREADS RONDO_TOPO
 # shellcheck disable=SC2016  # $rank is replaced below
 set -uo pipefail
 launch=$1
@@ -7,6 +7,7 @@ environment=$2
 store=$3
 socket=$4
 threads=$5
+topo=$6
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export RONDO_TIMEOUT=60
@@ -41,6 +42,10 @@ master_port=$(($(port) - 1))
 each_rank "torchrun's variables" 3 env RANK='$rank' WORLD_SIZE=3 MASTER_ADDR=localhost MASTER_PORT=$master_port "$environment"
 each_rank "Slurm's variables" 3 env SLURM_STEP_ID=$$ SLURM_JOB_ID="$RANDOM" SLURM_PROCID='$rank' SLURM_STEP_NUM_TASKS=3 SLURM_STEP_NUM_NODES=1 \
   SLURM_STEP_NODELIST=here "$environment"
+# A program that was built with MPI must not start MPI where srun does not serve it.
+each_rank "Slurm's variables, rondo-topo" 3 env SLURM_STEP_ID=$$ SLURM_JOB_ID="$RANDOM" SLURM_PROCID='$rank' SLURM_STEP_NUM_TASKS=3 SLURM_STEP_NUM_NODES=1 \
+  SLURM_STEP_NODELIST=here "$topo" >"$work/topo"
+grep -q "^rank    2 host" "$work/topo" || fail "rondo-topo under srun"
 each_rank "a script's variables" 2 env RONDO_RANK='$rank' RONDO_SIZE=2 RONDO_STORE="unix://$work/store" "$environment"
 if command -v mpirun >/dev/null; then
   mpirun -n 3 "$environment" || fail "mpirun, without MPI in the program"

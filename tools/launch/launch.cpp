@@ -96,7 +96,8 @@ bool starts_mpi(int ranks, int processes) {
   if (!kHasMpi || ranks + processes > 0) return false;
   try {
     const std::string launched_by = launcher();
-    return launched_by.empty() || launched_by == "Open MPI" || launched_by == "Slurm";
+    if (launched_by == "Slurm") return srun_serves_mpi();
+    return launched_by.empty() || launched_by == "Open MPI";
   } catch (const UsageError&) {
     return false;  // from_environment() says what is wrong
   }

@@ -9,9 +9,9 @@ namespace rondo::launch {
 struct How {
   const char* program = "";  // printed before a failing rank's message
   int ranks = 0;             // threads
-  int processes =
-      0;  // forked. If both are 0: those of rondo-launch or torchrun; of mpirun or srun, by MPI where
-          // it was built with MPI; or this process alone
+  // Forked. If both are 0: those of rondo-launch or torchrun; of mpirun, or of srun where it serves MPI, by MPI if this was
+  // built with MPI; of srun else; or this process alone.
+  int processes = 0;
   // Whether Rondo's own threads may have to call MPI: for devices of several hosts.
   bool threads_use_mpi = false;
   CommunicatorOptions options;

@@ -1,6 +1,7 @@
 #include <mpi.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <rondo/mpi.hpp>
 
@@ -9,6 +10,14 @@
 namespace rondo::launch {
 
 const bool kHasMpi = true;
+
+bool srun_serves_mpi() {
+#ifdef OPEN_MPI
+  return std::getenv("PMIX_RANK") != nullptr;
+#else
+  return std::getenv("PMIX_RANK") != nullptr || std::getenv("PMI_RANK") != nullptr;
+#endif
+}
 
 int run_under_mpirun(const How& how, int* argc, char*** argv,
                      const std::function<int(Communicator)>& body) {
