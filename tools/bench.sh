@@ -2,24 +2,25 @@
 # Measures Rondo beside its peers, on one host and on test hosts, and writes docs/performance.md's tables and
 # pictures from what was measured.
 #
-#   tools/bench.sh [one] [direct] [types] [many] [gradients] [parts] [report]     all of them unless some are named
+#   tools/bench.sh [one] [direct] [types] [many] [gradients] [parts] [sim] [report]     all of them unless some are named
 #
 # one: on this host, against Open MPI (its default and each of its tuned algorithms), MPICH and Gloo. direct: with
 # registered memory, with ordinary memory of many ranks, and on test hosts of several ranks. types: 16-bit
 # floats. many: on test hosts, which needs root. gradients: how much of their communication hides behind
-# backprop, on test hosts and on this one. parts: kernels, FIFOs and small calls. report: only writes tables and
-# pictures, from bench/results/*.json.
+# backprop, on test hosts and on this one. parts: kernels, FIFOs and small calls. sim: what rondo-sim says of many ranks,
+# and how far it is right on test hosts, which needs root. report: only writes tables and pictures, from
+# bench/results/*.json.
 # Installs missing packages.
 # Nothing else should run on the machine meanwhile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 sections=("${@:-all}")
 for section in "${sections[@]}"; do
-  case $section in all | one | direct | types | many | gradients | parts | report) ;; *) sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
+  case $section in all | one | direct | types | many | gradients | parts | sim | report) ;; *) sed -n '2,14s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
 done
 wants() { [[ " ${sections[*]} " =~ \ (all|$1)\  ]]; }
 results=$PWD/bench/results
-build=build-bench
+build="build-bench"
 mkdir -p "$results"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
@@ -40,7 +41,8 @@ import datetime, json, os, sys
 run = json.load(open(sys.argv[1]))
 run["command"] = os.environ["COMMAND"].replace(os.environ["REPOSITORY"] + "/", "")
 run["date"] = datetime.date.today().isoformat()
-run["machine"]["processor"] = next(
+run.setdefault("config", {})
+run.setdefault("machine", {"cores": os.cpu_count()})["processor"] = next(
     (line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "unknown")
 run["machine"].pop("host", None)
 with open(sys.argv[2], "w") as out:
@@ -156,11 +158,28 @@ with open(sys.argv[1], "w") as out:
 CLEAN
 }
 
-if wants one || wants direct || wants types || wants many || wants gradients || wants parts; then build_all; fi
+sim() {
+  # 25 Gbit/s for eight ranks on each host.
+  local program=$PWD/$build/bench/rondo-sim
+  local network=(--ranks "8,32,128,512,2048,8192,32768,131072" --ranks-per-host 8 --link-mbit 25000 --latency-us 10 --jitter-us 3)
+  measure sim_ranks "$program" "${network[@]}" --kib 64,16384
+  measure sim_ranks_model "$program" "${network[@]}" --model resnet50 --compute-ms 100
+  if [ "$(id -u)" != 0 ]; then
+    echo "bench: test hosts need root; left out" >&2
+    return
+  fi
+  measure sim_validation tools/validate_sim.py $build
+}
+
+if wants one || wants direct || wants types || wants many || wants gradients || wants parts || wants sim; then build_all; fi
 if wants one; then one_host; fi
 if wants direct; then direct; fi
 if wants types; then types; fi
 if wants many; then many_hosts; fi
 if wants gradients; then gradients; fi
 if wants parts; then parts; fi
-if wants report; then /usr/bin/python3 tools/bench_report.py; fi
+if wants sim; then sim; fi
+if wants report; then
+  /usr/bin/python3 tools/bench_report.py
+  /usr/bin/python3 tools/scaling_report.py
+fi

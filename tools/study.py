@@ -4,10 +4,10 @@
 usage: tools/study.py [options] RONDO_LENET STUDY [STUDY ...]
 
 Studies: devices (1 and 2 ranks), batch (batches of k times as many samples, and learning rates), evaluation (by all ranks, or by
-rank 0), slow (one of two workers takes four times as long), resnet18. They are described in docs/studies.md.
+rank 0), slow (one of two workers takes four times as long), resnet18. docs/documents.md has what came out.
 
 Each run is kept in OUT/study_NAME.json when it ends, and is not made again: a study that was stopped goes on where it was. Prints
-a table in Markdown; draws PICTURES/study_NAME.svg. Nothing else should run on the machine meanwhile. Needs matplotlib (Debian:
+a table in Markdown, with --page for docs/documents.md, too; draws PICTURES/study_NAME.svg. Nothing else should run on the machine meanwhile. Needs matplotlib (Debian:
 python3-matplotlib).
 """
 import argparse
@@ -27,13 +27,15 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402  (after the backend is chosen)
 
+from bench_report import fill, table  # noqa: E402
+
 
 @dataclasses.dataclass
 class Line:
     """One row of a table, or one curve: runs that differ only in their seed."""
     label: str
     arguments: list
-    published: str = "-"
+    published: str = ""
 
 
 @dataclasses.dataclass
@@ -154,12 +156,17 @@ def train(program, arguments, data):
         return json.loads(history.read_text())
 
 
-def print_table(study, runs_of):
-    print("\n| | test accuracy | train loss | seconds an epoch | seconds to evaluate | published |\n|---|---|---|---|---|---|")
+def table_of(study, runs_of):
+    body = []
     for line in study.lines:
         runs = runs_of[line.label]
-        print(f"| {line.label} | {of_seeds([final(run, 'test_accuracy') for run in runs])} | {of_seeds([final(run, 'train_loss') for run in runs])}"
-              f" | {of_seeds([mean_of(run, 'seconds') for run in runs], 2)} | {of_seeds([mean_of(run, 'evaluation_seconds') for run in runs], 2)} | {line.published} |")
+        body.append([line.label, of_seeds([final(run, "test_accuracy") for run in runs]), of_seeds([final(run, "train_loss") for run in runs]),
+                     of_seeds([mean_of(run, "seconds") for run in runs], 2), of_seeds([mean_of(run, "evaluation_seconds") for run in runs], 2)])
+    head = ["", "test accuracy", "train loss", "seconds an epoch", "seconds to evaluate"]
+    if any(line.published for line in study.lines):
+        head.append("published")
+        body = [[*row, line.published] for row, line in zip(body, study.lines)]
+    return table(head, body)
 
 
 def run(name, options):
@@ -174,7 +181,9 @@ def run(name, options):
                 kept.put(arguments, train(options.program, arguments, ["--data", options.data] if options.data else []))
                 print(f"{name}: {line.label}, seed {seed}: test accuracy {final(kept.get(arguments), 'test_accuracy'):.4f}", flush=True)
             runs_of[line.label].append(kept.get(arguments))
-    print_table(study, runs_of)
+    print(table_of(study, runs_of))
+    if options.page:
+        fill("docs/documents.md", {f"study_{name}": lambda: table_of(study, runs_of)})
     if study.draw:
         figure = study.draw(study.lines, runs_of)
         figure.tight_layout()
@@ -188,6 +197,7 @@ def main():
     parser.add_argument("studies", nargs="+", choices=STUDIES)
     parser.add_argument("--seeds", type=int, help="this number of seeds, from 1 on")
     parser.add_argument("--extra", default="", help="options of rondo-lenet for all runs, such as '--device cuda'")
+    parser.add_argument("--page", action="store_true", help="writes the table into docs/documents.md, too")
     parser.add_argument("--data", help="folder of the four IDX files")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("bench/results"))
     parser.add_argument("--pictures", type=pathlib.Path, default=pathlib.Path("docs/pictures"))

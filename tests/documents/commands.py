@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Runs every command of docs/documents.md in a small form: commands.py PAGE BUILD SOURCES
+
+Test hosts are left out, since they need root: their programs run as ranks of this host. So is mpirun where there is none.
+"""
+import gzip
+import pathlib
+import random
+import re
+import shlex
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+page, build, sources = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
+# By program: values that replace those of the page, or are added.
+SMALL = {
+    "rondo-lenet": {"--epochs": "1", "--batch-size": "64", "--train-samples": "128", "--test-samples": "64", "--measure-overlap": "2",
+                    "--measure-exchange": "2", "--exchange-kib": "64"},
+    "rondo-perf": {"-b": "4KiB", "-e": "4KiB", "-n": "2", "-w": "1"},
+    "rondo-overlap": {"-n": "1", "--compute-ms": "2"},
+    "rondo-sim": {"--ranks": "8,1024"},
+    "study.py": {"--seeds": "1", "--extra": "--epochs 1 --train-samples 64 --test-samples 32"},
+}
+PROGRAMS = {*SMALL, "rondo-topo", "agree_with_torch.py"}
+ONLY_IF_NAMED = {"--measure-overlap", "--measure-exchange", "--exchange-kib"}
+
+
+def write_pictures(folder):
+    pixels = random.Random(1)
+    for name, count in (("train", 128), ("t10k", 64)):
+        labels = bytes(pixels.randrange(10) for _ in range(count))
+        images = bytes(pixels.randrange(256) for _ in range(28 * 28 * count))
+        for kind, header, data in (("images-idx3", struct.pack(">IIII", 2051, count, 28, 28), images),
+                                   ("labels-idx1", struct.pack(">II", 2049, count), labels)):
+            with gzip.open(folder / f"{name}-{kind}-ubyte.gz", "wb") as file:
+                file.write(header + data)
+
+
+def commands(text):
+    return [line for block in re.findall(r"^```\n(.*?)^```$", text, re.DOTALL | re.MULTILINE) for line in block.splitlines()]
+
+
+def value_of(words, option, default):
+    return int(words[words.index(option) + 1]) if option in words else default
+
+
+def on_this_host(words):
+    """Without test hosts, and without MPI where there is no mpirun."""
+    if words[0] == "tools/test_hosts.sh":
+        end = words.index("--")
+        ranks = value_of(words[:end], "--hosts", 2) * value_of(words[:end], "--ranks-per-host", 1)
+        words = ["mpirun", "-n", str(ranks), *words[end + 1:]]
+    if words[0] == "mpirun" and shutil.which("mpirun") is None:
+        words = [word.replace(",mpi", "") for word in ["build/tools/rondo-launch", *words[1:]]]
+    return words
+
+
+def small(words):
+    """The command's words up to its program, and from there on."""
+    at = next(i for i, word in enumerate(words) if pathlib.Path(word).name in PROGRAMS)
+    start, program = words[:at], words[at:]
+    name = pathlib.Path(program[0]).name
+    for option, value in SMALL.get(name, {}).items():
+        if option in program:
+            program[program.index(option) + 1] = value
+        elif option not in ONLY_IF_NAMED:
+            program[1:1] = [option, value]
+    if name == "study.py":
+        start = [sys.executable]
+    return start, program
+
+
+def run(line, folder):
+    start, program = small(on_this_host(shlex.split(line)))
+    name = pathlib.Path(program[0]).name
+    if name in ("rondo-lenet", "study.py"):
+        program += ["--data", str(folder)]
+    if name == "study.py":
+        program += ["--out", str(folder), "--pictures", str(folder)]
+    # What the command writes goes to the folder; what it reads or starts is in the build.
+    words = [re.sub(r"^build/([^/]+)$", rf"{folder}/\1", word) for word in start + program]
+    words = [re.sub(r"^build(?=/)", str(build), word) for word in words]
+    done = subprocess.run(words, cwd=sources, capture_output=True, text=True, timeout=200)
+    print({0: "ok:", 77: "left out:"}.get(done.returncode, "FAILED:"), shlex.join(words), flush=True)
+    if done.returncode == 77:
+        print(done.stdout)
+    elif done.returncode != 0:
+        sys.exit(done.stdout + done.stderr)
+
+
+with tempfile.TemporaryDirectory() as name:
+    write_pictures(pathlib.Path(name))
+    for command in commands(page.read_text()):
+        run(command, pathlib.Path(name))

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Writes the tables of docs/scaling.md and draws docs/pictures/ranks.svg, from bench/results/sim_*.json.
+
+usage: tools/scaling_report.py
+
+The results are those of tools/bench.sh sim. Needs matplotlib (Debian: python3-matplotlib).
+"""
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402  (after the backend is chosen)
+
+from bench_report import fill, load, save, source, table  # noqa: E402
+
+STRATEGIES = {"ring": "ring", "hierarchical": "hierarchical", "halving_doubling": "halving_doubling", "server": "servers, one beside each rank"}
+
+
+def table_validation():
+    run = load("sim_validation")
+    cases = {}
+    for row in run["rows"]:
+        cases.setdefault((row["rate"], row["what"]), {})[row["hosts"]] = row
+    hosts = sorted({row["hosts"] for row in run["rows"]})
+    body = [[rate, what] + [cell(case.get(count)) for count in hosts] for (rate, what), case in cases.items()]
+    return table(["link", "", *(f"{count} hosts: measured, ms; simulated / measured" for count in hosts)], body) + "\n\n" + source("sim_validation")
+
+
+def cell(row):
+    if row is None:
+        return "-"
+    return f"{row['measured_us'] / 1e3:.2f}; {row['simulated_us'] / row['measured_us']:.3f}"
+
+
+def values(run, strategy, key, count=None):
+    found = {row["ranks"]: row[key] for row in run["rows"]
+             if row["strategy"] == strategy and key in row and (count is None or row["bytes"] == count)}
+    return dict(sorted(found.items()))
+
+
+def table_ranks():
+    small, model = load("sim_ranks"), load("sim_ranks_model")
+    body = []
+    for ranks in sorted({row["ranks"] for row in small["rows"]}):
+        cells = [f"{ranks:,}"]
+        for count in sorted({row["bytes"] for row in small["rows"]}):
+            cells += [f"{values(small, strategy, 'call_us', count)[ranks]['median'] / 1e3:,.2f}" for strategy in STRATEGIES]
+        body.append(cells)
+    head = ["ranks"] + [f"{strategy}, {count >> 10} KiB" for count in sorted({row["bytes"] for row in small["rows"]}) for strategy in STRATEGIES]
+    steps = [[f"{ranks:,}"] + [f"{values(model, strategy, 'step_us')[ranks]['median'] / 1e3:,.0f}" for strategy in STRATEGIES]
+             for ranks in sorted({row["ranks"] for row in model["rows"]})]
+    return ("Calls, ms:\n\n" + table(head, body) + "\n\nA step of ResNet-50, ms, with the best bucket of each:\n\n"
+            + table(["ranks", *STRATEGIES], steps) + "\n\n" + source("sim_ranks", "sim_ranks_model"))
+
+
+def draw_ranks():
+    small, model = load("sim_ranks"), load("sim_ranks_model")
+    counts = sorted({row["bytes"] for row in small["rows"]})
+    figure, axes = plt.subplots(1, len(counts) + 1, figsize=(5 * (len(counts) + 1), 4.5))
+    panels = [(small, "call_us", count, f"all_reduce of {count >> 10} KiB, ms") for count in counts] + [(model, "step_us", None, "a step of ResNet-50, ms")]
+    for axis, (run, key, count, title) in zip(axes, panels):
+        for strategy, label in STRATEGIES.items():
+            found = values(run, strategy, key, count)
+            line, = axis.loglog(list(found), [spread["median"] / 1e3 for spread in found.values()], marker="o", markersize=3, label=label)
+            axis.fill_between(list(found), [spread["low"] / 1e3 for spread in found.values()], [spread["high"] / 1e3 for spread in found.values()],
+                              color=line.get_color(), alpha=0.2)
+        axis.set_title(title, fontsize=10)
+        axis.set_xlabel("ranks")
+        axis.grid(alpha=0.3)
+    axes[0].legend(fontsize=8)
+    save(figure, "ranks.svg")
+
+
+def main():
+    fill("docs/scaling.md", {"validation": table_validation, "ranks": table_ranks})
+    plt.rcParams["svg.hashsalt"] = "rondo"
+    draw_ranks()
+
+
+if __name__ == "__main__":
+    main()
