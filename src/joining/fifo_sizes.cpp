@@ -43,13 +43,16 @@ FifoGeometry shm_geometry(std::uint64_t cache_bytes) {
 FifoGeometry link_geometry(const LinkFacts& link) {
   constexpr double kSliceUs = 200;
   constexpr double kUnderWayUs = 1000;
-  const auto wanted = static_cast<std::uint64_t>(link.bytes_per_us * kSliceUs);
-  const std::uint64_t slot_bytes = std::clamp<std::uint64_t>(
-      std::bit_ceil(wanted), std::uint64_t{8} << 10U, std::uint64_t{128} << 10U);
+  constexpr double kSmallSlotBytes = 8 << 10;
+  constexpr double kLargeSlotBytes = 128 << 10;
+  // Limited while they are doubles: a link may be so fast that its bytes do not fit into an integer.
+  const auto wanted = static_cast<std::uint64_t>(
+      std::clamp(link.bytes_per_us * kSliceUs, kSmallSlotBytes, kLargeSlotBytes));
+  const std::uint64_t slot_bytes = std::bit_ceil(wanted);
   const double under_way = link.bytes_per_us * (kUnderWayUs + 2 * link.latency_us);
-  const auto slots = static_cast<std::uint64_t>(under_way / static_cast<double>(slot_bytes)) * 2;
-  return {slot_bytes, static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-                          std::bit_ceil(slots), kLeastLinkSlots, kMostLinkSlots))};
+  const auto half_the_slots = static_cast<std::uint32_t>(std::clamp<double>(
+      under_way / static_cast<double>(slot_bytes), 0.5 * kLeastLinkSlots, 0.5 * kMostLinkSlots));
+  return {slot_bytes, std::bit_ceil(2 * half_the_slots)};
 }
 
 std::uint64_t slot_limit(std::uint64_t all_bytes, std::uint64_t edges, std::uint32_t slots) {

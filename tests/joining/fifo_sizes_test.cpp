@@ -30,6 +30,11 @@ TEST(Geometries, FitTheLinkAndSpareTheMemory) {
     EXPECT_LE(contiguous_fifo_bytes(chosen.memory.off_ring), std::uint64_t{5} << 16U);
   }
   EXPECT_EQ(choose_geometries({}, kCache, gigabit, {2, 2}).link.ring.slot_bytes, 32768U);
+  const FifoGeometry widest = choose_geometries({}, kCache, fast, {2, 2}).link.ring;
+  const LinkFacts boundless{1e18, 1e18};  // as rondo-sim may ask for
+  const FifoGeometry of_boundless = choose_geometries({}, kCache, boundless, {2, 2}).link.ring;
+  EXPECT_EQ(of_boundless.slot_bytes, widest.slot_bytes);
+  EXPECT_EQ(of_boundless.slots, widest.slots);
   const Geometries ordered =
       choose_geometries({.slot_bytes = 192, .slots = 5}, kCache, gigabit, {2, 2});
   for (const EdgeGeometries& edges : {ordered.memory, ordered.link}) {
