@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -21,9 +22,8 @@ double median(std::vector<double> values) {
 }
 
 struct Iteration {
-  double begin_us = 0;  // of backprop
-  double forward_us = 0;
-  double end_us = 0;
+  std::optional<double> begin_us;  // of the first span of computation, which is of the forward pass
+  double end_us = 0;               // of the last one
   std::vector<std::pair<double, std::size_t>> buckets;  // when each was ready, and its bytes
 };
 
@@ -36,12 +36,8 @@ std::map<int, Iteration> iterations_of(const nlohmann::json& events) {
     const auto begin = event.at("ts").get<double>();
     const std::string row = event.value("cat", "");
     if (row == "compute") {
-      const double end = begin + event.at("dur").get<double>();
-      if (event.value("name", "") == "update, load, forward") {
-        its.forward_us = event.at("dur").get<double>();
-        its.begin_us = end;
-      }
-      its.end_us = std::max(its.end_us, end);
+      its.begin_us = std::min(its.begin_us.value_or(begin), begin);
+      its.end_us = std::max(its.end_us, begin + event.at("dur").get<double>());
     } else if (row == "queue" && kind == "b") {
       its.buckets.emplace_back(begin, event.at("args").at("bytes").get<std::size_t>());
     }
@@ -50,27 +46,25 @@ std::map<int, Iteration> iterations_of(const nlohmann::json& events) {
 }
 
 Job median_of(const std::map<int, Iteration>& iterations) {
-  std::map<std::size_t, std::vector<double>> forward;
   const std::size_t buckets = iterations.empty() ? 0 : iterations.rbegin()->second.buckets.size();
-  std::vector<double> forwards;
-  std::vector<double> backwards;
+  std::vector<double> computed;
   std::vector<std::vector<double>> ready(buckets);
   Job job;
   for (const auto& [number, its] : iterations) {
-    if (its.begin_us == 0 || its.buckets.size() != buckets) continue;
-    forwards.push_back(its.forward_us);
-    backwards.push_back(its.end_us - its.begin_us);
+    if (!its.begin_us || its.buckets.size() != buckets) continue;
+    computed.push_back(its.end_us - *its.begin_us);
     job.gradients.resize(buckets);
     for (std::size_t i = 0; i < buckets; ++i) {
-      ready[i].push_back(its.buckets[i].first - its.begin_us);
+      ready[i].push_back(its.buckets[i].first - *its.begin_us);
       job.gradients[i].bytes = its.buckets[i].second;
     }
   }
-  if (buckets == 0 || forwards.empty()) {
-    throw std::runtime_error("there is no iteration with buckets and a forward pass of rank 0");
+  if (buckets == 0 || computed.empty()) {
+    throw std::runtime_error(
+        "rank 0 has no iteration with computation and buckets; is this what "
+        "GradientReducer::write_trace() wrote?");
   }
-  job.forward_us = median(forwards);
-  job.backward_us = median(backwards);
+  job.computed_us = median(computed);
   for (std::size_t i = 0; i < buckets; ++i) job.gradients[i].ready_us = median(ready[i]);
   return job;
 }
@@ -79,9 +73,9 @@ Job median_of(const std::map<int, Iteration>& iterations) {
 
 Job job_of(const overlap::Model& model, double backward_us, double forward_us) {
   const std::vector<double> ready = overlap::ready_times(model, backward_us);
-  Job job{forward_us, backward_us, {}};
+  Job job{forward_us + backward_us, {}};
   for (std::size_t i = model.size(); i-- > 0;) {
-    job.gradients.push_back({model[i].count * sizeof(float), ready[i]});
+    job.gradients.push_back({model[i].count * sizeof(float), forward_us + ready[i]});
   }
   return job;
 }
@@ -120,10 +114,9 @@ StepTime step_time(const Job& job, std::size_t bucket_bytes, double slowdown,
     }
     now = add(std::max(now, slowdown * ready), call(bucket.count * sizeof(float)));
   }
-  const double backward = slowdown * job.backward_us;
-  const double end = add(std::max(now, backward), small);
-  time.exposed_us = end - backward;
-  time.step_us = slowdown * job.forward_us + end;
+  const double computed = slowdown * job.computed_us;
+  time.step_us = add(std::max(now, computed), small);
+  time.exposed_us = time.step_us - computed;
   return time;
 }
 

@@ -13,19 +13,19 @@ namespace rondo::sim {
 // A gradient, or several that were complete at the same time.
 struct Gradient {
   std::size_t bytes = 0;
-  double ready_us = 0;  // since the start of backprop
+  double ready_us = 0;  // since the start of the step
 };
 
 struct Job {
-  double forward_us = 0;            // what a step takes before backprop
-  double backward_us = 0;           // backprop
+  double computed_us = 0;           // forward pass and backprop
   std::vector<Gradient> gradients;  // in the order of backprop
 };
 
 Job job_of(const overlap::Model& model, double backward_us, double forward_us);
 
-// From a timeline that GradientReducer::write_trace wrote: medians of rank 0's iterations. The gradients are its buckets, so
-// that the smaller they were, the better this is. Throws std::runtime_error.
+// From a timeline that GradientReducer::write_trace() wrote: medians of rank 0's iterations, each from the end of the last
+// finish() to the last mark. The gradients are its buckets, so that the smaller they were, the better this is. Throws
+// std::runtime_error.
 Job read_trace(const std::string& file);
 
 // How long a call of so many bytes takes.
