@@ -168,7 +168,7 @@ sim() {
     echo "bench: test hosts need root; left out" >&2
     return
   fi
-  measure sim_validation tools/validate_sim.py $build
+  for rate in 1gbit 400mbit 200mbit; do measure sim_validation_$rate tools/validate_sim.py $build --rates $rate; done
 }
 
 if wants one || wants direct || wants types || wants many || wants gradients || wants parts || wants sim; then build_all; fi

@@ -16,13 +16,14 @@ STRATEGIES = {"ring": "ring", "hierarchical": "hierarchical", "halving_doubling"
 
 
 def table_validation():
-    run = load("sim_validation")
+    names = [f"sim_validation_{rate}" for rate in ("1gbit", "400mbit", "200mbit")]
+    rows = [row for name in names for row in load(name)["rows"]]
     cases = {}
-    for row in run["rows"]:
+    for row in rows:
         cases.setdefault((row["rate"], row["what"]), {})[row["hosts"]] = row
-    hosts = sorted({row["hosts"] for row in run["rows"]})
+    hosts = sorted({row["hosts"] for row in rows})
     body = [[rate, what] + [cell(case.get(count)) for count in hosts] for (rate, what), case in cases.items()]
-    return table(["link", "", *(f"{count} hosts: measured, ms; simulated / measured" for count in hosts)], body) + "\n\n" + source("sim_validation")
+    return table(["link", "", *(f"{count} hosts: measured, ms; simulated / measured" for count in hosts)], body) + "\n\n" + source(*names)
 
 
 def cell(row):

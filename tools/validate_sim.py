@@ -70,7 +70,9 @@ class Validation:
                 calls = max(5, 8192 * KIB // size)
                 measured = self.json_of(lambda file, size=size, calls=calls: self.on_hosts(
                     hosts, rate, "rondo-perf", "--algo", algorithm, "-b", size, "-e", size, "-n", calls, "-w", max(1, calls // 4), "--json", file))
-                row = next(row for row in measured["rows"] if row["in_place"])
+                row = next((row for row in measured["rows"] if row["in_place"]), None)
+                if row is None:  # halving_doubling carries only what its FIFOs hold, and those are smaller on slower links
+                    continue
                 sim = self.simulated(network, "--ranks", hosts, "--strategies", algorithm, "--kib", size // KIB)
                 yield {"what": f"{algorithm}, {size // KIB} KiB", "measured_us": row["time_us_median"], "simulated_us": sim["call_us"]["median"]}
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <random>
 #include <stdexcept>
 
 #include "bench/sim/events.hpp"
@@ -65,13 +66,14 @@ double even_out(detail::Slicing& slicing, std::size_t bytes) {
   return static_cast<double>(bytes) / static_cast<double>(slicing.count);
 }
 
-// How many actors stand for so many ranks: all, or a whole number of hosts.
+// How many actors stand for so many ranks: all, or a whole number of hosts, of which there are two at least, since one host
+// alone would send nothing over its link.
 int actors_for(Strategy strategy, int ranks, int ranks_per_host, std::optional<int> most_actors) {
   // Ranks of a ring take a number of steps that grows with their number; those of other schedules take few.
   const int most = most_actors.value_or(halves(strategy) ? kMostActors : kMostRingActors);
   if (strategy == Strategy::naive || ranks <= most) return ranks;
-  if (!halves(strategy)) return std::max(1, most / ranks_per_host) * ranks_per_host;
-  return std::max(most, ranks_per_host);
+  const int hosts = std::max(2, most / ranks_per_host);
+  return std::min(ranks, hosts * ranks_per_host);
 }
 
 // How many slices all actors handle, of so many elements.
@@ -182,17 +184,32 @@ double hierarchical(const Network& network, int ranks, std::size_t bytes, std::u
   return owners == 1 ? rails : std::max(rails, inside) + inside * piece + 2 * network.slice_us;
 }
 
-// Each host's link carries the gradients of its ranks to the servers elsewhere, and theirs to its own; then parameters go
-// back.
-double by_servers(const Network& network, int ranks, std::size_t bytes) {
+// How late the last of so many messages is that leave at the same time.
+double latest_of(int messages, double jitter_us, std::mt19937_64& random) {
+  if (jitter_us == 0) return 0;
+  const double chance = std::uniform_real_distribution<double>(0, 1)(random);
+  return -jitter_us * std::log1p(-std::pow(chance, 1.0 / messages));
+}
+
+// Gradients go to the servers, over the links of the hosts of ranks and of servers, and are added there; then parameters
+// go back along the same links. The first host has as many servers as any.
+double by_servers(const Network& network, int ranks, std::size_t bytes, std::uint64_t seed) {
   const int here = std::min(network.ranks_per_host, ranks);
-  const double elsewhere = static_cast<double>(ranks - here) / ranks;
-  const double on_link = static_cast<double>(bytes) * elsewhere * here / network.link_bytes_per_us;
-  // A rank sends a message to each server, and a server one to each rank.
-  const double messages = 2.0 * (ranks - 1) * network.slice_us;
-  const double reduced =
-      static_cast<double>(bytes) * (ranks - 1) / ranks / network.reduce_bytes_per_us;
-  return 2 * (std::max(on_link, messages) + network.latency_us) + reduced;
+  const int hosts = ranks / here;
+  const int servers = servers_of(network, ranks, bytes);
+  const int servers_here = (servers + hosts - 1) / hosts;
+  const auto least_servers_here = servers / hosts;
+  const double shard = static_cast<double>(bytes) / servers;
+  const double to_servers = shard * servers_here * (ranks - here);
+  const double from_ranks = shard * (servers - least_servers_here) * here;
+  const double on_link = std::max(to_servers, from_ranks) / network.link_bytes_per_us;
+  // A server hears of each rank, and the rank beside it tells each server.
+  const double messages = (ranks - 1.0 + servers - 1.0) * network.slice_us;
+  const double reduced = shard * (ranks - 1) / network.reduce_bytes_per_us;
+  std::mt19937_64 random(seed);
+  const double late =
+      latest_of(ranks, network.jitter_us, random) + latest_of(ranks, network.jitter_us, random);
+  return 2 * (std::max(on_link, messages) + network.latency_us) + late + reduced;
 }
 
 }  // namespace
@@ -209,6 +226,12 @@ Strategy strategy_named(const std::string& name) {
   return static_cast<Strategy>(found - kNames.begin());
 }
 
+int servers_of(const Network& network, int ranks, std::size_t bytes) {
+  const auto wanted =
+      static_cast<std::size_t>(network.servers > 0 ? std::min(network.servers, ranks) : ranks);
+  return static_cast<int>(std::min(wanted, std::max<std::size_t>(bytes / kElementBytes, 1)));
+}
+
 std::string objection_to(Strategy strategy, const Network& network, int ranks) {
   const int here = network.ranks_per_host;
   if (ranks > here && ranks % here != 0) return fmt::format("hosts have {} ranks each", here);
@@ -223,7 +246,7 @@ std::string objection_to(Strategy strategy, const Network& network, int ranks) {
 double call_us(const Network& network, Strategy strategy, int ranks, std::size_t bytes,
                std::uint64_t seed, std::optional<int> most_actors) {
   if (ranks == 1) return static_cast<double>(bytes) / network.copy_bytes_per_us;
-  if (strategy == Strategy::server) return by_servers(network, ranks, bytes);
+  if (strategy == Strategy::server) return by_servers(network, ranks, bytes, seed);
   if (strategy == Strategy::hierarchical)
     return hierarchical(network, ranks, bytes, seed, most_actors);
   return by_schedule(network, strategy, ranks, bytes, seed, most_actors);

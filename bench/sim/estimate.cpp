@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <random>
@@ -35,23 +36,61 @@ struct Simulated {
   std::vector<double> us;
 };
 
-// Times of calls of any size, from simulated ones: between two sizes in proportion to the bytes.
+// With one rank on each host, a hierarchy is the ring: only one of them needs to be simulated.
+Strategy simulated_as(Strategy strategy, const Question& question) {
+  const auto& all = question.strategies;
+  const bool has_ring = std::find(all.begin(), all.end(), Strategy::ring) != all.end();
+  const bool is_ring = strategy == Strategy::hierarchical && question.network.ranks_per_host == 1;
+  return has_ring && is_ring ? Strategy::ring : strategy;
+}
+
+// Times of calls of any size, from simulated ones: between two sizes in proportion to the bytes. Each call is one of the
+// runs, taken at random, since the calls of a step are late independently of each other.
 class CallTimes {
  public:
-  void add(std::size_t bytes, double us) { points_[bytes] = us; }
-  [[nodiscard]] double operator()(std::size_t bytes) const {
+  void add(std::size_t bytes, const std::vector<double>& us) { points_[bytes] = &us; }
+  double operator()(std::size_t bytes, std::mt19937_64& random) const {
+    const std::size_t run = random();
+    const auto us = [&](const auto& point) {
+      return (*point->second)[run % point->second->size()];
+    };
     auto above = points_.lower_bound(bytes);
     if (above == points_.end()) --above;
-    if (above == points_.begin()) return above->second;
+    if (above == points_.begin()) return us(above);
     const auto below = std::prev(above);
     const double part = static_cast<double>(bytes - below->first) /
                         static_cast<double>(above->first - below->first);
-    return below->second + part * (above->second - below->second);
+    return us(below) + part * (us(above) - us(below));
   }
 
  private:
-  std::map<std::size_t, double> points_;
+  std::map<std::size_t, const std::vector<double>*> points_;
 };
+
+CallTimes times_of(const Question& question, const Answer& answer,
+                   const std::vector<Simulated>& calls) {
+  CallTimes times;
+  for (const Simulated& call : calls) {
+    const bool asked =
+        call.ranks == answer.ranks && call.strategy == simulated_as(answer.strategy, question);
+    if (asked) times.add(call.bytes, call.us);
+  }
+  return times;
+}
+
+// An epoch is as many steps, each of them one of the runs, taken at random.
+Spread epoch_of(const std::vector<double>& steps, double steps_per_epoch, int runs) {
+  constexpr double kMostDraws = 1e5;
+  const double draws = std::min(std::max(1.0, std::round(steps_per_epoch)), kMostDraws);
+  std::vector<double> epochs;
+  for (int run = 0; run < runs; ++run) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(run) + 1);
+    double sum = 0;
+    for (int i = 0; i < static_cast<int>(draws); ++i) sum += steps[random() % steps.size()];
+    epochs.push_back(sum / draws * steps_per_epoch);
+  }
+  return spread_of(epochs);
+}
 
 // The sizes at which calls are simulated for a job: up to the largest bucket that it can have.
 std::vector<std::size_t> grid_for(const Job& job, const std::vector<std::size_t>& bucket_bytes) {
@@ -66,21 +105,12 @@ std::vector<std::size_t> grid_for(const Job& job, const std::vector<std::size_t>
 }
 
 // By how much the slowest of `ranks` ranks is slower than the mean.
-double slowest_of(int ranks, double spread, std::uint64_t seed) {
+double slowest_of(int ranks, double spread, std::mt19937_64& random) {
   if (spread == 0) return 1;
-  std::mt19937_64 random(seed);
   std::normal_distribution<double> factor(1, spread);
   double slowest = 0;
   for (int i = 0; i < ranks; ++i) slowest = std::max(slowest, factor(random));
   return slowest;
-}
-
-// With one rank on each host, a hierarchy is the ring: only one of them needs to be simulated.
-Strategy simulated_as(Strategy strategy, const Question& question) {
-  const auto& all = question.strategies;
-  const bool has_ring = std::find(all.begin(), all.end(), Strategy::ring) != all.end();
-  const bool is_ring = strategy == Strategy::hierarchical && question.network.ranks_per_host == 1;
-  return has_ring && is_ring ? Strategy::ring : strategy;
 }
 
 std::vector<Simulated> simulate(const Question& question, const std::vector<std::size_t>& sizes) {
@@ -106,23 +136,17 @@ std::vector<Simulated> simulate(const Question& question, const std::vector<std:
 // The best bucket, and what a step takes with it.
 Answer step_answer(const Question& question, Answer answer, const std::vector<Simulated>& calls) {
   const Job& job = *question.job;
+  const CallTimes times = times_of(question, answer, calls);
   bool first = true;
   for (const std::size_t bucket : question.bucket_bytes) {
     std::vector<double> steps;
     std::vector<double> in_calls;
     std::vector<double> exposed;
     for (int run = 0; run < question.runs; ++run) {
-      CallTimes times;
-      for (const Simulated& call : calls) {
-        if (call.ranks != answer.ranks ||
-            call.strategy != simulated_as(answer.strategy, question)) {
-          continue;
-        }
-        times.add(call.bytes, call.us[static_cast<std::size_t>(run) % call.us.size()]);
-      }
-      const double slowdown =
-          slowest_of(answer.ranks, question.compute_spread, static_cast<std::uint64_t>(run) + 1);
-      const StepTime time = step_time(job, bucket, slowdown, times);
+      std::mt19937_64 random(static_cast<std::uint64_t>(run) + 1);
+      const double slowdown = slowest_of(answer.ranks, question.compute_spread, random);
+      const StepTime time =
+          step_time(job, bucket, slowdown, [&](std::size_t bytes) { return times(bytes, random); });
       steps.push_back(time.step_us);
       in_calls.push_back(time.call_us);
       exposed.push_back(time.exposed_us);
@@ -134,6 +158,7 @@ Answer step_answer(const Question& question, Answer answer, const std::vector<Si
     answer.step_us = step;
     answer.call_us = spread_of(in_calls);
     answer.exposed_us = spread_of(exposed);
+    answer.epoch_us = epoch_of(steps, question.steps_per_epoch, question.runs);
   }
   return answer;
 }

@@ -41,6 +41,7 @@ struct Answer {
   Spread call_us;         // of all calls of a step, where there is a job
   Spread step_us;
   Spread exposed_us;
+  Spread epoch_us;  // of Question::steps_per_epoch steps
 };
 
 // In the order of ranks, strategies and bytes. Uses all cores.

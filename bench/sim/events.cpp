@@ -37,7 +37,7 @@ double Events::run() {
     if (event.edge == nullptr) {
       attempt(event.actor, event.time);
     } else {
-      reach(*event.edge, event.time, event.link_us);
+      reach(*event.edge, event.time, event.on_link);
     }
   }
   double last = 0;
@@ -165,23 +165,25 @@ void Events::send(Edge& edge, double now, double bytes) {
   }
   double& link_free = link_out_free_[static_cast<std::size_t>(host_of(edge.from))];
   const double link_us = bytes / network_.link_bytes_per_us;
-  const double start = carry(link_free, now, link_us) - link_us;
+  const double sent = carry(link_free, now, link_us);
+  const double start = std::max(now, sent - link_us);
+  const OnLink slice{link_us, sent - start};
   double late = network_.latency_us;
   if (network_.jitter_us > 0) {
     late += std::exponential_distribution<double>(1 / network_.jitter_us)(random_);
   }
   edge.last_reached = std::max(edge.last_reached, start + late);
   if (shape_.one_sender) {
-    reach(edge, edge.last_reached, link_us);
+    reach(edge, edge.last_reached, slice);
   } else {
-    queue_.push({edge.last_reached, edge.to, &edge, link_us});
+    queue_.push({edge.last_reached, edge.to, &edge, slice});
   }
 }
 
-// The receiver's link carries the slice as it comes, if the link is free then.
-void Events::reach(Edge& edge, double now, double link_us) {
+// The receiver's link carries the slice as it comes, if the link is free then, and not before the sender's has.
+void Events::reach(Edge& edge, double now, OnLink slice) {
   double& link_free = link_in_free_[static_cast<std::size_t>(host_of(edge.to))];
-  arrive(edge, carry(link_free, now, link_us));
+  arrive(edge, std::max(carry(link_free, now, slice.us), now + slice.sent_us));
 }
 
 double Events::carry(double& link_free, double now, double link_us) const {

@@ -60,7 +60,7 @@ class Events {
     int from = 0;
     int to = 0;
     std::deque<double> arrivals;  // of slices that the receiver has not taken
-    double last_reached = 0;      // when the last slice came to the receiver's link
+    double last_reached = 0;      // when the last slice began to come to the receiver's link
     int under_way = 0;            // sent and not taken
     bool receiver_waits = false;
     bool sender_waits = false;
@@ -81,12 +81,17 @@ class Events {
     bool done = false;
     double ended = 0;
   };
-  // An actor's next slice, or a slice that comes to the receiver's link.
+  // How long a slice takes on a link; and how long it does on the sender's, less where that link has saved up a pause.
+  struct OnLink {
+    double us = 0;
+    double sent_us = 0;
+  };
+  // An actor's next slice, or a slice that begins to come to the receiver's link.
   struct Event {
     double time = 0;
     int actor = 0;
     Edge* edge = nullptr;
-    double link_us = 0;  // how long the slice takes on the link
+    OnLink on_link = {};
     friend bool operator>(const Event& a, const Event& b) { return a.time > b.time; }
   };
 
@@ -97,7 +102,7 @@ class Events {
   void attempt(int number, double now);
   [[nodiscard]] double work_us(const detail::Step& step, double bytes) const;
   void send(Edge& edge, double now, double bytes);
-  void reach(Edge& edge, double now, double link_us);
+  void reach(Edge& edge, double now, OnLink slice);
   // Returns when the link has carried a slice that takes `link_us` and that comes `now`.
   [[nodiscard]] double carry(double& link_free, double now, double link_us) const;
   void arrive(Edge& edge, double time);

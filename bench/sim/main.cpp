@@ -15,11 +15,13 @@
 namespace rondo::sim {
 namespace {
 
-std::string text_of(const Spread& spread) {
-  constexpr double kUsOfMs = 1e3;
-  if (spread.low == spread.high) return fmt::format("{:.3f}", spread.median / kUsOfMs);
-  return fmt::format("{:.3f} ({:.3f} .. {:.3f})", spread.median / kUsOfMs, spread.low / kUsOfMs,
-                     spread.high / kUsOfMs);
+constexpr double kUsOfMs = 1e3;
+constexpr double kUsOfS = 1e6;
+
+std::string text_of(const Spread& spread, double unit_us = kUsOfMs) {
+  if (spread.low == spread.high) return fmt::format("{:.3f}", spread.median / unit_us);
+  return fmt::format("{:.3f} ({:.3f} .. {:.3f})", spread.median / unit_us, spread.low / unit_us,
+                     spread.high / unit_us);
 }
 
 void print_network(const Network& network) {
@@ -46,7 +48,6 @@ void print_best(const Question& question, const std::vector<Answer>& answers) {
 }
 
 void print(const Question& question, const std::vector<Answer>& answers) {
-  constexpr double kUsOfS = 1e6;
   print_network(question.network);
   fmt::print("# ms: medians of the runs, and the least and the greatest\n");
   if (question.job) {
@@ -60,12 +61,9 @@ void print(const Question& question, const std::vector<Answer>& answers) {
     if (!answer.objection.empty()) {
       fmt::print("{}\n", answer.objection);
     } else if (question.job) {
-      fmt::print(
-          "{:>12} {:<34} {:<34} {}\n", answer.bytes >> 10U, text_of(answer.step_us),
-          text_of(answer.exposed_us),
-          question.steps_per_epoch > 0
-              ? fmt::format("{:.2f}", answer.step_us.median * question.steps_per_epoch / kUsOfS)
-              : "");
+      fmt::print("{:>12} {:<34} {:<34} {}\n", answer.bytes >> 10U, text_of(answer.step_us),
+                 text_of(answer.exposed_us),
+                 question.steps_per_epoch > 0 ? text_of(answer.epoch_us, kUsOfS) : "");
     } else {
       fmt::print("{:>12} {}\n", answer.bytes >> 10U, text_of(answer.call_us));
     }
@@ -77,22 +75,25 @@ nlohmann::json json_of(const Spread& spread) {
   return {{"low", spread.low}, {"median", spread.median}, {"high", spread.high}};
 }
 
+nlohmann::json json_of(const Question& question, const Answer& answer) {
+  nlohmann::json row = {{"ranks", answer.ranks}, {"strategy", name(answer.strategy)}};
+  if (!answer.objection.empty()) {
+    row["objection"] = answer.objection;
+    return row;
+  }
+  row[question.job ? "bucket_bytes" : "bytes"] = answer.bytes;
+  row["call_us"] = json_of(answer.call_us);
+  if (question.job) {
+    row["step_us"] = json_of(answer.step_us);
+    row["exposed_us"] = json_of(answer.exposed_us);
+    if (question.steps_per_epoch > 0) row["epoch_us"] = json_of(answer.epoch_us);
+  }
+  return row;
+}
+
 void write(const std::string& file, const Question& question, const std::vector<Answer>& answers) {
   nlohmann::json rows = nlohmann::json::array();
-  for (const Answer& answer : answers) {
-    nlohmann::json row = {{"ranks", answer.ranks}, {"strategy", name(answer.strategy)}};
-    if (!answer.objection.empty()) {
-      row["objection"] = answer.objection;
-    } else {
-      row[question.job ? "bucket_bytes" : "bytes"] = answer.bytes;
-      row["call_us"] = json_of(answer.call_us);
-      if (question.job) {
-        row["step_us"] = json_of(answer.step_us);
-        row["exposed_us"] = json_of(answer.exposed_us);
-      }
-    }
-    rows.push_back(row);
-  }
+  for (const Answer& answer : answers) rows.push_back(json_of(question, answer));
   std::ofstream out(file);
   out << nlohmann::json{{"network", json_of(question.network)}, {"rows", rows}}.dump(1) << '\n';
   if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", file));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
@@ -20,6 +21,22 @@ constexpr std::pair<const char*, double Network::*> kFields[] = {
     {"copy_bytes_per_us", &Network::copy_bytes_per_us},
 };
 
+// Throws std::runtime_error, unless there is each field, and nothing else.
+void check_fields(const nlohmann::json& values) {
+  std::string names = "ranks_per_host";
+  for (const auto& [name, member] : kFields) names += fmt::format(", {}", name);
+  const auto refuse = [&](const std::string& what) {
+    throw std::runtime_error(fmt::format("{}; a network has {}", what, names));
+  };
+  if (!values.is_object()) refuse("this is no JSON object");
+  const auto check = [&](const char* name) {
+    if (!values.contains(name)) refuse(fmt::format("'{}' is missing", name));
+  };
+  check("ranks_per_host");
+  for (const auto& [name, member] : kFields) check(name);
+  if (values.size() != std::size(kFields) + 1) refuse("there are other fields");
+}
+
 }  // namespace
 
 Network read_network(const std::string& file) {
@@ -28,11 +45,10 @@ Network read_network(const std::string& file) {
   Network network;
   try {
     const nlohmann::json values = nlohmann::json::parse(in);
-    for (const auto& [name, member] : kFields) {
-      network.*member = values.value(name, network.*member);
-    }
-    network.ranks_per_host = values.value("ranks_per_host", network.ranks_per_host);
-  } catch (const nlohmann::json::exception& error) {
+    check_fields(values);
+    for (const auto& [name, member] : kFields) values.at(name).get_to(network.*member);
+    values.at("ranks_per_host").get_to(network.ranks_per_host);
+  } catch (const std::exception& error) {
     throw std::runtime_error(fmt::format("'{}': {}", file, error.what()));
   }
   for (const auto& [name, member] : kFields) {

@@ -9,6 +9,8 @@ namespace rondo::sim {
 
 struct Network {
   int ranks_per_host = 1;
+  // Parameter servers, each beside a rank and spread over the hosts; 0: as many as ranks.
+  int servers = 0;
   // Of a host's link, each way, which its ranks share; and how long a message takes on it without bytes.
   double link_bytes_per_us = 117;
   double latency_us = 30;
@@ -22,7 +24,7 @@ struct Network {
   double copy_bytes_per_us = 8000;
 };
 
-// Reads what write_network() wrote. Throws std::runtime_error that says what is wrong.
+// Reads what write_network() wrote: all of Network but `servers`. Throws std::runtime_error that says what is wrong.
 Network read_network(const std::string& file);
 nlohmann::json json_of(const Network& network);
 void write_network(const std::string& file, const Network& network);

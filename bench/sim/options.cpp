@@ -16,6 +16,7 @@ struct Named {
   std::optional<double> jitter_us;
   std::optional<double> burst_kib;
   std::optional<int> ranks_per_host;
+  int servers = 0;
   std::vector<std::string> strategies = {"ring", "hierarchical", "halving_doubling", "server"};
   std::vector<std::size_t> kib = {64, 1024, 16384};
   std::string model;
@@ -41,6 +42,10 @@ void add_network_options(CLI::App& app, Named& named, Options& options) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--ranks-per-host", named.ranks_per_host, "ranks that share a link")
       ->check(CLI::PositiveNumber);
+  app.add_option("--servers", named.servers,
+                 "parameter servers of the strategy 'server'; 0: one beside each rank")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
 }
 
 void add_job_options(CLI::App& app, Named& named, Options& options) {
@@ -81,6 +86,7 @@ Network network_of(const Named& named) {
   constexpr double kBytesPerKib = 1024;
   if (named.burst_kib) network.burst_bytes = *named.burst_kib * kBytesPerKib;
   network.ranks_per_host = named.ranks_per_host.value_or(network.ranks_per_host);
+  network.servers = named.servers;
   return network;
 }
 

@@ -107,18 +107,48 @@ TEST(AnyStrategy, CopiesWhenItIsAlone) {
   }
 }
 
-// Without jitter, the few actors take as long as all ranks: 1024 of them, or 1000 for rings.
+// One server takes the vectors of all other hosts over its link, and sends as many.
+TEST(Server, WaitsForTheLinkOfTheOnlyOne) {
+  Network network = links_of(100);
+  network.servers = 1;
+  EXPECT_DOUBLE_EQ(call_us(network, Strategy::server, 5, 1000), 2 * 4 * 1000 / 100.0);
+  network.servers = 3;  // on hosts with two ranks each: two servers on one of them
+  network.ranks_per_host = 2;
+  EXPECT_DOUBLE_EQ(call_us(network, Strategy::server, 4, 1200), 2 * (2 * 400 * 2 / 100.0));
+}
+
+TEST(Server, IsNeverAloneWithLessThanAnElement) {
+  EXPECT_EQ(servers_of({}, 8, 400), 8);
+  EXPECT_EQ(servers_of({}, 8, 12), 3);
+  EXPECT_EQ(servers_of({}, 8, 0), 1);
+}
+
+// A pause that a link has saved up makes it as fast as a link without end, and not faster.
+TEST(AnyStrategy, IsNotFasterThanItsMessages) {
+  Network bursts = hops_of(100, 1);
+  const Network endless = bursts;
+  bursts.link_bytes_per_us = 100;
+  bursts.burst_bytes = 1e12;
+  for (const Strategy strategy : {Strategy::ring, Strategy::halving_doubling,
+                                  Strategy::recursive_doubling, Strategy::naive}) {
+    // The window and the slices of a call depend on the link: one slice has none.
+    const double least = call_us(endless, strategy, 8, 64);
+    EXPECT_GE(call_us(bursts, strategy, 8, 64), least * (1 - 1e-9)) << name(strategy);
+  }
+}
+
+// Without jitter, the few actors take as long as all ranks: 256 of them, or 250 for rings.
 TEST(Actors, StandForAllRanks) {
-  for (const int ranks_per_host : {1, 2, 8}) {
+  for (const int ranks_per_host : {1, 2, 8, 32}) {
     Network network;
     network.ranks_per_host = ranks_per_host;
     for (const Strategy strategy : {Strategy::ring, Strategy::hierarchical,
                                     Strategy::halving_doubling, Strategy::recursive_doubling}) {
       const bool round = strategy == Strategy::ring || strategy == Strategy::hierarchical;
-      const int ranks = round ? 1000 : 1024;
+      const int ranks = round && ranks_per_host <= 2 ? 250 : 256;
       for (const std::size_t each : {std::size_t{16}, std::size_t{4096}}) {  // elements of a chunk
         const std::size_t bytes = each * static_cast<std::size_t>(ranks) * sizeof(float);
-        const double all = sim::call_us(network, strategy, ranks, bytes, 1, 1024);
+        const double all = sim::call_us(network, strategy, ranks, bytes, 1, 256);
         EXPECT_NEAR(sim::call_us(network, strategy, ranks, bytes, 1, 64), all, all * 1e-3)
             << name(strategy) << ", " << ranks_per_host << " ranks a host, " << bytes << " bytes";
       }

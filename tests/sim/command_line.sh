@@ -9,7 +9,7 @@ grep -Eq '^ +100000 ring +64 [0-9.]+$' "$folder/calls"
 grep -q '"call_us"' "$folder/calls.json"
 
 "$sim" --ranks 4 --strategies ring --jitter-us 5 --model "$model" --compute-ms 3 --steps-per-epoch 1000 --json "$folder/steps.json" >"$folder/steps"
-grep -Eq '^ +4 ring +[0-9]+ +3\.[0-9]+ \([0-9.]+ \.\. [0-9.]+\) .* 3\.[0-9]+$' "$folder/steps"
+grep -Eq '^ +4 ring +[0-9]+ +3\.[0-9]+ \([0-9.]+ \.\. [0-9.]+\) .* 3\.[0-9]+ \([0-9.]+ \.\. [0-9.]+\)$' "$folder/steps"
 grep -q '"step_us"' "$folder/steps.json"
 grep -Eq '^# shortest step of 4 ranks: ring, buckets of [0-9]+ KiB$' "$folder/steps"
 grep -q '"jitter_us": 5.0' "$folder/steps.json"
