@@ -1,6 +1,7 @@
 #include "checkpoint.hpp"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <cstring>
 #include <filesystem>
@@ -33,16 +34,29 @@ void require_same(const nlohmann::json& kept, const char* name, const nlohmann::
       fmt::format("its {} is {}, and this training's {}", name, kept.at(name).dump(), here.dump()));
 }
 
+std::uint64_t hash_of(const nlohmann::json& kept) {
+  const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(kept);
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
 }  // namespace
 
 std::optional<TrainingState> read_checkpoint(const Options& options) {
   if (options.checkpoint.empty() || !std::filesystem::exists(options.checkpoint)) return {};
   try {
     std::ifstream in(options.checkpoint, std::ios::binary);
-    const nlohmann::json kept = nlohmann::json::from_cbor(in);
+    nlohmann::json kept = nlohmann::json::from_cbor(in);
+    const auto hash = kept.at("hash").get<std::uint64_t>();
+    kept.erase("hash");
+    if (hash_of(kept) != hash) throw std::runtime_error("it is damaged");
     require_same(kept, "model", options.model);
     require_same(kept, "seed", options.training.seed);
-    return TrainingState{kept.at("epochs").get<int>(), kept.at("steps").get<std::size_t>(),
+    const int epochs = kept.at("epochs").get<int>();
+    if (epochs >= options.epochs) {
+      throw std::runtime_error(fmt::format("it has {} epochs already, and --epochs asks for {}",
+                                           epochs, options.epochs));
+    }
+    return TrainingState{epochs, kept.at("steps").get<std::size_t>(),
                          floats_of(kept.at("parameters")), floats_of(kept.at("statistics"))};
   } catch (const std::exception& error) {
     throw std::runtime_error(
@@ -53,12 +67,13 @@ std::optional<TrainingState> read_checkpoint(const Options& options) {
 }
 
 void write_checkpoint(const Options& options, const TrainingState& state) {
-  const nlohmann::json kept = {{"model", options.model},
-                               {"seed", options.training.seed},
-                               {"epochs", state.epochs},
-                               {"steps", state.steps},
-                               {"parameters", nlohmann::json::binary(bytes_of(state.parameters))},
-                               {"statistics", nlohmann::json::binary(bytes_of(state.statistics))}};
+  nlohmann::json kept = {{"model", options.model},
+                         {"seed", options.training.seed},
+                         {"epochs", state.epochs},
+                         {"steps", state.steps},
+                         {"parameters", nlohmann::json::binary(bytes_of(state.parameters))},
+                         {"statistics", nlohmann::json::binary(bytes_of(state.statistics))}};
+  kept["hash"] = hash_of(kept);
   const std::string part = beside(options.checkpoint);
   std::ofstream out(part, std::ios::binary);
   nlohmann::json::to_cbor(kept, out);

@@ -46,7 +46,7 @@ float rate_at(std::size_t step, std::size_t steps, const TrainingOptions& option
 // What a rank has computed since the epoch began.
 struct Computed {
   std::size_t samples = 0;
-  // Of them, those whose time was taken, and that time, without waiting for other ranks after backprop.
+  // Of them, those whose time was taken, and that time, without waiting for other ranks.
   std::size_t timed_samples = 0;
   double seconds = 0;
 };

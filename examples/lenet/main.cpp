@@ -80,6 +80,8 @@ lenet::Run train_on(const lenet::Options& options, rondo::Communicator& comm,
                     const Partners& partners) {
   lenet::Parts* parts = partners.parts;
   const bool first = comm.rank() == 0 && (parts == nullptr || parts->part() == 0);
+  const std::optional<lenet::TrainingState> start =
+      first ? lenet::read_checkpoint(options) : std::nullopt;
   if (first) {
     lenet::require_writable(options.trace);
     for (const std::string& file : {options.history, options.checkpoint}) {
@@ -93,8 +95,6 @@ lenet::Run train_on(const lenet::Options& options, rondo::Communicator& comm,
   if (partners.servers != nullptr) {
     served.emplace(*partners.servers, comm, *rank.learner, options.training);
   }
-  const std::optional<lenet::TrainingState> start =
-      first ? lenet::read_checkpoint(options) : std::nullopt;
   lenet::Trainer trainer(comm, data, options.training, *rank.learner, served ? &*served : nullptr,
                          start ? &*start : nullptr);
   const int epochs_before = trainer.epochs_done();
@@ -141,8 +141,9 @@ void train_served(const lenet::Options& options, rondo::Communicator& ranks) {
 // Neighbouring ranks compute the parts of one model.
 void train_split(const lenet::Options& options, rondo::Communicator& ranks) {
   if (ranks.size() % options.parts != 0) {
-    throw std::runtime_error(
-        fmt::format("--parts {}: {} ranks cannot have as many each", options.parts, ranks.size()));
+    throw std::runtime_error(fmt::format("--parts {}: {} ranks are no multiple of that; start {}",
+                                         options.parts, ranks.size(),
+                                         (ranks.size() / options.parts + 1) * options.parts));
   }
   const auto parts = std::make_shared<lenet::Parts>(*ranks.split(ranks.rank() / options.parts));
   rondo::Communicator data = *ranks.split(ranks.rank() % options.parts);

@@ -1,5 +1,7 @@
 #include "options.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
@@ -7,7 +9,9 @@
 #include <rondo/options.hpp>
 #include <rondo/version.hpp>
 #include <sstream>
+#include <stdexcept>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "tools/launch/launch.hpp"
@@ -150,11 +154,13 @@ void refuse_contradictions_of_strategy(const Options& options) {
   if (!options.slow.empty()) slow_named(options.slow);
   if (served && (options.device == "cuda" || options.measured_steps > 0 || options.algo != "ring" ||
                  options.wire != "exact" || !options.trace.empty() || training.local_steps > 0 ||
-                 training.resync_steps > 0 || training.measure_shares)) {
+                 training.resync_steps > 0 || training.measure_shares || options.overlap ||
+                 options.bucket_kib)) {
     throw CLI::ValidationError("--strategy",
                                options.strategy +
                                    " is for training on the CPU without --algo, --wire, --trace, "
-                                   "--measure-overlap, --local-steps, --resync and --shares auto");
+                                   "--bucket-kib, --overlap, --no-overlap, --measure-overlap, "
+                                   "--local-steps, --resync and --shares auto");
   }
   if (options.most_staleness && options.strategy != "server-async") {
     throw CLI::ValidationError("--max-staleness", "is for --strategy server-async");
@@ -172,7 +178,24 @@ void refuse_contradictions_of_strategy(const Options& options) {
 }
 
 // Throws CLI::ValidationError.
+void refuse_one_file_for_two(const Options& options) {
+  std::vector<std::pair<const char*, std::string>> files = {{"--history", options.history},
+                                                            {"--checkpoint", options.checkpoint},
+                                                            {"--trace", options.trace},
+                                                            {"--json", options.json}};
+  std::erase_if(files, [](const auto& file) { return file.second.empty(); });
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (files[i].second != files[j].second) continue;
+      throw CLI::ValidationError(
+          files[i].first, fmt::format("is the file of {}, too: name another", files[j].first));
+    }
+  }
+}
+
+// Throws CLI::ValidationError.
 void refuse_contradictions(const Options& options) {
+  refuse_one_file_for_two(options);
   refuse_contradictions_of_strategy(options);
   if (options.device == "cuda" && options.model != "lenet") {
     throw CLI::ValidationError("--model", options.model + " is for --device cpu");
@@ -224,15 +247,20 @@ void refuse_contradictions(const Options& options) {
 
 }  // namespace
 
-double slowdown_of(const Options& options, int rank) {
+double slowdown_of(const Options& options, int rank, int ranks) {
   if (options.slow.empty()) return 1;
   const Slow slow = slow_named(options.slow);
+  if (slow.rank >= ranks) {
+    throw std::runtime_error(fmt::format("--slow {}: ranks that train are numbered from 0 to {}",
+                                         options.slow, ranks - 1));
+  }
   return slow.rank == rank ? slow.factor : 1;
 }
 
 std::optional<int> read_command_line(int argc, char** argv, Options& options) {
   CLI::App app(
-      "Trains LeNet on Fashion-MNIST; start it with mpirun or rondo-launch -n RANKS, or with "
+      "Trains LeNet or ResNet-18 on Fashion-MNIST; start it with mpirun or rondo-launch -n RANKS, "
+      "or with "
       "--ranks or --processes.",
       "rondo-lenet");
   app.add_option("--epochs", options.epochs, "passes over the training set")

@@ -48,7 +48,8 @@ struct Options {
 // or an error, which it prints.
 std::optional<int> read_command_line(int argc, char** argv, Options& options);
 
-// The factor by which --slow makes `rank` slower; 1 for ranks that it does not name.
-double slowdown_of(const Options& options, int rank);
+// The factor by which --slow makes `rank` of `ranks` that train slower; 1 for ranks that it does not name. Throws
+// std::runtime_error if it names none of them.
+double slowdown_of(const Options& options, int rank, int ranks);
 
 }  // namespace lenet

@@ -43,7 +43,7 @@ std::optional<rondo::Algorithm> algorithm_of(const Options& options) {
 
 TrainingOptions training_of(const Options& options, rondo::Communicator& comm) {
   TrainingOptions training = options.training;
-  training.slowdown = slowdown_of(options, comm.rank());
+  training.slowdown = slowdown_of(options, comm.rank(), comm.size());
   if (options.batch_norm == "all") {
     // A communicator of its own: gradients travel meanwhile.
     const auto ranks = std::make_shared<rondo::Communicator>(comm.duplicate());

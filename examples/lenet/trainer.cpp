@@ -43,12 +43,13 @@ Trainer::Trainer(rondo::Communicator& comm, const Dataset& data, const TrainingO
   const std::size_t named = options_.shares.size();
   if (named != 0 && named != static_cast<std::size_t>(comm_.size())) {
     throw std::runtime_error(
-        fmt::format("--shares has {} numbers, but there are {} ranks", named, comm_.size()));
+        fmt::format("--shares has {} numbers, but {} ranks train: name one number for each", named,
+                    comm_.size()));
   }
   ParameterBlock parameters = learner_.parameters();
   begin_from(comm_.rank() == 0 ? start : nullptr, parameters);
   if (served_ != nullptr) {
-    served_->begin(parameters);
+    served_->begin(parameters, static_cast<std::size_t>(epochs_done_));
     return;
   }
   comm_.broadcast(parameters.all(), 0);
@@ -66,6 +67,14 @@ void Trainer::begin_from(const TrainingState* start, ParameterBlock& parameters)
           "{} and {}",
           start->parameters.size(), start->statistics.size(), parameter_count_,
           count_of(learner_.statistics())));
+    }
+    const std::size_t steps = minibatches(data_.train.count(), options_.batch_size);
+    if (start->steps != static_cast<std::size_t>(start->epochs) * steps) {
+      throw std::runtime_error(
+          fmt::format("the training's state has {} steps in {} epochs, and here an epoch has {}: "
+                      "go on with the "
+                      "samples and the --batch-size that it began with",
+                      start->steps, start->epochs, steps));
     }
     std::copy(start->parameters.begin(), start->parameters.end(), parameters.all().begin());
     done = {static_cast<std::uint64_t>(start->epochs), start->steps};
@@ -124,14 +133,15 @@ void Trainer::run_steps(std::span<const std::uint32_t> order,
                         const std::function<void(std::size_t, std::size_t)>& on_step) {
   sent_bytes_ = 0;
   averaged_samples_ = 0;
+  const std::size_t steps = minibatches(order.size(), options_.batch_size);
   if (served_ != nullptr) {
     const std::size_t before = served_->pushes();
     served_->run_epoch(order, on_step);
+    steps_done_ += steps;
     sent_bytes_ =
         static_cast<double>((served_->pushes() - before) * parameter_count_ * sizeof(float));
     return;
   }
-  const std::size_t steps = minibatches(order.size(), options_.batch_size);
   for (std::size_t index = 0; index < steps; ++index) {
     step(index, steps);
     on_step(index + 1, steps);

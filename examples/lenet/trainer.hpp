@@ -42,7 +42,7 @@ class Trainer {
   // `served`: what this rank trains with if there are parameter servers; else null, and the ranks sum gradients. `comm` is
   // that of the ranks that train.
   // `start`: on rank 0, what training goes on from; null: from the beginning. Throws std::runtime_error if it is of a model with
-  // other parameters.
+  // other parameters, or of epochs with another number of steps.
   Trainer(rondo::Communicator& comm, const Dataset& data, const TrainingOptions& options,
           Learner& learner, ServedWorker* served = nullptr, const TrainingState* start = nullptr);
 

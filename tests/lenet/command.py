@@ -28,8 +28,8 @@ def write_pictures(folder, name, count, seed):
             file.write(header + bytes(data))
 
 
-def run(folder, *arguments, epochs=2):
-    command = [program, "--data", folder, "--epochs", str(epochs), "--batch-size", "64", "--lr", "0.05",
+def run(folder, *arguments, epochs=2, batch_size=64):
+    command = [program, "--data", folder, "--epochs", str(epochs), "--batch-size", str(batch_size), "--lr", "0.05",
                "--history", folder / "history.json", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, timeout=100)
     if result.returncode != 0:
@@ -69,9 +69,17 @@ def goes_on_from_a_checkpoint(folder, what):
                         (("--model", "lenet" if "resnet18" in what else "resnet18", "--train-samples", "32"), "its model is")):
         code, output = run(folder, *ranks, *(what if "--seed" in extra else ()), *extra, "--checkpoint", state)
         expect(code != 0 and text in output, f"a checkpoint of another {extra[0]} is refused")
-    state.write_bytes(state.read_bytes()[:-100])
+    # What is done is not done again, and leaves the history as it was.
     code, output = run(folder, *ranks, *what, "--checkpoint", state)
-    expect(code != 0 and "training cannot go on from this file" in output, "a damaged checkpoint is refused")
+    expect(code != 0 and "it has 2 epochs already, and --epochs asks for 2" in output and not list(folder.glob("*.part")),
+           "a training that is done is not done again")
+    code, output = run(folder, *ranks, *what, "--checkpoint", state, epochs=3, batch_size=16)
+    expect(code != 0 and "--batch-size that it began with" in output, "a checkpoint of other steps is refused")
+    whole = state.read_bytes()
+    for damaged in (whole[:-100], whole[:4000] + bytes([whole[4000] ^ 1]) + whole[4001:], b""):
+        state.write_bytes(damaged)
+        code, output = run(folder, *ranks, *what, "--checkpoint", state, epochs=3)
+        expect(code != 0 and "training cannot go on from this file" in output, "a damaged checkpoint is refused")
     for file in (state, folder / "straight"):
         file.unlink()
 
@@ -96,7 +104,8 @@ with tempfile.TemporaryDirectory() as name:
     code, alone = run(folder, *two, "--evaluate", "rank-0")
     expect(code == 0 and [epoch["test_accuracy"] for epoch in alone["epochs"]] == [epoch["test_accuracy"] for epoch in plain["epochs"]]
            and alone["epochs"][0]["evaluation_seconds"] > 0, "--evaluate rank-0 finds the same accuracy")
-    for what in ((), ("--strategy", "server"), ("--model", "resnet18", "--batch-norm", "all", "--train-samples", "32"), ("--warmup", "1.5")):
+    for what in ((), ("--strategy", "server"), ("--model", "resnet18", "--batch-norm", "all", "--train-samples", "32"), ("--warmup", "1.5"),
+                 ("--strategy", "server", "--warmup", "2")):
         goes_on_from_a_checkpoint(folder, what)
     code, warm = run(folder, *two, "--warmup", "1")
     expect(code == 0 and warm["param_hash"] != plain["param_hash"], "--warmup 1")
@@ -129,13 +138,16 @@ with tempfile.TemporaryDirectory() as name:
     for extra, text in ((("--strategy", "server", "--servers", "2"), "leaves no rank that trains"),
                         (("--max-staleness", "1"), "is for --strategy server-async"), (("--slow", "1"), "is not RANK:FACTOR"),
                         (("--strategy", "server", "--wire", "bf16"), "without --algo, --wire"),
+                        (("--strategy", "server", "--bucket-kib", "4"), "without --algo, --wire"),
+                        (("--slow", "7:4"), "--slow 7:4: ranks that train are numbered from 0 to 1"),
+                        (("--checkpoint", folder / "history.json"), "--checkpoint: is the file of --history, too"),
                         (("--strategy", "server-async", "--shares", "1,2"), "has no shares"),
-                        (("--split", "rows", "--parts", "3"), "--parts 3: 2 ranks cannot have as many each"),
+                        (("--split", "rows", "--parts", "3"), "--parts 3: 2 ranks are no multiple of that; start 3"),
                         (("--split", "layers", "--parts", "3"), "must be 2 with --split layers"), (("--parts", "2"), "requires --split"),
                         (("--split", "rows", "--strategy", "server"), "is for LeNet on the CPU, and not for --strategy")):
         code, output = run(folder, *two, *extra)
-        expect(code != 0 and text in output, f"{' '.join(extra)} is refused")
-    for shares, text in (("1,2,3", "--shares has 3 numbers, but there are 2 ranks"), ("0,0", "must have a sum above 0"), ("1e308,1e308", "a finite one"),
+        expect(code != 0 and text in output, f"{' '.join(map(str, extra))} is refused")
+    for shares, text in (("1,2,3", "--shares has 3 numbers, but 2 ranks train"), ("0,0", "must have a sum above 0"), ("1e308,1e308", "a finite one"),
                          ("1,x", "is not equal, auto or numbers"), ("1,-2", "is not equal, auto or numbers")):
         code, output = run(folder, *two, "--shares", shares)
         expect(code != 0 and text in output, f"--shares {shares} is refused")

@@ -10,6 +10,8 @@ namespace lenet {
 namespace {
 
 class CpuLearner final : public Learner {
+  using Clock = std::chrono::steady_clock;
+
  public:
   CpuLearner(const Task& task, const Dataset& data, const TrainingOptions& options, RankOf place,
              const MakeExchange& make_exchange)
@@ -20,7 +22,7 @@ class CpuLearner final : public Learner {
         gradients_(task.shapes),
         added_(task.shapes),
         exchange_(options.local_steps > 0 ? Exchange() : make_exchange(gradients_)),
-        model_(task.make_model(parameters_, gradients_, options.sum_norms)) {}
+        model_(task.make_model(parameters_, gradients_, timed(options.sum_norms))) {}
 
   void set_parameters(const ParameterBlock& parameters) override {
     std::copy(parameters.all().begin(), parameters.all().end(), parameters_.all().begin());
@@ -71,12 +73,11 @@ class CpuLearner final : public Learner {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   // Leaves in gradients_ those of these samples. `timed`: whether the time counts: the first step of an epoch also makes the
   // buffers for its size.
   void compute(std::span<const std::uint32_t> mine, bool timed) {
     const auto start = Clock::now();
+    waited_ = {};
     if (options_.passes > 1) std::fill(added_.all().begin(), added_.all().end(), 0.0F);
     for (int pass = 0; pass + 1 < options_.passes; ++pass) {
       run_pass(mine, pass, [](std::size_t) {});
@@ -86,13 +87,22 @@ class CpuLearner final : public Learner {
       if (options_.passes > 1) add(added_[parameter], gradients_[parameter]);
       exchange_.ready(parameter);
     });
-    if (options_.slowdown > 1) {
-      std::this_thread::sleep_for((Clock::now() - start) * (options_.slowdown - 1));
-    }
+    const auto own_time = [&] { return Clock::now() - start - waited_; };
+    if (options_.slowdown > 1) std::this_thread::sleep_for(own_time() * (options_.slowdown - 1));
     computed_.samples += mine.size();
     if (!timed) return;
     computed_.timed_samples += mine.size();
-    computed_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+    computed_.seconds += std::chrono::duration<double>(own_time()).count();
+  }
+
+  // The same, with the time that it takes added to waited_.
+  SumOverRanks timed(const SumOverRanks& sum) {
+    if (!sum) return {};
+    return [this, sum](std::span<double> sums) {
+      const auto start = Clock::now();
+      sum(sums);
+      waited_ += Clock::now() - start;
+    };
   }
 
   static void add(std::span<const float> terms, std::span<float> sums) {
@@ -119,6 +129,7 @@ class CpuLearner final : public Learner {
   ParameterBlock gradients_;
   ParameterBlock added_;  // of the passes before the last
   Exchange exchange_;
+  Clock::duration waited_ = {};  // in sums over the ranks during a step's computation
   std::unique_ptr<Model> model_;
   Batch batch_;
   std::vector<std::uint32_t> order_;

@@ -12,7 +12,8 @@ ServedWorker::ServedWorker(ServerClient& servers, rondo::Communicator& workers, 
       options_(options),
       parameters_(learner.parameters()) {}
 
-void ServedWorker::begin(const ParameterBlock& parameters) {
+void ServedWorker::begin(const ParameterBlock& parameters, std::size_t epochs_before) {
+  epochs_before_ = epochs_before;
   if (workers_.rank() == 0) servers_.set(parameters.all());
   workers_.barrier();
   servers_.read(parameters_.all());
@@ -29,7 +30,7 @@ void ServedWorker::run_epoch(std::span<const std::uint32_t> order,
       const auto whole = minibatch(order, index, options_.batch_size);
       const auto mine = options_.shares.empty() ? share(whole, workers_.rank(), workers_.size())
                                                 : share(whole, options_.shares, workers_.rank());
-      train(mine, whole.size(), epochs_ * steps_of_an_epoch_ + index);
+      train(mine, whole.size(), first_step() + index);
       on_step(index + 1, steps_of_an_epoch_);
     }
   }
@@ -48,7 +49,7 @@ void ServedWorker::take_parts(std::span<const std::uint32_t> order,
     const std::size_t index = (*number - first) / parts;
     const auto whole = minibatch(order, index, options_.batch_size);
     const auto part = static_cast<int>((*number - first) % parts);
-    train(share(whole, part, workers_.size()), whole.size(), *number / parts);
+    train(share(whole, part, workers_.size()), whole.size(), first_step() + index);
     on_step(index + 1, steps_of_an_epoch_);
   }
 }
