@@ -6,7 +6,7 @@ usage: tools/study.py [options] RONDO_LENET STUDY [STUDY ...]
 Studies: devices (1 and 2 ranks), batch (batches of k times as many samples, and learning rates), evaluation (by all ranks, or by
 rank 0), slow (one of two workers takes four times as long), resnet18. docs/documents.md has what came out.
 
-Each run is kept in OUT/study_NAME.json when it ends, and is not made again: a study that was stopped goes on where it was. Prints
+Each run is kept in OUT/study_NAME.json when it ends, and is not made again: a study that was stopped goes on where it was, on the same kind of machine. Prints
 a table in Markdown, with --page for docs/documents.md, too; draws PICTURES/study_NAME.svg. Nothing else should run on the machine meanwhile. Needs matplotlib (Debian:
 python3-matplotlib).
 """
@@ -22,7 +22,10 @@ import subprocess
 import tempfile
 from typing import Callable
 
-import matplotlib
+try:
+    import matplotlib
+except ImportError as missing:
+    raise SystemExit(f"study: {missing}: start it with /usr/bin/python3, for which tools/setup.sh installs it") from missing
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402  (after the backend is chosen)
@@ -135,7 +138,11 @@ class Kept:
 
     def __init__(self, file):
         self.file = file
-        self.all = json.loads(file.read_text()) if file.exists() else {"processor": processor(), "cores": os.cpu_count(), "runs": {}}
+        here = {"processor": processor(), "cores": os.cpu_count()}
+        self.all = json.loads(file.read_text()) if file.exists() else dict(here, runs={})
+        there = {name: self.all[name] for name in here}
+        if there != here:
+            raise SystemExit(f"study: {file} has runs of another machine ({there}, and this is {here}): take another --out")
 
     def get(self, arguments):
         return self.all["runs"].get(shlex.join(arguments))
@@ -147,10 +154,10 @@ class Kept:
         part.rename(self.file)
 
 
-def train(program, arguments, data):
+def train(program, arguments):
     with tempfile.TemporaryDirectory() as folder:
         history = pathlib.Path(folder) / "history.json"
-        done = subprocess.run([program, *arguments, *data, "--history", history], capture_output=True, text=True)
+        done = subprocess.run([program, *arguments, "--history", history], capture_output=True, text=True)
         if done.returncode != 0:
             raise SystemExit(f"study: {shlex.join(arguments)}\n{done.stdout}{done.stderr}")
         return json.loads(history.read_text())
@@ -176,9 +183,10 @@ def run(name, options):
     runs_of = {line.label: [] for line in study.lines}
     for seed in range(1, seeds + 1):  # one after the other, so that a study that was stopped has something of each line
         for line in study.lines:
-            arguments = [*line.arguments, "--seed", str(seed), *shlex.split(options.extra)]
+            data = ["--data", options.data] if options.data else []
+            arguments = [*line.arguments, "--seed", str(seed), *shlex.split(options.extra), *data]
             if kept.get(arguments) is None:
-                kept.put(arguments, train(options.program, arguments, ["--data", options.data] if options.data else []))
+                kept.put(arguments, train(options.program, arguments))
                 print(f"{name}: {line.label}, seed {seed}: test accuracy {final(kept.get(arguments), 'test_accuracy'):.4f}", flush=True)
             runs_of[line.label].append(kept.get(arguments))
     print(table_of(study, runs_of))
@@ -195,7 +203,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("studies", nargs="+", choices=STUDIES)
-    parser.add_argument("--seeds", type=int, help="this number of seeds, from 1 on")
+    parser.add_argument("--seeds", type=int, choices=range(1, 101), metavar="1-100", help="this number of seeds, from 1 on")
     parser.add_argument("--extra", default="", help="options of rondo-lenet for all runs, such as '--device cuda'")
     parser.add_argument("--page", action="store_true", help="writes the table into docs/documents.md, too")
     parser.add_argument("--data", help="folder of the four IDX files")

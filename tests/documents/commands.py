@@ -68,8 +68,6 @@ def small(words):
             program[program.index(option) + 1] = value
         elif option not in ONLY_IF_NAMED:
             program[1:1] = [option, value]
-    if name == "study.py":
-        start = [sys.executable]
     return start, program
 
 
