@@ -116,7 +116,6 @@ double by_schedule(const Network& network, Strategy strategy, int ranks, std::si
   place.ring = &order;
   place.ring_geometry = sizes.ring;
   place.off_ring_geometry = sizes.off_ring;
-  place.between_hosts = ranks > network.ranks_per_host;
   Call call;
   call.collective = Collective::all_reduce;
   call.count = bytes / kElementBytes;

@@ -39,6 +39,7 @@ DeviceEngine::DeviceEngine(Engine& host, std::chrono::milliseconds timeout, Devi
              wiring_.geometry.off_ring,
              wiring_.geometry.pairwise,
              wiring_.pump != nullptr,
+             host.slowest_link(),
              &borders_} {
   wiring_.view.message_number = device_message_number(host.session());
   watcher_ = std::thread([this] { watch(); });

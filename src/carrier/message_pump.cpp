@@ -43,7 +43,7 @@ MessagePump::MessagePump(std::unique_ptr<Messenger> messenger, PumpEdges edges)
 void MessagePump::add(const PumpEdges::Out& edge) {
   outgoing_.push_back({edge.peer, edge.algorithms, kFirstSlotTag + edge.channel, edge.published,
                        OperationRing(edge.published.geometry().slots),
-                       RunAhead(edge.published.geometry(), messenger_->unattended())});
+                       RunAhead(edge.published.geometry())});
 }
 
 void MessagePump::add(const PumpEdges::In& edge) {
@@ -62,19 +62,15 @@ void MessagePump::carry(const PumpEdges::In& edge, Mapping fifo) {
 }
 
 MessagePump::~MessagePump() {
-  const bool failed = board_->raised();
   if (!can_be_driven()) {
     log(LogLevel::warning, "a communicator with MPI edges outlived MPI_Finalize");
-  } else if (!failed && end_operations()) {
+  } else if (board_->raised() || !hear_the_rest()) {
+    abandon_receives();
+  } else if (end_operations()) {
     return;
   }
   // Operations may still be under way, here or at a peer that has not noticed the failure yet: neither the memory nor
   // the number under which the messenger's messages travel may be used again.
-  if (failed && can_be_driven()) {  // else end_operations() has cancelled them
-    for (Operation& receive : open_receives()) {
-      if (receive.under_way) messenger_->abandon(receive);
-    }
-  }
   static_cast<void>(memory_.release());
   static_cast<void>(messenger_.release());
 }
@@ -106,9 +102,7 @@ std::vector<Operation> MessagePump::open_receives() {
 std::vector<Operation> MessagePump::open_sends() {
   std::vector<Operation> open = saying_;
   open.push_back(saying_call_);
-  for (const Telling& telling : memory_->tellings) {
-    open.insert(open.end(), telling.operations.begin(), telling.operations.end());
-  }
+  open.insert(open.end(), saying_confirmation_.begin(), saying_confirmation_.end());
   for (Outgoing& edge : outgoing_) {
     for (; edge.messages.outstanding() > 0; edge.messages.finish_oldest()) {
       open.push_back(edge.messages.oldest());
@@ -117,7 +111,7 @@ std::vector<Operation> MessagePump::open_sends() {
   return open;
 }
 
-bool MessagePump::end_operations() {
+bool MessagePump::hear_the_rest() {
   try {
     if (!hear_what_is_expected()) return false;
     // Several ranks may have sent this one a CallMessage; each of these synchronous sends ends only when received.
@@ -125,6 +119,16 @@ bool MessagePump::end_operations() {
   } catch (const TransportError&) {
     return false;
   }
+  return true;
+}
+
+void MessagePump::abandon_receives() {
+  for (Operation& receive : open_receives()) {
+    if (receive.under_way) messenger_->abandon(receive);
+  }
+}
+
+bool MessagePump::end_operations() {
   std::vector<Operation> open = open_receives();
   for (Operation& receive : open) {
     if (receive.under_way) messenger_->cancel(receive);
@@ -150,14 +154,9 @@ void MessagePump::begin_call(Algorithm algorithm) {
 bool MessagePump::RunAhead::must_wait_after(std::uint64_t bytes) {
   bytes_ += bytes;
   ++messages_;
-  unsure_bytes_ = bytes < unattended_.whole_bytes ? unsure_bytes_ + bytes : 0;
-  if (bytes_ < most_bytes_ && messages_ < kMostMessagesAhead &&
-      unsure_bytes_ < unattended_.most_bytes) {
-    return false;
-  }
+  if (bytes_ < most_bytes_ && messages_ < kMostMessagesAhead) return false;
   bytes_ = 0;
   messages_ = 0;
-  unsure_bytes_ = 0;
   return true;
 }
 
@@ -231,7 +230,9 @@ bool MessagePump::hears_of_abort() {
 }
 
 bool MessagePump::progress() {
-  return unless_told_why([this] { return move_slots(); });
+  bool moved = false;
+  unless_told_why([&] { moved = move_slots(); });
+  return moved;
 }
 
 bool MessagePump::move_slots() {
@@ -261,15 +262,25 @@ std::unique_ptr<Pump> MessagePump::among(const std::vector<int>& ranks, PumpEdge
 }
 
 std::optional<int> MessagePump::busy_peer() {
-  unless_told_why([this] {
+  std::optional<int> peer;
+  unless_told_why([&] {
     for (Outgoing& edge : outgoing_) {
       if (drives(edge.algorithms)) start_sends(edge);
     }
     // Receives are always open; testing them too would poll the network at the end of every call.
-    return finish_oldest(Direction::out);
+    finish_oldest(Direction::out);
+    messenger_->have_ended(saying_confirmation_, "telling other hosts of a confirmed call");
+    peer = peer_still_sent_to();
   });
+  return peer;
+}
+
+std::optional<int> MessagePump::peer_still_sent_to() {
   for (const Outgoing& edge : outgoing_) {
     if (drives(edge.algorithms) && edge.messages.outstanding() > 0) return edge.peer;
+  }
+  for (std::size_t i = 0; i < saying_confirmation_.size(); ++i) {
+    if (saying_confirmation_[i].under_way) return ranks_elsewhere_[i];
   }
   return std::nullopt;
 }

@@ -6,14 +6,12 @@
 //
 // A messenger may buffer messages that the receiver has not taken yet. To bound how much, one message after every half
 // FIFO of bytes, or a thousand messages, ends only when the receiver takes it (Delivery::taken). Not after every few
-// messages: the end of a small call would wait for the receiver's answer. A messenger may ask for less
-// (Messenger::Unattended).
+// messages: the end of a small call would wait for the receiver's answer.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <vector>
 
@@ -106,16 +104,13 @@ class MessagePump final : public Pump {
   // Counts what was sent since the last message that the receiver answered.
   class RunAhead {
    public:
-    RunAhead(const FifoGeometry& fifo, Messenger::Unattended unattended)
-        : most_bytes_(fifo.slots * fifo.slot_bytes / 2), unattended_(unattended) {}
+    explicit RunAhead(const FifoGeometry& fifo) : most_bytes_(fifo.slots * fifo.slot_bytes / 2) {}
     bool must_wait_after(std::uint64_t bytes);
 
    private:
     std::uint64_t most_bytes_;
-    Messenger::Unattended unattended_;
     std::uint64_t bytes_ = 0;
     std::uint64_t messages_ = 0;
-    std::uint64_t unsure_bytes_ = 0;  // which may need this rank's looks to arrive
   };
   struct Outgoing {
     int peer;
@@ -133,11 +128,6 @@ class MessagePump final : public Pump {
     OperationRing messages;
   };
 
-  // A confirmation on its way to all ranks elsewhere.
-  struct Telling {
-    ConfirmMessage said;
-    std::vector<Operation> operations;
-  };
   // All memory that the messenger reads and writes. After a failure an operation may never end: then neither this memory
   // nor the messenger is ever freed.
   struct Memory {
@@ -147,13 +137,16 @@ class MessagePump final : public Pump {
     CallMessage heard_call;
     CallMessage said_call;
     ConfirmMessage heard_confirmation;
-    std::list<Telling> tellings;  // oldest first
+    ConfirmMessage said_confirmation;
   };
 
   void add(const PumpEdges::Out& edge);
   void add(const PumpEdges::In& edge);
+  // Receives what others have sent for certain; false where that does not come.
+  bool hear_the_rest();
   // Tries for up to a second to end every operation under way; whether all have ended.
   bool end_operations();
+  void abandon_receives();
   bool hear_what_is_expected();
   std::vector<Operation> open_receives();
   std::vector<Operation> open_sends();
@@ -167,15 +160,14 @@ class MessagePump final : public Pump {
   // Whether anything ended. Looks at the oldest operation of each edge.
   bool finish_oldest(Direction direction);
   // A rank that has failed tells the reason, then ends, and its connections with it: the reason is the better error. So
-  // where `act` finds a connection lost, this function listens for the reason. Returns what `act` returns; false if the
-  // board has the reason now. Throws TransportError if nobody tells one.
+  // where `act` finds a connection lost, this function listens for the reason, and returns if the board has that now. Throws
+  // TransportError if nobody tells one.
   template <class Act>
-  bool unless_told_why(Act act) {
+  void unless_told_why(Act act) {
     try {
-      return act();
+      act();
     } catch (const TransportError&) {
       if (!hears_of_abort()) throw;
-      return false;
     }
   }
   bool hears_of_abort();
@@ -183,9 +175,10 @@ class MessagePump final : public Pump {
   void listen_for_calls();
   void listen_for_confirmations();
   void look_for_calls();
-  bool send_call(int peer, const Signature& call);
-  bool receive_confirmations();
-  bool send_confirmations(std::uint64_t sequence);
+  void send_call(int peer, const Signature& call);
+  void receive_confirmations();
+  void send_confirmation(std::uint64_t sequence);
+  std::optional<int> peer_still_sent_to();
 
   std::unique_ptr<Messenger> messenger_;
   std::vector<Outgoing> outgoing_;
@@ -205,7 +198,8 @@ class MessagePump final : public Pump {
   Operation hearing_call_;
   Operation saying_call_;
   Operation hearing_confirmation_;
-  int told_peer_ = kAnyPeer;  // to whom said_call went
+  std::vector<Operation> saying_confirmation_;  // to ranks_elsewhere_, in their order
+  int told_peer_ = kAnyPeer;                    // to whom said_call went
   std::vector<std::optional<Signature>> told_calls_;
   // By rank: one more than the number of the last call that it has confirmed, and of the last that it will confirm.
   std::vector<std::uint64_t> confirmed_calls_;

@@ -33,23 +33,21 @@ void MessagePump::look_for_calls() {
 }
 
 void MessagePump::tell_call(int peer, const Signature& call) {
-  unless_told_why([&] { return send_call(peer, call); });
+  unless_told_why([&] { send_call(peer, call); });
 }
 
-// Whether it sends anything.
-bool MessagePump::send_call(int peer, const Signature& call) {
+void MessagePump::send_call(int peer, const Signature& call) {
   if (!messenger_->has_ended(saying_call_, "telling a rank of a call", told_peer_)) {
-    return false;  // a later tell_call() sends it
+    return;  // a later tell_call() sends it
   }
   CallMessage& said = memory_->said_call;
-  if (told_peer_ == peer && said.call == call) return false;
+  if (told_peer_ == peer && said.call == call) return;
   said = {session_, messenger_->rank(), call};
   told_peer_ = peer;
   // Ends only when the peer has taken it: if the peer destroys its communicator first, this rank keeps the messenger's
   // number, and the message never reaches a communicator made later.
   saying_call_ =
       messenger_->send(peer, kCallTag, &said, sizeof(CallMessage), Messenger::Delivery::taken);
-  return true;
 }
 
 void MessagePump::listen_for_confirmations() {
@@ -58,12 +56,10 @@ void MessagePump::listen_for_confirmations() {
 }
 
 void MessagePump::hear_confirmations() {
-  unless_told_why([this] { return receive_confirmations(); });
+  unless_told_why([this] { receive_confirmations(); });
 }
 
-// Whether any had arrived.
-bool MessagePump::receive_confirmations() {
-  bool received = false;
+void MessagePump::receive_confirmations() {
   while (messenger_->has_ended(hearing_confirmation_, "listening for confirmed calls", kAnyPeer)) {
     const ConfirmMessage& heard = memory_->heard_confirmation;
     const auto rank = static_cast<std::size_t>(heard.rank);
@@ -71,33 +67,22 @@ bool MessagePump::receive_confirmations() {
       confirmed_calls_[rank] = heard.sequence + 1;
     }
     listen_for_confirmations();
-    received = true;
   }
-  return received;
 }
 
 void MessagePump::tell_confirmed(std::uint64_t sequence) {
-  unless_told_why([&] { return send_confirmations(sequence); });
+  unless_told_why([&] { send_confirmation(sequence); });
 }
 
-// Does not wait for its sends: a confirmation still under way keeps its memory, and the next one uses other memory.
-bool MessagePump::send_confirmations(std::uint64_t sequence) {
-  std::list<Telling>& tellings = memory_->tellings;
-  const bool over =
-      !tellings.empty() && messenger_->have_ended(tellings.front().operations,
-                                                  "telling other hosts of a confirmed call");
-  if (over) {
-    tellings.splice(tellings.end(), tellings, tellings.begin());
-  } else {
-    tellings.push_back({{}, std::vector<Operation>(ranks_elsewhere_.size())});
+// The last confirmation has left: the call that it belongs to waited for that (busy_peer()).
+void MessagePump::send_confirmation(std::uint64_t sequence) {
+  ConfirmMessage& said = memory_->said_confirmation;
+  said = {session_, messenger_->rank(), sequence};
+  saying_confirmation_.clear();
+  for (const int rank : ranks_elsewhere_) {
+    saying_confirmation_.push_back(messenger_->send(
+        rank, kConfirmTag, &said, sizeof(ConfirmMessage), Messenger::Delivery::sent));
   }
-  Telling& telling = tellings.back();
-  telling.said = {session_, messenger_->rank(), sequence};
-  for (std::size_t i = 0; i < ranks_elsewhere_.size(); ++i) {
-    telling.operations[i] = messenger_->send(ranks_elsewhere_[i], kConfirmTag, &telling.said,
-                                             sizeof(ConfirmMessage), Messenger::Delivery::sent);
-  }
-  return true;
 }
 
 void MessagePump::announce_abort(const AbortRecord& record) noexcept {

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -42,7 +41,8 @@ class Messenger {
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
 
-  // When a send ends: its memory may be used again, or the receiver has also begun to take the message.
+  // When a send ends: its memory may be used again, and the message arrives although this rank may look no more; or the
+  // receiver has also begun to take the message.
   enum class Delivery : std::uint8_t { sent, taken };
   [[nodiscard]] virtual Operation send(int peer, int tag, const void* data, std::size_t bytes,
                                        Delivery delivery) = 0;
@@ -61,15 +61,6 @@ class Messenger {
   // The operation's memory is never used again, and nobody looks at the operation any more: spares the library the search
   // through what nobody waits for, where that is possible.
   virtual void abandon(Operation& /*operation*/) noexcept {}
-  // What of a peer's messages by Delivery::sent is sure to arrive although this rank looks no more once their sends have
-  // ended.
-  struct Unattended {
-    // So many bytes after the last message by Delivery::taken, or of at least `whole_bytes`.
-    std::uint64_t most_bytes = std::numeric_limits<std::uint64_t>::max();
-    // A message of so many bytes or more, and what was sent to that peer before.
-    std::uint64_t whole_bytes = std::numeric_limits<std::uint64_t>::max();
-  };
-  [[nodiscard]] virtual Unattended unattended() const = 0;
   // Makes sure that messages to and from these ranks need no more help of this rank on their way. Collective.
   virtual void connect(const std::vector<int>& ranks) = 0;
   // How long connect(), and what measures links, wait for other ranks: a minute, or `timeout` if that is shorter. MPI's

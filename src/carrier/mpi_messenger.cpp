@@ -40,7 +40,6 @@ class MpiMessenger final : public Messenger {
   Operation receive(int peer, int tag, void* data, std::size_t bytes) override;
   void look(std::span<const Pending> pending, std::vector<std::size_t>& ended) override;
   void cancel(Operation& operation) override;
-  [[nodiscard]] Unattended unattended() const override { return {}; }
   void connect(const std::vector<int>& ranks) override;
   std::unique_ptr<Messenger> another(std::uint64_t session) override;
   std::unique_ptr<Messenger> among(const std::vector<int>& ranks, std::uint64_t session) override;

@@ -66,7 +66,8 @@ class Pump {
   // A pump between some of the ranks, for a communicator in which they have the order of `ranks`. Collective over them.
   // Throws TransportError.
   virtual std::unique_ptr<Pump> among(const std::vector<int>& ranks, PumpEdges edges) = 0;
-  // The first peer to which a slot published by this rank is still being sent; nothing if there is none.
+  // The first peer to which a slot published by this rank, or a confirmation, is still being sent; nothing if there is
+  // none. Throws TransportError.
   [[nodiscard]] virtual std::optional<int> busy_peer() = 0;
   // Tells `peer`, on another host, which call this rank is in; once for each call and peer. For a rank that
   // waits: if the two ranks' calls differ, it may be that neither sends on an edge that the other reads. Throws TransportError.
@@ -76,7 +77,7 @@ class Pump {
   // Opens the connections to all ranks elsewhere before tell_confirmed() uses them. Collective. Throws TransportError.
   virtual void open_connections() = 0;
   // Tells every rank that does not share this one's memory that all ranks make call number `sequence` as this one
-  // does. Throws TransportError.
+  // does. To be called again only once busy_peer() has found nothing. Throws TransportError.
   virtual void tell_confirmed(std::uint64_t sequence) = 0;
   // `rank` will confirm call number `sequence` to this rank: the pump's destructor waits up to a second for that
   // message, unless the communicator has ended.

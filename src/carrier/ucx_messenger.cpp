@@ -23,12 +23,6 @@ constexpr int kLeaveTag = 4;
 // fails only if nothing has arrived for so long since.
 constexpr auto kDoubt = std::chrono::milliseconds(500);
 
-// Over TCP, UCX may end a send that it copies while the message is still in UCX's own buffer: if the socket has no room, the
-// message leaves only when this rank makes UCX work again, which may be long after the call. So at most this many bytes go
-// to a peer without an answer: the smallest socket buffer of Linux has room for them. Sends that UCX does not copy end
-// when the socket has taken all of them, or when they are answered.
-constexpr std::uint64_t kUnanswered = 16384;
-
 // UCX matches messages by one number: the group's, the sender's rank, and the tag.
 constexpr unsigned kTagBits = 12;
 constexpr unsigned kRankBits = 16;
@@ -55,9 +49,6 @@ class UcxMessenger final : public Messenger {
   void cancel(Operation& operation) override;
   void abandon(Operation& operation) noexcept override { cancel(operation); }
   void connect(const std::vector<int>& ranks) override;
-  [[nodiscard]] Unattended unattended() const override {
-    return {kUnanswered, worker_->unbuffered_bytes()};
-  }
   std::unique_ptr<Messenger> another(std::uint64_t session) override {
     return with_patience(std::make_unique<UcxMessenger>(worker_, rank_, addresses_, session));
   }
@@ -122,7 +113,7 @@ Operation UcxMessenger::start_send(int peer, int tag, const void* data, std::siz
           ? ucx().tag_send_sync_nbx(endpoint.handle, data, bytes, tag_of(rank_, tag), &plain)
           : ucx().tag_send_nbx(endpoint.handle, data, bytes, tag_of(rank_, tag), &plain);
   if (UCS_PTR_IS_ERR(request)) fail("sending", peer, UCS_PTR_STATUS(request));
-  return {request, true};  // null: it has ended already
+  return {request, request != nullptr};  // null: it has ended already
 }
 
 Operation UcxMessenger::start_receive(int peer, int tag, void* data, std::size_t bytes) {

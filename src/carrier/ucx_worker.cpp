@@ -36,11 +36,18 @@ void check(ucs_status_t status, const char* what) {
                   ucx_text(status)));
 }
 
-// A setting that the user may change by UCX's own variable. Settings that this UCX does not know are left out. Returns
-// whether it was set.
-bool set_default(ucp_config_t* config, const char* name, const std::string& value) {
-  if (environment_of_others(("UCX_" + std::string(name)).c_str())) return false;
-  return ucx().config_modify(config, name, value.c_str()) == UCS_OK;
+// UCX keeps a setting that it does not know, and uses it nowhere.
+void set(ucp_config_t* config, const std::string& name, const std::string& value) {
+  static_cast<void>(ucx().config_modify(config, name.c_str(), value.c_str()));
+}
+
+bool set_by_user(const std::string& name) {
+  return environment_of_others(("UCX_" + name).c_str()).has_value();
+}
+
+// A setting that the user may change by UCX's own variable.
+void set_default(ucp_config_t* config, const std::string& name, const std::string& value) {
+  if (!set_by_user(name)) set(config, name, value);
 }
 
 void on_failure(void* argument, ucp_ep_h /*handle*/, ucs_status_t status) {
@@ -75,18 +82,20 @@ UcxWorker::UcxWorker(const std::string& interface) {
   set_default(config, "TLS", "^sm");
   if (!interface.empty()) set_default(config, "NET_DEVICES", interface);
   set_default(config, "KEEPALIVE_INTERVAL", "2s");
-  constexpr std::uint64_t kUnbufferedBytes = 8192;
-  if (set_default(config, "ZCOPY_THRESH", fmt::format("{}", kUnbufferedBytes))) {
-    unbuffered_bytes_ = kUnbufferedBytes;
-  }
+  // Over TCP, UCX ends the send of a message that it copies although the socket may have had no room for it: then the
+  // message leaves only when this rank makes UCX work again, which may be long after the call. A send without a copy ends
+  // when the socket has taken the message. Users may not change this setting: Messenger::Delivery::sent promises it.
+  set(config, "ZCOPY_THRESH", "1");
   // Else UCX also sends by a second interface, which may belong to another network (a bridge for containers, say).
   set_default(config, "MAX_RNDV_RAILS", "1");
   // With the 8 KiB that UCX takes by itself, an all_reduce of 8 MiB on two hosts at 1 Gbit/s took 75 ms; with these, 70.5 ms.
-  for (const char* name : {"TX_SEG_SIZE", "RX_SEG_SIZE"}) {
-    // Releases of UCX differ in whether this setting has the prefix here.
-    if (environment_of_others(fmt::format("UCX_TCP_{}", name).c_str())) continue;
-    set_default(config, name, "64k");
-    set_default(config, fmt::format("TCP_{}", name).c_str(), "64k");
+  // UCX asks that one rank's first is not above the other's second, so both are set or neither.
+  if (!set_by_user("TCP_TX_SEG_SIZE") && !set_by_user("TCP_RX_SEG_SIZE")) {
+    for (const std::string name : {"TX_SEG_SIZE", "RX_SEG_SIZE"}) {
+      // Releases of UCX differ in whether these settings have the prefix here.
+      set_default(config, name, "64k");
+      set(config, "TCP_" + name, "64k");
+    }
   }
   ucp_params_t wanted{};
   wanted.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED;

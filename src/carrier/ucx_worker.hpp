@@ -2,8 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
-#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -43,8 +41,6 @@ class UcxWorker {
   [[nodiscard]] const std::string& address() const { return address_; }
   // The connection to the process with this address, made at its first use. Throws TransportError.
   UcxEndpoint& endpoint_to(const std::string& address);
-  // Messages of so many bytes or more are not copied to a buffer of UCX's before they leave.
-  [[nodiscard]] std::uint64_t unbuffered_bytes() const { return unbuffered_bytes_; }
   // Looks at the network, and moves what can be moved.
   void progress() { ucx().worker_progress(worker_); }
 
@@ -60,8 +56,7 @@ class UcxWorker {
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   std::string address_;
-  std::uint64_t unbuffered_bytes_ = std::numeric_limits<std::uint64_t>::max();  // unknown
-  std::map<std::string, std::unique_ptr<UcxEndpoint>> endpoints_;               // by address
+  std::map<std::string, std::unique_ptr<UcxEndpoint>> endpoints_;  // by address
 };
 
 }  // namespace rondo::detail

@@ -34,6 +34,7 @@ Engine::Engine(Wiring wiring)
              wiring_.links.off_ring_geometry,
              wiring_.links.pairwise_geometry,
              wiring_.links.pump != nullptr,
+             wiring_.links.slowest_link,
              &borders_},
       among_leaders_{wiring_.rank, wiring_.links.hosts, &wiring_.links.rail,
                      wiring_.links.ring_geometry, wiring_.links.off_ring_geometry},
@@ -198,6 +199,7 @@ void Engine::run_by_schedule(const Call& call, Algorithm algorithm, const Signat
                      "ranks made {}",
                      describe(progress), wiring_.rank, describe(before->call)));
   }
+  if (wiring_.links.pump != nullptr) drain(signature, progress);  // this rank may have confirmed
   if (plan.schedule.needs_scratch() && call.collective == Collective::reduce_scatter &&
       plan.own.count > 0) {
     // Only the ring's first position needs scratch memory: rank 0, whose chunk begins at 0.

@@ -1,6 +1,7 @@
 #include "engine/plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/collective_traits.hpp"
 #include "engine/parts.hpp"
@@ -25,14 +26,24 @@ void set_borders(Slicing& slicing, std::vector<std::uint64_t>& borders, const st
 
 // In all_to_all several ranks send to the same one, and share its wire. With much under way they fall out of step: some wires
 // then carry the slices of two ranks, and others none. 8 MiB on 8 test hosts at 500 Mbit/s took 145 ms with 8 slices, 134
-// with 4, 128 with 2; on 4 hosts at 10 Gbit/s 23, 18 and 14 ms. Two ranks have a wire each.
+// with 4, 128 with 2; on 4 hosts at 10 Gbit/s 23, 18 and 14 ms. Of two ranks each has a wire for itself.
 constexpr std::uint64_t kSlicesOnSharedWires = 2;
+
+// How many slices to each of the others a rank must keep under way to fill its link.
+std::uint64_t slices_that_fill(const LinkFacts& link, const RingPlace& place) {
+  const double round_trip_bytes = 2 * link.latency_us * link.bytes_per_us;
+  const double others = place.size - 1;
+  return static_cast<std::uint64_t>(std::ceil(
+      round_trip_bytes / (others * static_cast<double>(place.pairwise_geometry.slot_bytes))));
+}
 
 std::uint64_t pairwise_window(const Schedule& schedule, const RingPlace& place) {
   const std::uint64_t widest = window_for(place.pairwise_geometry.slots);
   const bool share_wires =
-      schedule.collective == Collective::all_to_all && place.between_hosts && place.size > 2;
-  return share_wires ? std::min(widest, kSlicesOnSharedWires) : widest;
+      schedule.collective == Collective::all_to_all && place.has_pump && place.size > 2;
+  if (!share_wires) return widest;
+  const std::uint64_t least = place.slowest_link ? slices_that_fill(*place.slowest_link, place) : 0;
+  return std::min(widest, std::max(least, kSlicesOnSharedWires));
 }
 
 const FifoGeometry& geometry_for(Algorithm algorithm, const RingPlace& place) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <rondo/call.hpp>
 
+#include "bootstrap/link_probe.hpp"
 #include "engine/wiring.hpp"
 #include "fifo/fifo.hpp"
 #include "schedule/schedule.hpp"
@@ -19,9 +21,10 @@ struct RingPlace {
   int size = 1;
   const std::vector<int>* ring = nullptr;  // ranks in ring order
   FifoGeometry ring_geometry;
-  FifoGeometry off_ring_geometry;       // of the off-ring edges, which other algorithms use
-  FifoGeometry pairwise_geometry = {};  // of the edges between any two ranks
-  bool between_hosts = false;           // whether any edge is driven by a pump
+  FifoGeometry off_ring_geometry;              // of the off-ring edges, which other algorithms use
+  FifoGeometry pairwise_geometry = {};         // of the edges between any two ranks
+  bool has_pump = false;                       // ranks of other hosts belong to the communicator
+  std::optional<LinkFacts> slowest_link = {};  // the same on all ranks, and so are the fields above
   // Where make_plan() leaves the borders of chunks that have sizes of their own: size + 1 elements, in use until the next
   // call.
   std::vector<std::uint64_t>* borders = nullptr;

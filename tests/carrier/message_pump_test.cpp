@@ -48,7 +48,6 @@ class CutMessenger final : public Messenger {
     }
   }
   void cancel(Operation& operation) override { operation.under_way = false; }
-  [[nodiscard]] Unattended unattended() const override { return {}; }
   void connect(const std::vector<int>& /*ranks*/) override {}
   std::unique_ptr<Messenger> another(std::uint64_t /*session*/) override { return nullptr; }
   std::unique_ptr<Messenger> among(const std::vector<int>& /*ranks*/,

@@ -40,9 +40,9 @@ TEST(Plan, NoWindowIsAsWideAsAnyFifoOnItsWay) {
 TEST(Plan, ExchangesOnSharedWiresKeepLittleUnderWay) {
   std::vector<int> ring = {0, 1, 2, 3};
   const FifoGeometry fifo{1024, 16};
-  const auto window = [&](Collective collective, int size, bool between_hosts, FifoGeometry pairs) {
+  const auto window = [&](Collective collective, int size, bool has_pump, FifoGeometry pairs) {
     const Call call{.collective = collective, .count = 1 << 20, .type = DataType::f32};
-    const RingPlace place{0, size, &ring, fifo, fifo, pairs, between_hosts};
+    const RingPlace place{0, size, &ring, fifo, fifo, pairs, has_pump};
     return make_plan(call, Algorithm::pairwise, place, 64).slicing.window;
   };
   EXPECT_EQ(window(Collective::all_to_all, 4, true, fifo), 2U);
@@ -50,6 +50,19 @@ TEST(Plan, ExchangesOnSharedWiresKeepLittleUnderWay) {
   EXPECT_EQ(window(Collective::all_to_all, 4, false, fifo), 8U);
   EXPECT_EQ(window(Collective::all_to_all, 2, true, fifo), 8U);
   EXPECT_EQ(window(Collective::gather, 4, true, fifo), 8U);
+}
+
+TEST(Plan, ExchangesKeepLongLinksFull) {
+  std::vector<int> ring = {0, 1, 2, 3};
+  const FifoGeometry fifo{1024, 16};
+  const auto window = [&](double latency_us) {
+    const Call call{.collective = Collective::all_to_all, .count = 1 << 20, .type = DataType::f32};
+    const RingPlace place{0, 4, &ring, fifo, fifo, fifo, true, LinkFacts{latency_us, 100}};
+    return make_plan(call, Algorithm::pairwise, place, 64).slicing.window;
+  };
+  EXPECT_EQ(window(10), 2U);
+  EXPECT_EQ(window(75), 5U);  // 15,000 bytes are under way, 3,072 for each slice of the window
+  EXPECT_EQ(window(10000), 8U);
 }
 
 }  // namespace
