@@ -73,7 +73,7 @@ class Validation:
                 row = next((row for row in measured["rows"] if row["in_place"]), None)
                 if row is None:  # halving_doubling carries only what its FIFOs hold, and those are smaller on slower links
                     continue
-                sim = self.simulated(network, "--ranks", hosts, "--strategies", algorithm, "--kib", size // KIB)
+                sim = self.simulated(network, "--ranks", hosts, "--strategies", algorithm, "--kib", size // KIB, "--calls", 8)
                 yield {"what": f"{algorithm}, {size // KIB} KiB", "measured_us": row["time_us_median"], "simulated_us": sim["call_us"]["median"]}
 
     def steps(self, network, hosts, rate):

@@ -105,7 +105,7 @@ void limit_slices(Plan& plan, int actors) {
 }
 
 double by_schedule(const Network& network, Strategy strategy, int ranks, std::size_t bytes,
-                   std::uint64_t seed, std::optional<int> most_actors) {
+                   const Simulation& simulation) {
   const detail::Geometries chosen = geometries(network, ranks);
   const detail::EdgeGeometries& sizes =
       ranks > network.ranks_per_host ? chosen.link : chosen.memory;
@@ -121,7 +121,7 @@ double by_schedule(const Network& network, Strategy strategy, int ranks, std::si
   call.count = bytes / kElementBytes;
   call.type = DataType::f32;
   Plan plan = detail::make_plan(call, algorithm_of(strategy), place, detail::kChunkGranuleBytes);
-  const int count = actors_for(strategy, ranks, network.ranks_per_host, most_actors);
+  const int count = actors_for(strategy, ranks, network.ranks_per_host, simulation.most_actors);
   double element_bytes = kElementBytes;
   if (count < ranks) {
     element_bytes = even_out(plan.slicing, bytes);
@@ -132,6 +132,7 @@ double by_schedule(const Network& network, Strategy strategy, int ranks, std::si
   shape.between_hosts_slots = static_cast<int>(fifo.slots);
   shape.within_host_slots = static_cast<int>(chosen.memory.ring.slots);
   shape.one_sender = strategy == Strategy::ring;
+  shape.calls = simulation.calls;
   if (strategy == Strategy::halving_doubling) {
     // The library carries vectors that fit its FIFOs; here FIFOs are as long as they must be.
     shape.between_hosts_slots = shape.within_host_slots = static_cast<int>(plan.slicing.window) + 1;
@@ -141,12 +142,12 @@ double by_schedule(const Network& network, Strategy strategy, int ranks, std::si
     plan.schedule.position = i;
     actors.push_back({plan.schedule, plan.slicing, i / network.ranks_per_host, 0});
   }
-  return Events(network, shape, actors, seed).run();
+  return Events(network, shape, actors, simulation.seed).run();
 }
 
 // The ranks of a host reduce a part each, these parts go round rings between hosts, and the ranks gather them.
-double hierarchical(const Network& network, int ranks, std::size_t bytes, std::uint64_t seed,
-                    std::optional<int> most_actors) {
+double hierarchical(const Network& network, int ranks, std::size_t bytes,
+                    const Simulation& simulation) {
   const int owners = std::min(network.ranks_per_host, ranks);
   const int hosts = ranks / owners;
   const auto share = static_cast<double>(bytes) / owners;
@@ -162,12 +163,13 @@ double hierarchical(const Network& network, int ranks, std::size_t bytes, std::u
   call.type = DataType::f32;
   Plan plan = detail::rail_plan(call, links);
   plan.slicing.count = bytes / kElementBytes / static_cast<std::size_t>(owners);
-  const int rows = actors_for(Strategy::ring, ranks, owners, most_actors) / owners;
+  const int rows = actors_for(Strategy::ring, ranks, owners, simulation.most_actors) / owners;
   const double element_bytes =
       rows < hosts ? even_out(plan.slicing, bytes / static_cast<std::size_t>(owners))
                    : kElementBytes;
   limit_slices(plan, rows * owners);
-  Events::Shape shape{element_bytes, owners, static_cast<int>(fifo.slots), 0, true};
+  Events::Shape shape{element_bytes, owners,          static_cast<int>(fifo.slots), 0,
+                      true,          simulation.calls};
   std::vector<ActorPlace> actors;
   for (int host = 0; host < rows; ++host) {
     for (int owner = 0; owner < owners; ++owner) {
@@ -179,7 +181,7 @@ double hierarchical(const Network& network, int ranks, std::size_t bytes, std::u
   const double piece =
       std::min(1.0, static_cast<double>(detail::stage_bytes_for(static_cast<std::size_t>(owners))) /
                         static_cast<double>(std::max<std::size_t>(bytes, 1)));
-  const double rails = Events(network, shape, actors, seed).run();
+  const double rails = Events(network, shape, actors, simulation.seed).run();
   return owners == 1 ? rails : std::max(rails, inside) + inside * piece + 2 * network.slice_us;
 }
 
@@ -243,12 +245,11 @@ std::string objection_to(Strategy strategy, const Network& network, int ranks) {
 }
 
 double call_us(const Network& network, Strategy strategy, int ranks, std::size_t bytes,
-               std::uint64_t seed, std::optional<int> most_actors) {
+               const Simulation& simulation) {
   if (ranks == 1) return static_cast<double>(bytes) / network.copy_bytes_per_us;
-  if (strategy == Strategy::server) return by_servers(network, ranks, bytes, seed);
-  if (strategy == Strategy::hierarchical)
-    return hierarchical(network, ranks, bytes, seed, most_actors);
-  return by_schedule(network, strategy, ranks, bytes, seed, most_actors);
+  if (strategy == Strategy::server) return by_servers(network, ranks, bytes, simulation.seed);
+  if (strategy == Strategy::hierarchical) return hierarchical(network, ranks, bytes, simulation);
+  return by_schedule(network, strategy, ranks, bytes, simulation);
 }
 
 }  // namespace rondo::sim

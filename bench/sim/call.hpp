@@ -39,9 +39,16 @@ int servers_of(const Network& network, int ranks, std::size_t bytes);
 // are for powers of two.
 std::string objection_to(Strategy strategy, const Network& network, int ranks);
 
-// From the call on all ranks, at the same time, to its end on the last; `bytes` of f32. `seed`: of the jitter. `most_actors`, a power of two,
-// replaces these numbers; there are always those of two hosts.
+struct Simulation {
+  std::uint64_t seed = 1;  // of the jitter
+  // So many calls, each rank's next after its last; the second half of them is timed. 1: a call that all ranks begin at the same time.
+  int calls = 1;
+  // A power of two, replaces the numbers above; there are always the actors of two hosts.
+  std::optional<int> most_actors = {};
+};
+
+// Until the call's end on the last rank; `bytes` of f32.
 double call_us(const Network& network, Strategy strategy, int ranks, std::size_t bytes,
-               std::uint64_t seed, std::optional<int> most_actors = std::nullopt);
+               const Simulation& simulation = {});
 
 }  // namespace rondo::sim

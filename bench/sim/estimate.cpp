@@ -128,7 +128,8 @@ std::vector<Simulated> simulate(const Question& question, const std::vector<std:
     // The longest first, so that no core waits for the other at the end.
     Simulated& call = calls[calls.size() - 1 - number / static_cast<std::size_t>(runs)];
     const std::size_t run = number % static_cast<std::size_t>(runs);
-    call.us[run] = call_us(question.network, call.strategy, call.ranks, call.bytes, run + 1);
+    call.us[run] = call_us(question.network, call.strategy, call.ranks, call.bytes,
+                           {.seed = run + 1, .calls = question.job ? 1 : question.calls});
   });
   return calls;
 }

@@ -30,6 +30,7 @@ struct Question {
   double compute_spread = 0;              // standard deviation of a rank's computing time, of 1
   double steps_per_epoch = 0;
   int runs = 5;
+  int calls = 1;  // that ranks make one after the other, where there is no job
 };
 
 // The answer for one strategy on so many ranks. Where it could not be simulated, `objection` says why.

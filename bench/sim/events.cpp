@@ -10,7 +10,10 @@ using detail::Step;
 
 Events::Events(const Network& network, const Shape& shape, const std::vector<ActorPlace>& actors,
                std::uint64_t seed)
-    : network_(network), shape_(shape), random_(seed) {
+    : network_(network),
+      shape_(shape),
+      ends_(static_cast<std::size_t>(shape.calls)),
+      random_(seed) {
   int hosts = 0;
   actors_.reserve(actors.size());
   for (const ActorPlace& place : actors) {
@@ -40,12 +43,14 @@ double Events::run() {
       reach(*event.edge, event.time, event.on_link);
     }
   }
-  double last = 0;
   for (const Actor& actor : actors_) {
-    if (!actor.done) throw std::logic_error("simulated ranks wait for each other in a circle");
-    last = std::max(last, actor.ended);
+    if (!actor.done(shape_)) {
+      throw std::logic_error("simulated ranks wait for each other in a circle");
+    }
   }
-  return last;
+  const std::size_t first_half = ends_.size() / 2;
+  if (first_half == 0) return ends_.back();
+  return (ends_.back() - ends_[first_half - 1]) / static_cast<double>(ends_.size() - first_half);
 }
 
 // As run_schedule walks them.
@@ -56,8 +61,9 @@ void Events::load(Actor& actor) {
     if (++actor.index == actor.steps) {
       actor.index = 0;
       if (++actor.turn == actor.turns) {
-        actor.done = true;
-        return;
+        actor.turn = 0;
+        ++actor.calls_made;
+        if (actor.done(shape_)) return;
       }
     }
     const Step step = actor.place.schedule.step(actor.index);
@@ -141,12 +147,10 @@ void Events::attempt(int number, double now) {
   const double end = now + work_us(actor.step, bytes);
   if (actor.from != nullptr) take(*actor.from, end);
   if (actor.to != nullptr) send(*actor.to, end, bytes);
+  const auto call = static_cast<std::size_t>(actor.calls_made);
   advance(actor);
-  if (actor.done) {
-    actor.ended = end;
-  } else {
-    queue_.push({end, number});
-  }
+  ends_[call] = std::max(ends_[call], end);
+  if (!actor.done(shape_)) queue_.push({end, number});
 }
 
 void Events::take(Edge& edge, double now) {
@@ -188,7 +192,7 @@ void Events::reach(Edge& edge, double now, OnLink slice) {
 
 double Events::carry(double& link_free, double now, double link_us) const {
   const double burst_us = network_.burst_bytes / network_.link_bytes_per_us;
-  // A bucket is empty when a call begins, as after other calls.
+  // A bucket is empty when the first call begins, as after other calls.
   link_free = std::max(std::max(now - burst_us, 0.0), link_free) + link_us;
   return std::max(now, link_free);
 }

@@ -48,11 +48,14 @@ class Events {
     int within_host_slots = 8;
     // Each host receives from one other only, as in rings: then no slices meet at its link, which need not be put in order.
     bool one_sender = false;
+    // How many calls each actor makes, one after the other.
+    int calls = 1;
   };
   Events(const Network& network, const Shape& shape, const std::vector<ActorPlace>& actors,
          std::uint64_t seed);
 
-  // Returns when the last actor has ended. Throws std::logic_error if actors wait for each other in a circle.
+  // Returns how long a call takes, until it has ended on the last actor: of several calls, the mean of the second half. Throws
+  // std::logic_error if actors wait for each other in a circle.
   double run();
 
  private:
@@ -69,6 +72,7 @@ class Events {
     ActorPlace place;
     int steps = 0;
     std::uint64_t turns = 0;
+    int calls_made = 0;
     // Where it is in its schedule, and the edges of this step.
     std::uint64_t turn = 0;
     int index = 0;
@@ -78,8 +82,7 @@ class Events {
     Range part;
     Edge* from = nullptr;
     Edge* to = nullptr;
-    bool done = false;
-    double ended = 0;
+    [[nodiscard]] bool done(const Shape& shape) const { return calls_made == shape.calls; }
   };
   // How long a slice takes on a link; and how long it does on the sender's, less where that link has saved up a pause.
   struct OnLink {
@@ -95,7 +98,7 @@ class Events {
     friend bool operator>(const Event& a, const Event& b) { return a.time > b.time; }
   };
 
-  // Loads the slices of the next step that has any; sets `done` after the last.
+  // Loads the slices of the next step that has any, if need be of the next call.
   void load(Actor& actor);
   void advance(Actor& actor);
   // Carries out the next slice at `now` if it can; else arranges to be asked again.
@@ -124,6 +127,7 @@ class Events {
   std::unordered_map<std::uint64_t, Edge> edges_;
   std::vector<double> link_out_free_;  // by host: when its link can carry the next slice
   std::vector<double> link_in_free_;
+  std::vector<double> ends_;  // of each call, on the last actor
   std::priority_queue<Event, std::vector<Event>, std::greater<>> queue_;
   std::mt19937_64 random_;
 };

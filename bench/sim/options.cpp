@@ -128,6 +128,14 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   add_job_options(app, named, options);
+  app.add_option(
+         "--calls", options.question.calls,
+         "that ranks make one after the other, as benchmarks do; the second half of them is "
+         "timed (servers are always timed alone)")
+      ->check(CLI::Range(1, 1000))
+      ->excludes("--model")
+      ->excludes("--trace")
+      ->capture_default_str();
   app.add_option("--runs", options.question.runs, "with other random numbers")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

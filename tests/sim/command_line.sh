@@ -14,6 +14,14 @@ grep -q '"step_us"' "$folder/steps.json"
 grep -Eq '^# shortest step of 4 ranks: ring, buckets of [0-9]+ KiB$' "$folder/steps"
 grep -q '"jitter_us": 5.0' "$folder/steps.json"
 
+# Calls that follow one another: as naive's overlap, each takes less.
+one=$("$sim" --ranks 8 --kib 256 --strategies naive | awk '$2 == "naive" { print $4 }')
+each=$("$sim" --ranks 8 --kib 256 --strategies naive --calls 8 | awk '$2 == "naive" { print $4 }')
+awk -v one="$one" -v each="$each" 'BEGIN { exit !(each > 0 && each < one) }' || {
+  echo "a call by naive takes $one alone and $each after others"
+  exit 1
+}
+
 refuses() { # what it says, arguments
   says=$1
   shift
@@ -33,4 +41,5 @@ refuses "'/nowhere' cannot be read" --trace /nowhere
 refuses "'/nowhere' cannot be read" --model /nowhere
 refuses "cannot be written" --ranks 2 --json /nowhere/file
 refuses "on one" --measure "$folder/network"
+refuses "excludes" --calls 8 --model "$model"
 refuses "ranks" --ranks 0
