@@ -116,10 +116,10 @@ def draw_batches(lines, runs_of):
 SLOW = {"slow": "1:4"}
 STUDIES = {
     "devices": Study([Line("1 rank", ranks(1, batch_size=256, lr=0.2), "0.85, 11.0 s; 0.80, 2.7 s"),
-                      Line("2 ranks", ranks(2, batch_size=256, lr=0.2), "0.83, 13.7 s; 0.84, 2.8 s")], 5, draw_epochs),
+                      Line("2 ranks", ranks(2, batch_size=256, lr=0.2), "0.83, 13.7 s; 0.84, 2.8 s")], 3, draw_epochs),
     "batch": Study([Line(f"batch {256 * k}, lr {rate}", ranks(2, batch_size=256 * k, lr=rate)) for k in (1, 2, 4) for rate in (0.2, 0.4, 0.8)],
-                   3, draw_batches),
-    "evaluation": Study([Line("2 ranks, all evaluate", ranks(2, evaluate="all")), Line("2 ranks, rank 0 evaluates", ranks(2, evaluate="rank-0"))], 1, None),
+                   2, draw_batches),
+    "evaluation": Study([Line("2 ranks, all evaluate", ranks(2, evaluate="all")), Line("2 ranks, rank 0 evaluates", ranks(2, evaluate="rank-0"))], 3, None),
     "slow": Study([Line("server", ranks(3, strategy="server", **SLOW)), Line("server-async", ranks(3, strategy="server-async", **SLOW)),
                    Line("server-async, staleness at most 1", ranks(3, strategy="server-async", max_staleness=1, **SLOW)),
                    Line("all-reduce, shares auto", ranks(2, shares="auto", **SLOW))], 1, draw_epochs),
