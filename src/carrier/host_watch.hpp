@@ -1,30 +1,34 @@
-// Finds out whether another host has vanished: its power or its network has failed, and so it sends nothing, not even
-// the end of a connection.
-//
-// The sockets by which ranks have joined stay open for this. After two seconds without data, TCP's keep-alive asks the
-// system at the other end whether it still has the connection, and gives up after six more without an answer; the process
-// there need not do anything. Rank 0 has a connection to each other rank, and each of them has one to rank 0.
+// Which members of a communicator are on hosts that have vanished (carrier/host_links.hpp says how that is found out).
 #pragma once
 
-#include <mutex>
+#include <memory>
 #include <vector>
 
 #include "base/file_descriptor.hpp"
+#include "carrier/host_links.hpp"
 
 namespace rondo::detail {
 
 class HostWatch {
  public:
-  // `sockets`: by member, without a socket where none is watched. Before any other member function.
-  void watch(std::vector<FileDescriptor> sockets);
+  // `processes`: by member.
+  explicit HostWatch(std::vector<ProcessName> processes);
+  HostWatch(const HostWatch&) = delete;
+  HostWatch& operator=(const HostWatch&) = delete;
+  ~HostWatch();
 
-  // The members whose hosts have vanished. Any thread may call.
-  [[nodiscard]] std::vector<int> vanished();
+  // Whether another communicator has a link to the process of `member`, which this one holds from now on.
+  bool find_link(int member);
+  // For a member without a link.
+  void add_link(int member, FileDescriptor socket);
+
+  // Any thread may call.
+  [[nodiscard]] std::vector<int> vanished() const;
 
  private:
-  std::mutex mutex_;
-  std::vector<FileDescriptor> sockets_;  // closed once the other end is known to be gone
-  std::vector<int> vanished_;
+  std::vector<ProcessName> processes_;
+  std::shared_ptr<HostLinks> all_;
+  std::vector<std::shared_ptr<HostLink>> held_;
 };
 
 }  // namespace rondo::detail

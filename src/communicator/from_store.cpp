@@ -9,8 +9,10 @@
 
 #include "bootstrap/file_meeting_point.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
+#include "bootstrap/sockets.hpp"
 #include "bootstrap/tcp_meeting_point.hpp"
 #include "bootstrap/unix_meeting_point.hpp"
+#include "carrier/host_watch.hpp"
 #include "communicator/by_ucx.hpp"
 #include "communicator/join.hpp"
 
@@ -26,15 +28,25 @@ std::unique_ptr<MeetingPoint> meet_at(const std::string& url, const NetworkOptio
   return meet_at_address(std::get<TcpUrl>(parsed), network);
 }
 
-// The connections to ranks that do not share this rank's memory, by rank.
-std::vector<FileDescriptor> sockets_to_other_hosts(SocketBootstrap& bootstrap,
-                                                   const Engine& engine) {
-  std::vector<FileDescriptor> sockets = bootstrap.release();
-  for (const int near : engine.ranks_sharing()) {
-    const auto index = static_cast<std::size_t>(near);
-    if (index < sockets.size()) sockets[index] = FileDescriptor();
+// Keeps connections by which ranks have joined, so that a host that vanishes is noticed. Two processes need one for all their
+// communicators: both tell whether they have one already. `sockets`: by rank. A connection that is lost meanwhile is not
+// kept; calls tell what became of that rank.
+void watch_hosts(HostWatch& hosts, std::vector<FileDescriptor> sockets,
+                 Clock::time_point deadline) {
+  std::vector<char> have(sockets.size());
+  for (std::size_t rank = 0; rank < sockets.size(); ++rank) {
+    if (!sockets[rank].valid()) continue;
+    have[rank] = hosts.find_link(static_cast<int>(rank)) ? 1 : 0;
+    static_cast<void>(send_all(sockets[rank], &have[rank], 1, deadline));
   }
-  return sockets;
+  for (std::size_t rank = 0; rank < sockets.size(); ++rank) {
+    char theirs = 0;
+    if (!sockets[rank].valid()) continue;
+    if (receive_all(sockets[rank], &theirs, 1, deadline).end != Moved::End::done) continue;
+    if (have[rank] == 0 || theirs == 0) {
+      hosts.add_link(static_cast<int>(rank), std::move(sockets[rank]));
+    }
+  }
 }
 
 }  // namespace
@@ -51,11 +63,15 @@ Communicator from_store(const std::string& url, int rank, int size,
   detail::SocketBootstrap bootstrap(detail::meet_at(url, complete.network), rank, size,
                                     joining.defaults.timeout);
   detail::Network network = detail::by_ucx(complete.network, joining.defaults.timeout);
-  network.hosts = std::make_shared<detail::HostWatch>();
+  network.hosts =
+      std::make_shared<detail::HostWatch>(bootstrap.exchange(detail::name_of_this_process()));
   network.watched_as.resize(static_cast<std::size_t>(size));
   std::iota(network.watched_as.begin(), network.watched_as.end(), 0);
+  const std::chrono::milliseconds patience = joining.defaults.timeout;
   auto state = detail::join(bootstrap, complete, std::move(joining), network);
-  network.hosts->watch(detail::sockets_to_other_hosts(bootstrap, state->engine));
+  if (state->engine.ranks_sharing().size() < static_cast<std::size_t>(size)) {
+    detail::watch_hosts(*network.hosts, bootstrap.release(), detail::Clock::now() + patience);
+  }
   return Communicator(std::move(state));
 }
 

@@ -34,7 +34,7 @@ class WaitEnds {
   std::optional<Failure> find_other_call(int peer, bool at_rest);
 
  private:
-  // A host of the communicator that has vanished: also in a message of others, since only rank 0 finds it.
+  // A host of the communicator that has vanished: also in a message of others.
   [[nodiscard]] std::optional<Failure> find_vanished_host() const;
   [[nodiscard]] std::optional<Failure> if_another(int rank, const Signature& call) const;
   std::optional<Failure> find_told_call(int peer);

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Ranks on several test hosts without MPI: ucx.sh REPOSITORY RONDO_LAUNCH RONDO_TOPO RONDO_PERF. Exit code 77 (skipped), with
-# the reason, where test hosts cannot be made.
+# Ranks on several test hosts without MPI: ucx.sh REPOSITORY RONDO_LAUNCH RONDO_TOPO RONDO_PERF WATCHED_GROUPS. Exit
+# code 77 (skipped), with the reason, where test hosts cannot be made.
 # shellcheck disable=SC2016  # what the ranks run is expanded by them
 set -uo pipefail
 repository=$1
 launch=$2
 topo=$3
 perf=$4
+groups=$5
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
@@ -76,4 +77,22 @@ check "a host that vanishes is an error" [ $code != 0 ]
 for rank in 0 1 3; do
   check "that names it on rank $rank" grep -q "^\[$rank\] .*the host of rank 2 (h2) does not answer" "$work/output"
 done
+
+# The same, where rank 0 is in no call and the others have a communicator of their own.
+on_hosts 4 1 sh -c '
+  if [ "$RONDO_RANK" = 0 ]; then exec "$0" vanish; fi
+  trap "" TERM
+  if [ "$RONDO_RANK" != 2 ]; then exec "$0" vanish 2>&1; fi
+  "$0" vanish 2>&1 &
+  id=$!
+  until [ "$(cat /sys/class/net/eth0/statistics/rx_bytes)" -gt 30000000 ]; do :; done
+  ip link set eth0 down
+  wait $id' "$groups"
+check "a host that vanishes is an error in a group without rank 0" [ $code != 0 ]
+for rank in 1 3; do
+  check "that names it on rank $rank" grep -q "^\[$rank\] .*the host of rank 1 (h2) does not answer" "$work/output"
+done
+
+on_hosts 2 2 "$groups" many
+check "communicators of the same processes share the connections by which hosts are watched" [ $code = 0 ]
 exit $failed

@@ -1,0 +1,175 @@
+#include "carrier/host_links.hpp"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <random>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rondo/errors.hpp>
+
+namespace rondo::detail {
+namespace {
+
+// Asks after two seconds of silence, and gives up when three questions, two seconds apart, have no answer. Data that has no
+// answer for eight seconds also ends the connection: while there is such data, the system does not ask.
+void keep_alive(const FileDescriptor& socket) {
+  const auto set = [&](int level, int name, int value) {
+    static_cast<void>(::setsockopt(socket.get(), level, name, &value, sizeof(value)));
+  };
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 2);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 2);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 8000);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+}
+
+// A connection that the other process has closed, or that its system has reset, is no sign of a host that vanished.
+bool means_vanished(int error) {
+  return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == EHOSTDOWN;
+}
+
+}  // namespace
+
+ProcessName name_of_this_process() {
+  static std::mutex mutex;
+  static pid_t process = 0;
+  static ProcessName name = 0;
+  const std::lock_guard lock(mutex);
+  if (process != ::getpid()) {  // the first call, or that of a forked child
+    std::random_device random;
+    name = (ProcessName{random()} << 32U) | random();
+    process = ::getpid();
+  }
+  return name;
+}
+
+std::shared_ptr<HostLinks> HostLinks::of_process() {
+  static std::mutex mutex;
+  static std::weak_ptr<HostLinks> current;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<HostLinks> links = current.lock();
+  if (links == nullptr || !links->owner_process_.is_this()) {
+    links = std::make_shared<HostLinks>();
+    current = links;
+  }
+  return links;
+}
+
+HostLinks::~HostLinks() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+std::shared_ptr<HostLink> HostLinks::add(ProcessName peer, FileDescriptor socket) {
+  keep_alive(socket);
+  auto link = std::make_shared<HostLink>();
+  link->peer = peer;
+  link->socket = std::move(socket);
+  const std::lock_guard lock(mutex_);
+  links_.push_back(link);
+  if (!thread_.joinable()) start();
+  wake();
+  return link;
+}
+
+void HostLinks::start() {
+  wake_ = FileDescriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!wake_.valid()) {
+    throw TransportError(
+        fmt::format("eventfd, for the watch over other hosts, failed: {}; more open files may be "
+                    "needed (ulimit -n)",
+                    std::strerror(errno)));
+  }
+  thread_ = std::thread([this] { serve(); });
+}
+
+std::shared_ptr<HostLink> HostLinks::find(ProcessName peer) {
+  const std::lock_guard lock(mutex_);
+  for (std::shared_ptr<HostLink>& link : standing()) {
+    if (link->peer == peer) return std::move(link);
+  }
+  return nullptr;
+}
+
+void HostLinks::wake() { static_cast<void>(::eventfd_write(wake_.get(), 1)); }
+
+std::set<ProcessName> HostLinks::vanished() {
+  const std::lock_guard lock(mutex_);
+  return vanished_;
+}
+
+std::vector<std::shared_ptr<HostLink>> HostLinks::standing() {
+  std::vector<std::shared_ptr<HostLink>> links;
+  links_.erase(std::remove_if(links_.begin(), links_.end(),
+                              [&](const std::weak_ptr<HostLink>& held) {
+                                std::shared_ptr<HostLink> link = held.lock();
+                                const bool stands = link != nullptr && link->socket.valid();
+                                if (stands) links.push_back(std::move(link));
+                                return !stands;
+                              }),
+               links_.end());
+  return links;
+}
+
+void HostLinks::serve() {
+  for (;;) {
+    std::vector<pollfd> requests{{wake_.get(), POLLIN, 0}};
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return;
+      for (const auto& link : standing()) requests.push_back({link->socket.get(), POLLIN, 0});
+    }
+    ::poll(requests.data(), requests.size(), -1);
+    const std::lock_guard lock(mutex_);
+    eventfd_t times = 0;
+    static_cast<void>(::eventfd_read(wake_.get(), &times));
+    for (const auto& link : standing()) listen(*link);
+  }
+}
+
+void HostLinks::listen(HostLink& link) {
+  for (;;) {
+    const ssize_t got = ::recv(link.socket.get(), link.heard.data() + link.heard_bytes,
+                               link.heard.size() - link.heard_bytes, MSG_DONTWAIT);
+    if (got > 0) {
+      link.heard_bytes += static_cast<std::size_t>(got);
+      if (link.heard_bytes < link.heard.size()) continue;
+      ProcessName vanished = 0;
+      std::memcpy(&vanished, link.heard.data(), sizeof(vanished));
+      link.heard_bytes = 0;
+      learn(vanished);
+      continue;
+    }
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+    const bool vanished = got < 0 && means_vanished(errno);
+    link.socket = FileDescriptor();
+    if (vanished) learn(link.peer);
+    return;
+  }
+}
+
+// Whoever is told by several others passes that on once.
+void HostLinks::learn(ProcessName vanished) {
+  if (!vanished_.insert(vanished).second) return;
+  for (const auto& link : standing()) {
+    static_cast<void>(
+        ::send(link->socket.get(), &vanished, sizeof(vanished), MSG_DONTWAIT | MSG_NOSIGNAL));
+  }
+}
+
+}  // namespace rondo::detail
