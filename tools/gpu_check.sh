@@ -7,6 +7,7 @@
 #   sanitize   compute-sanitizer's tools on a small set
 #   perf       rondo-perf on device memory: all algorithms, then a sweep of slots, their size and threads
 #   train      the trainer against itself with other ranks and algorithms, and against PyTorch
+#   resnet18   ResNet-18 on all of Fashion-MNIST, as the documents train it, on 1 and 2 ranks
 #   all        all phases, one after the other
 #
 # Each step ends at the latest RONDO_GPU_CHECK_SECONDS (530) minus 15 after the script's start. Steps without time left
@@ -20,8 +21,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 phase=${1:-}
 case $phase in
-  build | tests | processes | sanitize | perf | train | all) ;;
-  *) sed -n '2,18s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  build | tests | processes | sanitize | perf | train | resnet18 | all) ;;
+  *) sed -n '2,19s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 out=$(realpath -m "${2:-gpu-check}")
 mkdir -p "$out"
@@ -200,6 +201,13 @@ train() {
   timeout 30 python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null &&
     step "lenet by PyTorch" 90 bash -c 'set -o pipefail; python3 bench/peers/lenet_ddp.py --ranks 1 --device cuda --epochs 5 --data "$1" | tee "$2"' _ "$data" "$out/lenet_torch.txt"
 }
+train_resnet18() {
+  [[ $known_targets == *examples/lenet/rondo-lenet:* ]] || { echo "cuDNN or cuBLAS is not here: no trainer"; return; }
+  local resnet18=("$trainer" --device cuda --model resnet18 --data "$data")
+  step "resnet18 2 ranks, one epoch" 90 "${resnet18[@]}" --ranks 2 --batch-norm all --epochs 1
+  step "resnet18 1 rank" 250 "${resnet18[@]}" --ranks 1 --lr 0.1 --history "$out/resnet18_1.json"
+  step "resnet18 2 ranks" 250 "${resnet18[@]}" --ranks 2 --batch-size 512 --lr 0.2 --history "$out/resnet18_2.json"
+}
 
 build
 case $phase in
@@ -208,6 +216,7 @@ case $phase in
   sanitize) sanitize ;;
   perf) measure ;;
   train) train ;;
-  all) run_tests; run_processes; sanitize; measure; train ;;
+  resnet18) train_resnet18 ;;
+  all) run_tests; run_processes; sanitize; measure; train; train_resnet18 ;;
 esac
 finish

@@ -62,7 +62,8 @@ class Learner {
   [[nodiscard]] virtual ParameterBlock parameters() = 0;
 
   // What the model keeps beside its parameters (Model::statistics), of this rank.
-  virtual std::vector<std::span<float>> statistics() { return {}; }
+  virtual void set_statistics(std::span<const float> /*values*/) {}
+  [[nodiscard]] virtual std::vector<float> statistics() { return {}; }
 
   // Begins an epoch, which takes the training samples in this order.
   virtual void begin_epoch(std::span<const std::uint32_t> order) = 0;
@@ -91,14 +92,15 @@ struct RankOf {
   int size = 1;
 };
 
-// Both borrow what they are given. The one for GPUs is for lenet_task() alone. Each throws std::runtime_error where the program was built without
-// its libraries.
+// Both borrow what they are given, but for the task. Each throws std::runtime_error where the program was built without its
+// libraries.
 std::unique_ptr<Learner> make_cpu_learner(const Task& task, const Dataset& data,
                                           const TrainingOptions& options, RankOf place,
                                           const MakeExchange& make_exchange);
 // Sums gradients as `gradients` says, or, where it is empty, not at all, for comparison. Data, parameters and
 // gradients stay on the rank's device.
-std::unique_ptr<Learner> make_cuda_learner(const Dataset& data, const TrainingOptions& options,
+std::unique_ptr<Learner> make_cuda_learner(const Task& task, const Dataset& data,
+                                           const TrainingOptions& options,
                                            rondo::cuda::Communicator& devices,
                                            const std::optional<rondo::GradientOptions>& gradients);
 

@@ -56,7 +56,7 @@ Rank make_rank(const lenet::Options& options, const lenet::Dataset& data, rondo:
   Rank rank;
   if (partners.devices != nullptr) {
     rank.learner = lenet::make_cuda_learner(
-        data, options.training, *partners.devices,
+        lenet::task_of(options), data, lenet::training_of(options, comm), *partners.devices,
         algorithm ? std::optional(lenet::gradient_options(options)) : std::nullopt);
     return rank;
   }

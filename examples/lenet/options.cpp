@@ -197,9 +197,6 @@ void refuse_one_file_for_two(const Options& options) {
 void refuse_contradictions(const Options& options) {
   refuse_one_file_for_two(options);
   refuse_contradictions_of_strategy(options);
-  if (options.device == "cuda" && options.model != "lenet") {
-    throw CLI::ValidationError("--model", options.model + " is for --device cpu");
-  }
   if (options.batch_norm == "all" &&
       (options.model == "lenet" || options.strategy == "server-async")) {
     throw CLI::ValidationError("--batch-norm",

@@ -24,12 +24,6 @@ std::vector<double> of_one(std::vector<double> shares) {
   return shares;
 }
 
-std::size_t count_of(const std::vector<std::span<float>>& statistics) {
-  std::size_t count = 0;
-  for (const std::span<float> values : statistics) count += values.size();
-  return count;
-}
-
 }  // namespace
 
 Trainer::Trainer(rondo::Communicator& comm, const Dataset& data, const TrainingOptions& options,
@@ -59,14 +53,14 @@ Trainer::Trainer(rondo::Communicator& comm, const Dataset& data, const TrainingO
 // Fills rank 0's parameters; the statistics and what was done, on all ranks.
 void Trainer::begin_from(const TrainingState* start, ParameterBlock& parameters) {
   std::array<std::uint64_t, 2> done = {};
+  std::vector<float> statistics = learner_.statistics();
   if (start != nullptr) {
     if (start->parameters.size() != parameter_count_ ||
-        start->statistics.size() != count_of(learner_.statistics())) {
+        start->statistics.size() != statistics.size()) {
       throw std::runtime_error(fmt::format(
           "the training's state has {} parameters and {} statistics, and this model has "
           "{} and {}",
-          start->parameters.size(), start->statistics.size(), parameter_count_,
-          count_of(learner_.statistics())));
+          start->parameters.size(), start->statistics.size(), parameter_count_, statistics.size()));
     }
     const std::size_t steps = minibatches(data_.train.count(), options_.batch_size);
     if (start->steps != static_cast<std::size_t>(start->epochs) * steps) {
@@ -85,25 +79,17 @@ void Trainer::begin_from(const TrainingState* start, ParameterBlock& parameters)
   if (done[0] == 0) return;
   epochs_done_ = static_cast<int>(done[0]);
   steps_done_ = done[1];
-  std::size_t taken = 0;
-  for (const std::span<float> values : learner_.statistics()) {
-    if (start != nullptr) {
-      std::copy_n(start->statistics.begin() + static_cast<std::ptrdiff_t>(taken), values.size(),
-                  values.begin());
-    }
-    taken += values.size();
-    comm_.broadcast(values, 0);
-  }
+  if (start != nullptr) statistics = start->statistics;
+  comm_.broadcast(statistics, 0);
+  learner_.set_statistics(statistics);
 }
 
 TrainingState Trainer::state() {
   const ParameterBlock parameters = learner_.parameters();
-  TrainingState state{
-      epochs_done_, steps_done_, {parameters.all().begin(), parameters.all().end()}, {}};
-  for (const std::span<float> values : learner_.statistics()) {
-    state.statistics.insert(state.statistics.end(), values.begin(), values.end());
-  }
-  return state;
+  return {epochs_done_,
+          steps_done_,
+          {parameters.all().begin(), parameters.all().end()},
+          learner_.statistics()};
 }
 
 EpochResult Trainer::run_epoch(int epoch,

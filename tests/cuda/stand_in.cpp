@@ -257,6 +257,10 @@ StandIn& stand_in() {
   return settings;
 }
 
+void enqueue(CUstream_st* stream, std::function<void()> work) {
+  of(stream).worker.push(std::move(work));
+}
+
 void fail_call(int number) { world().calls_until_failure = number; }
 bool call_has_failed() { return world().calls_until_failure < 0; }
 

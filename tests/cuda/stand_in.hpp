@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+struct CUstream_st;
+
 namespace rondo::test {
 
 struct StandIn {
@@ -22,6 +24,9 @@ struct StandIn {
   std::string fails;                           // the call that fails: "cudaMalloc", say
 };
 StandIn& stand_in();
+
+// Does this on a stream, or keeps it for the graph that is being captured from it.
+void enqueue(CUstream_st* stream, std::function<void()> work);
 
 // Makes one call fail, once: number `number` from now on, of all that allocate, enqueue or start something. 0: none.
 void fail_call(int number);

@@ -28,7 +28,19 @@ class CpuLearner final : public Learner {
     std::copy(parameters.all().begin(), parameters.all().end(), parameters_.all().begin());
   }
   ParameterBlock parameters() override { return parameters_; }
-  std::vector<std::span<float>> statistics() override { return model_->statistics(); }
+  void set_statistics(std::span<const float> values) override {
+    for (const std::span<float> part : model_->statistics()) {
+      std::copy_n(values.begin(), part.size(), part.begin());
+      values = values.subspan(part.size());
+    }
+  }
+  std::vector<float> statistics() override {
+    std::vector<float> values;
+    for (const std::span<float> part : model_->statistics()) {
+      values.insert(values.end(), part.begin(), part.end());
+    }
+    return values;
+  }
 
   void begin_epoch(std::span<const std::uint32_t> order) override {
     order_.assign(order.begin(), order.end());

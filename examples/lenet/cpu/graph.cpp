@@ -109,7 +109,7 @@ Graph::Tensor Graph::activations(memory::dim channels, memory::dim side) {
 }
 
 Graph::Tensor Graph::convolution(Tensor input, const Weights& weights, const Weights& bias,
-                                 const onednn::Window& window, bool relu) {
+                                 const Window& window, bool relu) {
   const Dims in = dims_of(value(input));
   const Dims out = {batch_, dims_of(weights.value)[0], window.outputs(in[2]),
                     window.outputs(in[3])};

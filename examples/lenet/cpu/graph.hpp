@@ -11,15 +11,13 @@
 #include <vector>
 
 #include "batch_norm.hpp"
+#include "layers.hpp"
 #include "model.hpp"
 #include "onednn.hpp"
 #include "parameters.hpp"
 #include "sequence.hpp"
 
 namespace lenet {
-
-// What a graph is made for.
-enum class Purpose : std::uint8_t { training, evaluation };
 
 class Graph {
  public:
@@ -51,7 +49,7 @@ class Graph {
   Tensor images(Memory::dim channels, Memory::dim side);
   Tensor activations(Memory::dim channels, Memory::dim side);
   Tensor convolution(Tensor input, const Weights& weights, const Weights& bias,
-                     const onednn::Window& window, bool relu);
+                     const Window& window, bool relu);
   Tensor average_pooling(Tensor input, Memory::dim side);
   Tensor dense(Tensor input, const Weights& weights, const Weights& bias, bool relu);
   Tensor batch_norm(Tensor input, std::size_t gamma, std::size_t beta);

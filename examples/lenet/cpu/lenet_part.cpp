@@ -1,8 +1,8 @@
 #include <memory>
 #include <utility>
 
-#include "lenet_layers.hpp"
 #include "lenet_shapes.hpp"
+#include "models/lenet_layers.hpp"
 #include "onednn_model.hpp"
 #include "parallel/lenet_parts.hpp"
 #include "pipeline_stage.hpp"

@@ -1,31 +1,24 @@
 // Layers as oneDNN's primitives.
 #pragma once
 
+#include "layers.hpp"
 #include "onednn_version.hpp"
 
 namespace lenet::onednn {
 
 inline constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
-// How a convolution's square kernel moves over the image.
-struct Window {
-  dnnl::memory::dim side = 1;
-  dnnl::memory::dim stride = 1;
-  dnnl::memory::dim padding = 0;
-
-  [[nodiscard]] dnnl::memory::dims strides() const { return {stride, stride}; }
-  [[nodiscard]] dnnl::memory::dims paddings() const { return {padding, padding}; }
-  [[nodiscard]] dnnl::memory::dim outputs(dnnl::memory::dim inputs) const {
-    return (inputs + 2 * padding - side) / stride + 1;
-  }
-};
+inline dnnl::memory::dims strides(const Window& window) { return {window.stride, window.stride}; }
+inline dnnl::memory::dims paddings(const Window& window) {
+  return {window.padding, window.padding};
+}
 
 inline auto convolution_forward(const dnnl::engine& engine, const Desc& src, const Desc& weights,
                                 const Desc& bias, const Desc& dst, const Window& window,
                                 const dnnl::primitive_attr& attributes) {
   return make_forward<dnnl::convolution_forward>(engine, attributes, kTraining, kDirect, src,
-                                                 weights, bias, dst, window.strides(),
-                                                 window.paddings(), window.paddings());
+                                                 weights, bias, dst, strides(window),
+                                                 paddings(window), paddings(window));
 }
 
 inline auto convolution_backward_weights(const dnnl::engine& engine, const Desc& src,
@@ -33,16 +26,16 @@ inline auto convolution_backward_weights(const dnnl::engine& engine, const Desc&
                                          const Window& window,
                                          const dnnl::convolution_forward::primitive_desc& forward) {
   return make_backward<dnnl::convolution_backward_weights>(engine, forward, kDirect, src, weights,
-                                                           bias, dst, window.strides(),
-                                                           window.paddings(), window.paddings());
+                                                           bias, dst, strides(window),
+                                                           paddings(window), paddings(window));
 }
 
 inline auto convolution_backward_data(const dnnl::engine& engine, const Desc& src,
                                       const Desc& weights, const Desc& dst, const Window& window,
                                       const dnnl::convolution_forward::primitive_desc& forward) {
   return make_backward<dnnl::convolution_backward_data>(engine, forward, kDirect, src, weights, dst,
-                                                        window.strides(), window.paddings(),
-                                                        window.paddings());
+                                                        strides(window), paddings(window),
+                                                        paddings(window));
 }
 
 inline auto dense_forward(const dnnl::engine& engine, const Desc& src, const Desc& weights,

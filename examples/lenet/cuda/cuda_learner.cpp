@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "batches.hpp"
-#include "cuda_model.hpp"
-#include "handles.hpp"
+#include "graph.hpp"
 #include "learner.hpp"
 
 namespace lenet {
@@ -16,7 +15,6 @@ namespace {
 
 using cuda::Buffer;
 using cuda::check;
-using cuda::CudaModel;
 using cuda::Totals;
 
 constexpr std::size_t kEvaluationBatch = 1000;
@@ -74,20 +72,28 @@ class StepGraph {
 
 class CudaLearner final : public Learner {
  public:
-  CudaLearner(const Dataset& data, const TrainingOptions& options,
+  CudaLearner(const Task& task, const Dataset& data, const TrainingOptions& options,
               rondo::cuda::Communicator& devices,
               const std::optional<rondo::GradientOptions>& gradient_options)
-      : options_(options),
+      : task_(task),
+        options_(options),
         devices_(devices),
         train_(data.train),
         test_(data.test),
         train_count_(data.train.count()),
-        parameters_(parameter_count()),
-        gradients_(parameter_count()),
+        parameters_(task.shapes->count()),
+        gradients_(task.shapes->count()),
         order_(std::max(data.train.count(), data.test.count())),
         totals_(1),
         libraries_(stream_.get()) {
     check(cudaDeviceSynchronize());  // uploads and zeroing are complete
+    if (options_.sum_norms) {
+      // Of its own, so that these sums do not wait for those of gradients.
+      norm_ranks_.emplace(devices_.duplicate());
+      norms_.sum_over_ranks = [this](double* sums, std::size_t count) {
+        norm_ranks_->all_reduce(std::span(sums, count), rondo::ReduceOp::sum, stream_.get());
+      };
+    }
     if (!gradient_options) return;
     if (gradient_options->overlap) {
       reducer_.emplace(devices_, reducible(), *gradient_options);
@@ -106,10 +112,32 @@ class CudaLearner final : public Learner {
 
   ParameterBlock parameters() override {
     finish();
-    ParameterBlock result(lenet_shapes());
+    ParameterBlock result(task_.shapes);
     check(cudaMemcpy(result.all().data(), parameters_.get(), result.all().size_bytes(),
                      cudaMemcpyDeviceToHost));
     return result;
+  }
+
+  void set_statistics(std::span<const float> values) override {
+    finish();
+    make_norms();
+    for (const Buffer<float>* part : statistics_buffers()) {
+      const std::size_t count = part->count();
+      check(cudaMemcpy(part->get(), values.data(), count * sizeof(float), cudaMemcpyHostToDevice));
+      values = values.subspan(count);
+    }
+  }
+
+  std::vector<float> statistics() override {
+    finish();
+    make_norms();
+    std::vector<float> values;
+    for (const Buffer<float>* part : statistics_buffers()) {
+      values.resize(values.size() + part->count());
+      check(cudaMemcpy(values.data() + (values.size() - part->count()), part->get(),
+                       part->count() * sizeof(float), cudaMemcpyDeviceToHost));
+    }
+    return values;
   }
 
   void begin_epoch(std::span<const std::uint32_t> order) override { begin(order); }
@@ -132,9 +160,9 @@ class CudaLearner final : public Learner {
     begin(samples);
     for (std::size_t done = 0; done < samples.size(); done += kEvaluationBatch) {
       const std::size_t count = std::min(kEvaluationBatch, samples.size() - done);
-      CudaModel& model = model_for(count);
-      cuda::gather(test_.view(), order_.get() + done, totals_.get(), 0, 0, count, model.images(),
-                   model.labels(), stream_.get());
+      cuda::Graph& model = model_for(count, Purpose::evaluation);
+      cuda::gather(test_.view(), order_.get() + done, totals_.get(), 0, 0, count,
+                   model.image_data(), model.labels(), stream_.get());
       check(cudaGetLastError());
       model.forward(totals_.get());
     }
@@ -142,16 +170,33 @@ class CudaLearner final : public Learner {
   }
 
  private:
-  static std::size_t parameter_count() { return lenet_shapes()->count(); }
+  [[nodiscard]] cuda::DeviceParameters in(const Buffer<float>& buffer) const {
+    return {buffer.get(), task_.shapes.get()};
+  }
 
   [[nodiscard]] std::vector<rondo::Parameter> reducible() const {
-    const cuda::DeviceParameters gradients{gradients_.get()};
+    const cuda::DeviceParameters gradients = in(gradients_);
     std::vector<rondo::Parameter> parameters;
-    for (std::size_t i = 0; i < kParameterCount; ++i) {
-      const ParameterShape& shape = (*lenet_shapes())[i];
+    for (std::size_t i = 0; i < task_.shapes->size(); ++i) {
+      const ParameterShape& shape = (*task_.shapes)[i];
       parameters.emplace_back(shape.name, std::span(gradients[i], shape.count()));
     }
     return parameters;
+  }
+
+  // In the order of Model::statistics, so that a training may go on on a CPU.
+  [[nodiscard]] std::vector<const Buffer<float>*> statistics_buffers() const {
+    std::vector<const Buffer<float>*> buffers;
+    for (const cuda::BatchNorm& norm : norms_.layers) {
+      buffers.push_back(&norm.mean);
+      buffers.push_back(&norm.variance);
+    }
+    return buffers;
+  }
+
+  // The first graph makes them.
+  void make_norms() {
+    if (models_.empty()) model_for(1, Purpose::evaluation);
   }
 
   // Waits until all enqueued work is done; throws errors of the ranks' communicator.
@@ -166,12 +211,12 @@ class CudaLearner final : public Learner {
     check(cudaStreamSynchronize(nullptr));
   }
 
-  CudaModel& model_for(std::size_t batch) {
-    auto& model = models_[batch];
-    if (!model) {
-      model =
-          std::make_unique<CudaModel>(libraries_, batch, cuda::DeviceParameters{parameters_.get()},
-                                      cuda::DeviceParameters{gradients_.get()});
+  cuda::Graph& model_for(std::size_t batch, Purpose purpose) {
+    auto& model = models_[{batch, purpose}];
+    if (model == nullptr) {
+      model = std::make_unique<cuda::Graph>(libraries_, batch, purpose, in(parameters_),
+                                            in(gradients_), norms_);
+      task_.build_on_gpu(*model);
       check(cudaDeviceSynchronize());
     }
     return *model;
@@ -187,16 +232,44 @@ class CudaLearner final : public Learner {
     check(cudaEventSynchronize(marks_[1 - mark].get()));  // returns at once if never recorded
   }
 
+  // A rank's share of a minibatch of `whole` samples: where it begins, and how many samples it has.
+  struct Share {
+    std::size_t offset = 0;
+    std::size_t count = 0;
+  };
+  [[nodiscard]] Share my_share(std::size_t whole) const {
+    const std::vector<std::uint32_t> positions(whole);
+    const auto mine = share(positions, devices_.rank(), devices_.size());
+    return {static_cast<std::size_t>(mine.data() - positions.data()), mine.size()};
+  }
+
+  // Enqueues the gradients of this rank's share.
+  void enqueue_gradients(const Share& mine, const GradientReady& ready) {
+    cuda::Graph& model = model_for(std::max<std::size_t>(mine.count, 1), Purpose::training);
+    if (mine.count == 0) {
+      check(cudaMemsetAsync(gradients_.get(), 0, task_.shapes->count() * sizeof(float),
+                            stream_.get()));
+      model.join_forward();
+      model.join_backward(ready);
+      return;
+    }
+    cuda::gather(train_.view(), order_.get(), totals_.get(), options_.batch_size, mine.offset,
+                 mine.count, model.image_data(), model.labels(), stream_.get());
+    model.forward(totals_.get());
+    model.backward(ready);
+  }
+
   // cuDNN and cuBLAS load code and allocate in their first calls, which a capture does not allow. The next
-  // step computes the gradients again; the totals are restored.
-  void warm_up(CudaModel& model, std::size_t offset, std::size_t count) {
+  // step computes the gradients again; totals and moving averages are restored.
+  void warm_up(const Share& mine) {
     Totals before;
     check(cudaMemcpy(&before, totals_.get(), sizeof(before), cudaMemcpyDeviceToHost));
-    cuda::gather(train_.view(), order_.get(), totals_.get(), options_.batch_size, offset, count,
-                 model.images(), model.labels(), stream_.get());
-    model.forward_backward(totals_.get(), [](std::size_t) {});
-    check(cudaStreamSynchronize(stream_.get()));
+    const std::vector<float> averages = statistics();
+    enqueue_gradients(mine, [](std::size_t) {});
+    finish();
     check(cudaMemcpy(totals_.get(), &before, sizeof(before), cudaMemcpyHostToDevice));
+    set_statistics(averages);
+    check(cudaDeviceSynchronize());
   }
 
   // The graph for whole minibatches of this size. All ranks make a graph at the same step, while no work is running,
@@ -206,31 +279,19 @@ class CudaLearner final : public Learner {
     if (graph) return *graph;
     finish();
     devices_.host().barrier();
-    const std::vector<std::uint32_t> positions(whole);
-    const auto mine = share(positions, devices_.rank(), devices_.size());
-    const auto offset = static_cast<std::size_t>(mine.data() - positions.data());
-    CudaModel* model = mine.empty() ? nullptr : &model_for(mine.size());
-    if (model != nullptr) warm_up(*model, offset, mine.size());
+    const Share mine = my_share(whole);
+    warm_up(mine);
     devices_.host().barrier();
-    graph = std::make_unique<StepGraph>(stream_.get(),
-                                        [&] { enqueue_step(model, whole, offset, mine.size()); });
+    graph = std::make_unique<StepGraph>(stream_.get(), [&] { enqueue_step(whole, mine); });
     devices_.host().barrier();
     return *graph;
   }
 
-  void enqueue_step(CudaModel* model, std::size_t whole, std::size_t offset, std::size_t count) {
-    const std::size_t parameters = parameter_count();
-    const GradientReady ready = [this](std::size_t parameter) {
+  void enqueue_step(std::size_t whole, const Share& mine) {
+    const std::size_t parameters = task_.shapes->count();
+    enqueue_gradients(mine, [this](std::size_t parameter) {
       if (reducer_) reducer_->mark_ready(parameter, stream_.get());
-    };
-    if (model != nullptr) {
-      cuda::gather(train_.view(), order_.get(), totals_.get(), options_.batch_size, offset, count,
-                   model->images(), model->labels(), stream_.get());
-      model->forward_backward(totals_.get(), ready);
-    } else {
-      check(cudaMemsetAsync(gradients_.get(), 0, parameters * sizeof(float), stream_.get()));
-      for (std::size_t i = kParameterCount; i-- > 0;) ready(i);
-    }
+    });
     if (reducer_) reducer_->finish(stream_.get());
     if (all_at_once_) {
       devices_.all_reduce(std::span(gradients_.get(), parameters), rondo::ReduceOp::sum,
@@ -241,6 +302,7 @@ class CudaLearner final : public Learner {
     check(cudaGetLastError());
   }
 
+  Task task_;
   TrainingOptions options_;
   rondo::cuda::Communicator& devices_;
   std::optional<rondo::CallOptions>
@@ -257,17 +319,20 @@ class CudaLearner final : public Learner {
   std::size_t launched_ = 0;
   cuda::Libraries libraries_;
   std::optional<rondo::cuda::GradientReducer> reducer_;
-  std::map<std::size_t, std::unique_ptr<CudaModel>> models_;
+  std::optional<rondo::cuda::Communicator> norm_ranks_;  // where norms are over all ranks
+  cuda::BatchNorms norms_;
+  std::map<std::pair<std::size_t, Purpose>, std::unique_ptr<cuda::Graph>> models_;
   std::map<std::size_t, std::unique_ptr<StepGraph>> graphs_;  // destroyed before what they captured
 };
 
 }  // namespace
 
-std::unique_ptr<Learner> make_cuda_learner(const Dataset& data, const TrainingOptions& options,
+std::unique_ptr<Learner> make_cuda_learner(const Task& task, const Dataset& data,
+                                           const TrainingOptions& options,
                                            rondo::cuda::Communicator& devices,
                                            const std::optional<rondo::GradientOptions>& gradients) {
   check(cudaSetDevice(devices.device()));
-  return std::make_unique<CudaLearner>(data, options, devices, gradients);
+  return std::make_unique<CudaLearner>(task, data, options, devices, gradients);
 }
 
 }  // namespace lenet

@@ -32,23 +32,27 @@ template <class T>
 class Buffer {
  public:
   Buffer() = default;
-  explicit Buffer(std::size_t count) {
+  explicit Buffer(std::size_t count) : count_(count) {
     if (count == 0) return;
     check(cudaMalloc(reinterpret_cast<void**>(&data_), count * sizeof(T)));
     check(cudaMemset(data_, 0, count * sizeof(T)));
   }
-  Buffer(Buffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
+  Buffer(Buffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
   Buffer& operator=(Buffer&& other) noexcept {
     std::swap(data_, other.data_);
+    std::swap(count_, other.count_);
     return *this;
   }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer() { cudaFree(data_); }
   [[nodiscard]] T* get() const { return data_; }
+  [[nodiscard]] std::size_t count() const { return count_; }
 
  private:
   T* data_ = nullptr;
+  std::size_t count_ = 0;
 };
 
 // A handle that one function makes and another destroys.

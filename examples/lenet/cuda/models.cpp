@@ -1,0 +1,12 @@
+#include "cuda/models.hpp"
+
+#include "graph.hpp"
+#include "models/lenet_layers.hpp"
+#include "models/resnet18.hpp"
+
+namespace lenet {
+
+BuildOnGpu lenet_on_gpu() { return build_lenet<cuda::Graph>; }
+BuildOnGpu resnet18_on_gpu() { return build_resnet18<cuda::Graph>; }
+
+}  // namespace lenet
