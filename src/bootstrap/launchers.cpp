@@ -1,5 +1,6 @@
 #include "bootstrap/launchers.hpp"
 
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <string_view>
@@ -112,17 +113,18 @@ LaunchedRank from_slurm(const Reader& reader) {
   return launched;
 }
 
-// The launcher is known by a variable that it always sets.
+// The launcher is known by variables that it always sets. WORLD_SIZE alone is no sign of torchrun: scripts for Slurm export it,
+// and leave it to PyTorch to take the rank from Slurm.
 struct Launcher {
   const char* name;
-  const char* sign;
+  std::array<const char*, 2> signs;
   LaunchedRank (*read)(const Reader&);
 };
 constexpr Launcher kLaunchers[] = {
-    {"rondo-launch", "RONDO_RANK", from_rondo},
-    {"torchrun", "WORLD_SIZE", from_torchrun},
-    {"Open MPI", "OMPI_COMM_WORLD_SIZE", from_open_mpi},
-    {"Slurm", "SLURM_STEP_ID", from_slurm},
+    {"rondo-launch", {"RONDO_RANK", "RONDO_RANK"}, from_rondo},
+    {"torchrun", {"RANK", "WORLD_SIZE"}, from_torchrun},
+    {"Open MPI", {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"}, from_open_mpi},
+    {"Slurm", {"SLURM_STEP_ID", "SLURM_STEP_ID"}, from_slurm},
 };
 
 }  // namespace
@@ -144,7 +146,7 @@ std::string first_of_slurm_hosts(const std::string& list) {
 
 LaunchedRank launched_rank(const Variables& variables) {
   for (const Launcher& launcher : kLaunchers) {
-    if (!variables(launcher.sign)) continue;
+    if (!variables(launcher.signs[0]) || !variables(launcher.signs[1])) continue;
     LaunchedRank launched = launcher.read(Reader(variables, launcher.name));
     if (launched.size < 1 || launched.rank >= launched.size) {
       throw UsageError(fmt::format("from_environment: {} says that this is rank {} of {}",

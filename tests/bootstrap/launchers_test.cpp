@@ -66,6 +66,10 @@ TEST(Launchers, SayRankSizeAndAddress) {
   expect(with(kTorchrun, {{"MASTER_ADDR", "fd00::1"}, {"MASTER_PORT", "65535"}}), "torchrun", 1, 4,
          "tcp://[fd00::1]:65534");
   expect(with(kTorchrun, {{"RONDO_STORE", "file:///x"}}), "torchrun", 1, 4, "file:///x");
+  // As scripts for PyTorch under Slurm have it.
+  const Map exported = {{"WORLD_SIZE", "6"}, {"MASTER_ADDR", "n2"}, {"MASTER_PORT", "29500"}};
+  expect(exported, "", 0, 1, "");
+  EXPECT_EQ(read(with(kSlurm, exported)).launcher, "Slurm");
   // A batch script of Slurm is no step: what runs in it was not started by srun.
   expect({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "6"}, {"SLURM_JOB_ID", "77"}}, "", 0, 1, "");
 }

@@ -87,6 +87,40 @@ wait $started 2>/dev/null
 goes "$(cat "$work/id")"
 check "ranks do not outlive rondo-launch" true
 
+# So do neither what ranks have started nor the folder of their socket, whichever of its two processes is killed.
+export TMPDIR=$work/tmp
+mkdir "$TMPDIR"
+for victim in guard supervisor; do
+  rm -f "$work"/rank-* "$work/child" "$work/parent"
+  "$launch" -n 1 sh -c 'setsid sleep 1000 >/dev/null 2>&1 & echo $! >"$0/child"; echo $PPID >"$0/parent"; touch "$0/rank-0"; while :; do :; done' "$work" 2>/dev/null &
+  started=$!
+  wait_for "$work/rank-0"
+  if [ $victim = guard ]; then kill -KILL $started; else kill -KILL "$(cat "$work/parent")"; fi
+  wait $started 2>/dev/null
+  check "rondo-launch is ended when its $victim is killed" [ $? = 137 ]
+  goes "$(cat "$work/child")"
+  until [ -z "$(ls "$TMPDIR")" ]; do :; done
+  check "nothing is left when its $victim is killed" true
+done
+unset TMPDIR
+
+# A terminal's suspend key stops the ranks, too, and they go on with rondo-launch.
+rm -f "$work"/rank-* "$work/id"
+state_of() { sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null; }
+"$launch" -n 1 sh -c 'echo $$ >"$0/id"; touch "$0/rank-0"; until [ -e "$0/go" ]; do :; done; exit 3' "$work" 2>/dev/null &
+started=$!
+wait_for "$work/rank-0"
+kill -TSTP $started
+until [ "$(state_of "$(cat "$work/id")")" = T ] && [ "$(state_of $started)" = T ]; do :; done
+touch "$work/go"
+kill -CONT $started
+wait $started
+check "a suspended job goes on" [ $? = 3 ]
+
+# A line that never ends is broken, and not kept.
+output=$("$launch" -n 1 sh -c 'head -c 300000 /dev/zero | tr "\0" "."' | wc -c)
+check "a line without an end is shown in pieces" [ "$output" -gt 300010 ]
+
 # Other hosts, by a command that takes the place of ssh: it notes what it was asked for, and does that here.
 cat >"$work/ssh" <<'AGENT'
 #!/bin/sh

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "guard.hpp"
 #include "job.hpp"
 #include "options.hpp"
 #include "supervisor.hpp"
@@ -103,8 +104,8 @@ bool is_this_host(const std::string& host) {
 }
 
 // Ranks on several hosts: one rondo-launch on each of them starts those of its host.
-int run_on_hosts(const Options& options) {
-  Supervisor supervisor(grace_of(options.grace_seconds));
+int run_on_hosts(const Options& options, const FileDescriptor& alive) {
+  Supervisor supervisor(grace_of(options.grace_seconds), alive);
   Job job;
   job.grace_seconds = options.grace_seconds;
   job.prefix = options.prefix;
@@ -112,9 +113,10 @@ int run_on_hosts(const Options& options) {
   job.command = options.command;
   job.environment = forwarded_variables(options.forwarded);
   job.secret = random_secret();
-  job.store =
-      fmt::format("tcp://{}:{}", options.hosts[0].host.substr(options.hosts[0].host.rfind('@') + 1),
-                  options.port != 0 ? options.port : random_port());
+  const std::string first = options.hosts[0].host.substr(options.hosts[0].host.rfind('@') + 1);
+  job.store = fmt::format(
+      fmt::runtime(first.find(':') == std::string::npos ? "tcp://{}:{}" : "tcp://[{}]:{}"), first,
+      options.port != 0 ? options.port : random_port());
   for (const HostRanks& host : options.hosts) job.size += host.ranks;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   for (const HostRanks& host : options.hosts) {
@@ -138,14 +140,14 @@ int run_on_hosts(const Options& options) {
 }
 
 // On another host: starts what the first rondo-launch says.
-int serve() {
+int serve(const FileDescriptor& alive) {
   std::string line;
   for (char letter = 0; letter != '\n'; line += letter) {
     if (::read(STDIN_FILENO, &letter, 1) != 1)
       return kFailed;  // byte by byte: signals' numbers follow
   }
   const Job job = parse_job(line);
-  Supervisor supervisor(grace_of(job.grace_seconds));
+  Supervisor supervisor(grace_of(job.grace_seconds), alive);
   supervisor.obey_input();
   start_ranks(supervisor, job);
   return supervisor.run();
@@ -159,16 +161,18 @@ class Folder {
   }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
-  ~Folder() { std::filesystem::remove_all(path_); }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
   std::string path_;
 };
 
-int run_here(const Options& options) {
-  const Folder folder;
-  Supervisor supervisor(grace_of(options.grace_seconds));
+int run_here(const Options& options, const Folder& folder, const FileDescriptor& alive) {
+  Supervisor supervisor(grace_of(options.grace_seconds), alive);
   Job job;
   job.ranks = job.size = std::max(options.ranks, 1);
   job.store = "unix://" + folder.path() + "/socket";
@@ -179,8 +183,12 @@ int run_here(const Options& options) {
 }
 
 int run(const Options& options) {
-  if (options.serves) return serve();
-  return options.hosts.empty() ? run_here(options) : run_on_hosts(options);
+  if (options.serves) return under_guard(serve);
+  if (!options.hosts.empty()) {
+    return under_guard([&](const FileDescriptor& alive) { return run_on_hosts(options, alive); });
+  }
+  const Folder folder;  // removed by both processes, whichever is left
+  return under_guard([&](const FileDescriptor& alive) { return run_here(options, folder, alive); });
 }
 
 }  // namespace

@@ -15,10 +15,16 @@ std::vector<HostRanks> parse_hosts(const std::string& text) {
   std::vector<HostRanks> hosts;
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, ',');) {
+    // "node1", "node1:2", "fd00::1", "[fd00::1]:2".
     HostRanks host{part, 1};
-    const std::size_t colon = part.find(':');
-    if (colon != std::string::npos) {
-      host.host = part.substr(0, colon);
+    const std::size_t close = part.starts_with('[') ? part.find(']') : std::string::npos;
+    std::size_t colon = close == std::string::npos ? part.find(':') : close + 1;
+    if (close == std::string::npos && part.find(':', colon + 1) != std::string::npos) {
+      colon = std::string::npos;  // an IPv6 address without a number of ranks
+    }
+    if (close != std::string::npos) host.host = part.substr(1, close - 1);
+    if (colon < part.size()) {
+      if (close == std::string::npos) host.host = part.substr(0, colon);
       const char* end = part.data() + part.size();
       const auto [stop, error] = std::from_chars(part.data() + colon + 1, end, host.ranks);
       if (error != std::errc{} || stop != end || host.ranks < 1) {
@@ -71,7 +77,8 @@ Options parse(int argc, char** argv) {
                  "how many ranks; without it, those of --hosts, or one")
       ->check(CLI::Range(1, 1'000'000));
   CLI::Option* with_hosts = app.add_option(
-      "--hosts", hosts, "hosts and their ranks, such as a:2,b:2; rank 0 is on the first");
+      "--hosts", hosts,
+      "hosts and their ranks, such as a:2,b:2 or [fd00::1]:2; rank 0 is on the first");
   app.add_option(
          "--ssh", options.ssh,
          "the command that is called as COMMAND HOST PROGRAM... for a host that is not this one")

@@ -18,6 +18,8 @@ namespace {
 
 constexpr int kNotRunnable = 126;
 constexpr int kNotFound = 127;
+constexpr std::size_t kLongestPart =
+    65536;  // of a line whose end has not come: what is longer is broken
 
 struct Pipe {
   FileDescriptor read;
@@ -94,6 +96,7 @@ void Lines::forward() {
   }
   if (!whole.empty()) show(whole);
   part_ += text;
+  if (part_.size() >= kLongestPart) show(std::exchange(part_, "") + "\n");
 }
 
 void Lines::end() {

@@ -1,9 +1,6 @@
 #include "supervisor.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,34 +9,27 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <fstream>
-#include <system_error>
 
 #include <fmt/format.h>
+
+#include "guard.hpp"
 
 namespace rondo::launcher {
 namespace {
 
-constexpr std::array kPassedOn = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 // How much longer another host has than its ranks, to end them and to say so.
 constexpr std::chrono::seconds kForAnotherHost{2};
 constexpr std::chrono::milliseconds kForLastLines{200};
 
-bool ends_programs(int signal) { return signal != SIGUSR1 && signal != SIGUSR2; }
+bool ends_programs(int signal) {
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+}
 
 }  // namespace
 
-Supervisor::Supervisor(std::chrono::milliseconds grace) : grace_(grace) {
-  sigset_t heard;
-  sigemptyset(&heard);
-  sigaddset(&heard, SIGCHLD);
-  for (const int signal : kPassedOn) sigaddset(&heard, signal);
-  ::sigprocmask(SIG_BLOCK, &heard, nullptr);
+Supervisor::Supervisor(std::chrono::milliseconds grace, const FileDescriptor& alive)
+    : grace_(grace), alive_(alive), signals_(launcher::hear_signals()) {
   std::signal(SIGPIPE, SIG_IGN);
-  signals_ = FileDescriptor(::signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals_.valid()) throw std::system_error(errno, std::generic_category(), "signalfd");
-  // What a rank leaves behind becomes a child of this process, which ends it.
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
 bool Supervisor::all_ended() const {
@@ -52,7 +42,7 @@ int Supervisor::run() {
     wait_for_events();
     keep_deadline();
   }
-  kill_what_is_left();
+  kill_all_children();
   const Clock::time_point until = Clock::now() + kForLastLines;
   for (Process& process : processes_) {
     for (Lines& lines : process.output) {
@@ -68,7 +58,8 @@ int Supervisor::run() {
 
 void Supervisor::wait_for_events() {
   std::vector<pollfd> requests = {{signals_.get(), POLLIN, 0},
-                                  {obeys_input_ ? STDIN_FILENO : -1, POLLIN, 0}};
+                                  {obeys_input_ ? STDIN_FILENO : -1, POLLIN, 0},
+                                  {guarded_ ? alive_.get() : -1, POLLIN, 0}};
   std::vector<Lines*> sources;
   for (Process& process : processes_) {
     for (Lines& lines : process.output) {
@@ -85,18 +76,18 @@ void Supervisor::wait_for_events() {
   }
   if (::poll(requests.data(), requests.size(), wait) <= 0) return;
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    if (requests[i + 2].revents != 0) sources[i]->forward();
+    if (requests[i + 3].revents != 0) sources[i]->forward();
+  }
+  if (requests[2].revents != 0) {
+    guarded_ = false;
+    lose_master();
   }
   if (requests[1].revents != 0) hear_input();
   if (requests[0].revents != 0) hear_signals();
 }
 
 void Supervisor::hear_signals() {
-  signalfd_siginfo info{};
-  while (::read(signals_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
-    const int signal = static_cast<int>(info.ssi_signo);
-    if (signal != SIGCHLD) pass_on(signal);
-  }
+  for (const int signal : read_signals(signals_)) pass_on(signal);
   collect_ended();
 }
 
@@ -106,19 +97,23 @@ void Supervisor::hear_input() {
   if (bytes < 0 && errno == EINTR) return;
   if (bytes <= 0) {
     obeys_input_ = false;  // the other rondo-launch is gone
-    if (code_ == 0) code_ = 128 + SIGHUP;
-    return end_all();
+    return lose_master();
   }
   input_.append(buffer.data(), static_cast<std::size_t>(bytes));
   for (std::size_t end = input_.find('\n'); end != std::string::npos; end = input_.find('\n')) {
     int signal = 0;
     std::from_chars(input_.data(), input_.data() + end, signal);
-    if (std::find(kPassedOn.begin(), kPassedOn.end(), signal) != kPassedOn.end()) pass_on(signal);
+    if (is_passed_on(signal)) pass_on(signal);
     if (signal == SIGKILL) {
       for (Process& process : processes_) process.send(SIGKILL);
     }
     input_.erase(0, end + 1);
   }
+}
+
+void Supervisor::lose_master() {
+  if (code_ == 0) code_ = 128 + SIGHUP;
+  end_all();
 }
 
 // A second signal that usually ends a program means that the first was not enough.
@@ -171,20 +166,6 @@ void Supervisor::keep_deadline() {
     if (process.is_host && !process.ended) ::kill(-process.id, SIGKILL);
   }
   deadline_ = Clock::now() + std::chrono::seconds(1);  // until the system has ended them
-}
-
-// Processes that ranks have started and left behind, in whatever group.
-void Supervisor::kill_what_is_left() {
-  for (;;) {
-    std::ifstream children(fmt::format("/proc/self/task/{}/children", ::getpid()));
-    bool any = false;
-    for (pid_t child = 0; children >> child;) {
-      ::kill(child, SIGKILL);
-      ::waitpid(child, nullptr, 0);
-      any = true;
-    }
-    if (!any) return;
-  }
 }
 
 }  // namespace rondo::launcher

@@ -11,8 +11,9 @@ namespace rondo::launcher {
 
 class Supervisor {
  public:
-  // Blocks the signals that it passes on, in this thread: make it before any process is started.
-  explicit Supervisor(std::chrono::milliseconds grace);
+  // Blocks the signals that it passes on, in this thread: make it before any process is started. Ends all when `alive` hangs
+  // up (guard.hpp).
+  Supervisor(std::chrono::milliseconds grace, const FileDescriptor& alive);
 
   void add(Process process) { processes_.push_back(std::move(process)); }
   // Takes the numbers of signals to pass on from standard input, line by line. At its end, ends all.
@@ -33,10 +34,13 @@ class Supervisor {
   void end_all();
   // Kills what has no more time.
   void keep_deadline();
-  void kill_what_is_left();
+  // Whoever started this process is gone.
+  void lose_master();
   [[nodiscard]] bool all_ended() const;
 
   std::chrono::milliseconds grace_;
+  const FileDescriptor& alive_;
+  bool guarded_ = true;
   FileDescriptor signals_;
   std::vector<Process> processes_;
   bool obeys_input_ = false;
