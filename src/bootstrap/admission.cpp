@@ -101,7 +101,7 @@ class Admission {
 };
 
 std::vector<FileDescriptor> Admission::run() {
-  listeners_ = place_.listen();
+  listeners_ = place_.listen(deadline_);
   seats_.resize(static_cast<std::size_t>(size_));
   try {
     admit_all();
@@ -252,8 +252,11 @@ void Admission::throw_missing() const {
   std::string notes;
   for (const std::string& note : notes_)
     notes += fmt::format("{}{}", notes.empty() ? ". Who came: " : "; ", note);
-  throw TimeoutError(fmt::format("rank 0 waited {} ms at {} for ranks that did not come: {}{}",
-                                 timeout_.count(), place_.name(), missing, notes));
+  throw TimeoutError(
+      fmt::format("rank 0 waited {} ms at {} for ranks that did not come: {}{}. (If they are "
+                  "running, have they "
+                  "joined another process that is rank 0 there?)",
+                  timeout_.count(), place_.name(), missing, notes));
 }
 
 }  // namespace

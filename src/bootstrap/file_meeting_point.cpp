@@ -48,7 +48,7 @@ class FileMeetingPoint final : public MeetingPoint {
   [[nodiscard]] const std::string& name() const override { return name_; }
   [[nodiscard]] const char* caller() const override { return "from_store"; }
   [[nodiscard]] std::string secret() const override { return given_secret_ + token_; }
-  std::vector<FileDescriptor> listen() override;
+  std::vector<FileDescriptor> listen(Clock::time_point deadline) override;
   void close() noexcept override;
   [[nodiscard]] std::string objection_to_myself() const override;
   [[nodiscard]] std::string visitor_name(const FileDescriptor& socket) const override {
@@ -130,7 +130,7 @@ void FileMeetingPoint::leave_card(const Card& card) {
   if (folder.valid()) static_cast<void>(::fsync(folder.get()));
 }
 
-std::vector<FileDescriptor> FileMeetingPoint::listen() {
+std::vector<FileDescriptor> FileMeetingPoint::listen(Clock::time_point /*deadline*/) {
   token_ = random_token();
   std::vector<Address> places = own_addresses(interface_, 0);
   std::vector<FileDescriptor> listeners;
@@ -181,7 +181,7 @@ Attempt FileMeetingPoint::try_connect(int /*rank*/, Clock::time_point deadline) 
     for (const std::string& text : found.card->addresses) {
       std::string host = text;
       std::erase_if(host, [](char letter) { return letter == '[' || letter == ']'; });
-      for (const Address& address : addresses_of(host, found.card->port, why_not)) {
+      for (const Address& address : addresses_of(host, found.card->port, deadline, why_not)) {
         if (address.is_loopback() == loopback) addresses.push_back(address);
       }
     }

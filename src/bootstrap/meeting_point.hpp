@@ -28,8 +28,8 @@ class MeetingPoint {
   // What both sides must know; empty if none is needed. After listen() or try_connect().
   [[nodiscard]] virtual std::string secret() const { return {}; }
 
-  // Rank 0: sockets at which it listens, one or several. Throws UsageError, TransportError.
-  virtual std::vector<FileDescriptor> listen() = 0;
+  // Rank 0: sockets at which it listens, one or several. `deadline`: for name servers. Throws UsageError, TransportError.
+  virtual std::vector<FileDescriptor> listen(Clock::time_point deadline) = 0;
   // All ranks have come, or none may come any more: removes what shows where rank 0 listens.
   virtual void close() noexcept {}
   // Rank 0, now and then: why it is not the one whom the others find here; empty if it is.

@@ -14,19 +14,20 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <future>
 #include <memory>
+#include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include <rondo/errors.hpp>
 
-#include "bootstrap/sockets.hpp"
-
 namespace rondo::detail {
 namespace {
 
-// How long one address of several may take to answer.
-constexpr std::chrono::milliseconds kOneAddress{2000};
+// How long an address may take to answer before the next one is tried, too (as RFC 8305 has it).
+constexpr std::chrono::milliseconds kHeadStart{250};
 
 Address from_system(const sockaddr* address, socklen_t bytes) {
   Address result;
@@ -62,16 +63,112 @@ void switch_on(const FileDescriptor& socket, int level, int option) {
   static_cast<void>(::setsockopt(socket.get(), level, option, &on, sizeof(on)));
 }
 
-// Empty when connected; else why not.
-std::string connect_to(const FileDescriptor& socket, const Address& address,
-                       Clock::time_point deadline) {
-  if (::connect(socket.get(), address.get(), address.bytes) == 0) return {};
-  if (errno != EINPROGRESS) return std::strerror(errno);
-  if (!ready_before(socket, POLLOUT, deadline)) return "no reply";
-  int code = 0;
-  socklen_t bytes = sizeof(code);
-  ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &code, &bytes);
-  return code == 0 ? std::string() : std::strerror(code);
+// Connects to one of several addresses: to the next one when the ones before have failed, or have not answered for a while.
+class Connecting {
+ public:
+  Connecting(const std::vector<Address>& addresses, Clock::time_point deadline)
+      : addresses_(addresses), deadline_(deadline) {}
+
+  Attempt run() {
+    for (;;) {
+      const bool starts = next_ < addresses_.size() && (open_.empty() || Clock::now() >= next_at_);
+      if (starts) {
+        start(addresses_[next_++]);
+      } else if (open_.empty() || Clock::now() > deadline_) {
+        break;
+      } else {
+        wait();
+      }
+      if (FileDescriptor connected = find_connected(); connected.valid()) {
+        return {std::move(connected)};
+      }
+    }
+    for (const Try& one : open_) note(*one.address, "no reply");
+    return {FileDescriptor(), std::move(why_not_)};
+  }
+
+ private:
+  struct Try {
+    const Address* address = nullptr;
+    FileDescriptor socket = FileDescriptor();
+  };
+
+  void start(const Address& address) {
+    FileDescriptor socket = make_tcp_socket(address.storage.ss_family);
+    switch_on(socket, IPPROTO_TCP, TCP_NODELAY);
+    switch_on(socket, SOL_SOCKET, SO_KEEPALIVE);
+    next_at_ = Clock::now() + kHeadStart;
+    if (::connect(socket.get(), address.get(), address.bytes) == 0 || errno == EINPROGRESS) {
+      open_.push_back({&address, std::move(socket)});
+    } else {
+      note(address, std::strerror(errno));
+    }
+  }
+
+  void wait() const {
+    const Clock::time_point until =
+        next_ < addresses_.size() ? std::min(next_at_, deadline_) : deadline_;
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now());
+    std::vector<pollfd> requests;
+    for (const Try& one : open_) requests.push_back({one.socket.get(), POLLOUT, 0});
+    const auto most = std::clamp<std::int64_t>(left.count() + 1, 0, 1000);
+    ::poll(requests.data(), requests.size(), static_cast<int>(most));
+  }
+
+  FileDescriptor find_connected() {
+    for (auto one = open_.begin(); one != open_.end();) {
+      pollfd request{one->socket.get(), POLLOUT, 0};
+      if (::poll(&request, 1, 0) <= 0) {
+        ++one;
+        continue;
+      }
+      int code = 0;
+      socklen_t bytes = sizeof(code);
+      ::getsockopt(one->socket.get(), SOL_SOCKET, SO_ERROR, &code, &bytes);
+      // A socket without a listener may connect to itself, if the system gives it the very port that it connects to.
+      const bool itself =
+          code == 0 && address_of(one->socket).text() == peer_address_of(one->socket).text();
+      if (code == 0 && !itself) return std::move(one->socket);
+      note(*one->address, itself ? "nobody listens" : std::strerror(code));
+      one = open_.erase(one);
+    }
+    return FileDescriptor();
+  }
+
+  void note(const Address& address, const std::string& why) {
+    why_not_ += fmt::format("{}{}: {}", why_not_.empty() ? "" : ", ", address.text(), why);
+  }
+
+  const std::vector<Address>& addresses_;
+  Clock::time_point deadline_;
+  std::size_t next_ = 0;
+  Clock::time_point next_at_;
+  std::vector<Try> open_;
+  std::string why_not_;
+};
+
+struct Resolved {
+  std::vector<Address> addresses;
+  std::string why_not;
+};
+
+Resolved resolve(const std::string& host, std::uint16_t port, int flags) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags;
+  addrinfo* found = nullptr;
+  const int code = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (code != 0) {
+    return {{},
+            fmt::format("'{}': {}", host,
+                        code == EAI_SYSTEM ? std::strerror(errno) : ::gai_strerror(code))};
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
+  Resolved resolved;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    resolved.addresses.push_back(from_system(one->ai_addr, one->ai_addrlen));
+  }
+  return resolved;
 }
 
 }  // namespace
@@ -108,32 +205,25 @@ std::string Address::text() const {
 }
 
 std::vector<Address> addresses_of(const std::string& host, std::uint16_t port,
-                                  std::string& why_not) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int code = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (code != 0) {
-    why_not = fmt::format("'{}': {}", host,
-                          code == EAI_SYSTEM ? std::strerror(errno) : ::gai_strerror(code));
-    return {};
+                                  Clock::time_point deadline, std::string& why_not) {
+  Resolved resolved = resolve(host, port, AI_NUMERICHOST);
+  if (resolved.addresses.empty()) {
+    // The system asks servers for as long as it wants to, so a thread waits for it that nobody waits for.
+    std::packaged_task<Resolved()> task([=] { return resolve(host, port, 0); });
+    std::future<Resolved> answer = task.get_future();
+    std::thread(std::move(task)).detach();
+    if (answer.wait_until(deadline) == std::future_status::ready) {
+      resolved = answer.get();
+    } else {
+      resolved.why_not = fmt::format("'{}': no name server answers", host);
+    }
   }
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(found, &::freeaddrinfo);
-  std::vector<Address> addresses;
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    addresses.push_back(from_system(one->ai_addr, one->ai_addrlen));
-  }
-  return addresses;
+  if (resolved.addresses.empty()) why_not = std::move(resolved.why_not);
+  return std::move(resolved.addresses);
 }
 
 bool is_numeric(const std::string& host) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICHOST;
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return false;
-  ::freeaddrinfo(found);
-  return true;
+  return !resolve(host, 0, AI_NUMERICHOST).addresses.empty();
 }
 
 Address every_address(std::uint16_t port) {
@@ -228,21 +318,7 @@ Address peer_address_of(const FileDescriptor& socket) {
 }
 
 Attempt connect_to_any(const std::vector<Address>& addresses, Clock::time_point deadline) {
-  std::string why_not;
-  for (const Address& address : addresses) {
-    FileDescriptor socket = make_tcp_socket(address.storage.ss_family);
-    switch_on(socket, IPPROTO_TCP, TCP_NODELAY);
-    switch_on(socket, SOL_SOCKET, SO_KEEPALIVE);
-    const std::string failure =
-        connect_to(socket, address, std::min(deadline, deadline_after(kOneAddress)));
-    // A socket without a listener may connect to itself, if the system gives it the very port that it connects to.
-    if (failure.empty() && address_of(socket).text() != peer_address_of(socket).text()) {
-      return {std::move(socket)};
-    }
-    why_not += fmt::format("{}{}: {}", why_not.empty() ? "" : ", ", address.text(),
-                           failure.empty() ? "nobody listens" : failure);
-  }
-  return {FileDescriptor(), std::move(why_not)};
+  return Connecting(addresses, deadline).run();
 }
 
 }  // namespace rondo::detail

@@ -23,9 +23,10 @@ struct Address {
   [[nodiscard]] std::string text() const;
 };
 
-// The addresses of a host's name, or of a text such as "10.0.0.1" or "fe80::1%eth0". If there are none, `why_not` says why.
+// The addresses of a host's name, or of a text such as "10.0.0.1" or "fe80::1%eth0". If there are none, or name servers have
+// not told them before the deadline, `why_not` says so.
 std::vector<Address> addresses_of(const std::string& host, std::uint16_t port,
-                                  std::string& why_not);
+                                  Clock::time_point deadline, std::string& why_not);
 bool is_numeric(const std::string& host);
 // All addresses of IPv4, or of both IPv6 and IPv4 where the machine has IPv6.
 Address every_address(std::uint16_t port);
@@ -41,7 +42,7 @@ std::vector<FileDescriptor> listen_at_any(const std::vector<Address>& addresses)
 Address address_of(const FileDescriptor& socket);
 Address peer_address_of(const FileDescriptor& socket);
 
-// Tries each address once, until the deadline at most.
+// Tries each address once, until the deadline at most; an address that does not answer holds up the next one for a moment only.
 Attempt connect_to_any(const std::vector<Address>& addresses, Clock::time_point deadline);
 
 }  // namespace rondo::detail

@@ -1,6 +1,9 @@
 #include "bootstrap/socket_bootstrap.hpp"
 
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <thread>
 
@@ -17,7 +20,8 @@ namespace {
 
 // How long a try to connect may take where the next one may find another address.
 constexpr std::chrono::milliseconds kOneTry{2000};
-constexpr std::chrono::milliseconds kBetweenTries{1};
+constexpr std::chrono::milliseconds kFirstPause{1};
+constexpr std::chrono::milliseconds kLongestPause{50};
 constexpr std::chrono::milliseconds kAfterAnother{100};  // which may note each visit in its log
 
 // One try to make rank 0 know this rank.
@@ -112,7 +116,7 @@ SocketBootstrap::SocketBootstrap(std::unique_ptr<MeetingPoint> place, int rank, 
 
 void SocketBootstrap::connect_to_first(MeetingPoint& place) {
   std::string why_not;
-  for (;;) {
+  for (std::chrono::milliseconds pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
     Entry entry(place, rank_, size_);
     const Clock::time_point until =
         place.may_be_stale() ? std::min(deadline_, deadline_after(kOneTry)) : deadline_;
@@ -123,14 +127,16 @@ void SocketBootstrap::connect_to_first(MeetingPoint& place) {
     }
     why_not = attempt.why_not;
     if (Clock::now() > deadline_) {
-      throw TimeoutError(fmt::format("rank {} waited {} ms for rank 0 at {} ({}); was it started?",
-                                     rank_, timeout_.count(), place.name(), why_not));
+      throw TimeoutError(
+          fmt::format("rank {} waited {} ms for rank 0 at {} ({}); was rank 0 started, or has it "
+                      "joined others already, among them another rank {}?",
+                      rank_, timeout_.count(), place.name(), why_not, rank_));
     }
     if (entry.is_final()) {
       throw TransportError(fmt::format("rank {} cannot join the process that it reached at {}: {}",
                                        rank_, place.name(), why_not));
     }
-    std::this_thread::sleep_for(entry.met_another() ? kAfterAnother : kBetweenTries);
+    std::this_thread::sleep_for(entry.met_another() ? kAfterAnother : pause);
   }
 }
 
@@ -180,20 +186,53 @@ void SocketBootstrap::require(const Moved& moved, const char* waited, int peer) 
 
 void SocketBootstrap::all_gather(const void* mine, void* all, std::size_t bytes) {
   deadline_ = deadline_after(timeout_);
-  auto* rows = static_cast<char*>(all);
   const std::size_t total = bytes * static_cast<std::size_t>(size_);
-  if (rank_ != 0) {
-    send(sockets_[0], mine, bytes, 0);
-    receive(sockets_[0], all, total, 0);
+  if (rank_ == 0) {
+    std::memcpy(all, mine, bytes);
+    try {
+      gather_and_spread(static_cast<char*>(all), bytes);
+    } catch (...) {
+      tell_all(std::current_exception());
+      throw;
+    }
     return;
   }
-  std::memcpy(rows, mine, bytes);
+  deadline_ += std::chrono::seconds(1);  // rank 0 tells which rank it has waited for
+  send(sockets_[0], mine, bytes, 0);
+  Verdict verdict = Verdict::welcome;
+  receive(sockets_[0], &verdict, sizeof(verdict), 0);
+  if (verdict != Verdict::welcome) {
+    Reply answer;
+    receive(sockets_[0], &answer, sizeof(answer), 0);
+    throw_refusal(answer);
+  }
+  receive(sockets_[0], all, total, 0);
+}
+
+void SocketBootstrap::gather_and_spread(char* rows, std::size_t bytes) {
   for (int peer = 1; peer < size_; ++peer) {
     const auto index = static_cast<std::size_t>(peer);
     receive(sockets_[index], rows + index * bytes, bytes, peer);
   }
+  const Verdict verdict = Verdict::welcome;
   for (int peer = 1; peer < size_; ++peer) {
-    send(sockets_[static_cast<std::size_t>(peer)], all, total, peer);
+    const FileDescriptor& socket = sockets_[static_cast<std::size_t>(peer)];
+    send(socket, &verdict, sizeof(verdict), peer);
+    send(socket, rows, bytes * static_cast<std::size_t>(size_), peer);
+  }
+}
+
+// A rank that has got the rows of this exchange hears the reason in the next one. One whose rows are under way may take the
+// reason for rows: but its connection is closed then, so it has lost rank 0.
+void SocketBootstrap::tell_all(const std::exception_ptr& reason) const noexcept {
+  const Reply answer = answer_for(reason);
+  std::array<std::byte, sizeof(Verdict) + sizeof(Reply)> message{};
+  std::memcpy(message.data(), &answer.verdict, sizeof(answer.verdict));
+  std::memcpy(message.data() + sizeof(Verdict), &answer, sizeof(answer));
+  for (const FileDescriptor& socket : sockets_) {
+    if (!socket.valid()) continue;
+    static_cast<void>(
+        ::send(socket.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
   }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,9 @@ class SocketBootstrap final : public Bootstrap {
   void connect_to_first(MeetingPoint& place);
   void fail_if_another_is_first(MeetingPoint& place);
   void wait_for_answer();
+  // Rank 0's part in all_gather(), and what the others hear if that fails.
+  void gather_and_spread(char* rows, std::size_t bytes);
+  void tell_all(const std::exception_ptr& reason) const noexcept;
   // Errors name `peer`, which is gone or late.
   void send(const FileDescriptor& to, const void* data, std::size_t bytes, int peer) const;
   void receive(const FileDescriptor& from, void* data, std::size_t bytes, int peer) const;

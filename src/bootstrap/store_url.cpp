@@ -1,5 +1,9 @@
 #include "bootstrap/store_url.hpp"
 
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <string_view>
 
@@ -27,6 +31,31 @@ std::uint16_t parse_port(const std::string& text, std::string_view digits) {
   return port;
 }
 
+// Names of hosts have only some letters, and what looks like a number must be one: else a mistake is found only when the
+// name has been looked for until the deadline.
+void require_host(const std::string& text, std::string_view host, bool in_brackets) {
+  if (in_brackets) {
+    const std::string number(host.substr(0, host.find('%')));
+    in6_addr six{};
+    if (::inet_pton(AF_INET6, number.c_str(), &six) != 1) {
+      refuse(text, "has no IPv6 address between the brackets");
+    }
+    return;
+  }
+  constexpr std::string_view kDigitsAndDots = "0123456789.";
+  in_addr four{};
+  if (host.find_first_not_of(kDigitsAndDots) == std::string_view::npos &&
+      ::inet_pton(AF_INET, std::string(host).c_str(), &four) != 1) {
+    refuse(text, "has a host of digits and dots that is no IPv4 address");
+  }
+  const bool plain = std::all_of(host.begin(), host.end(), [](char letter) {
+    const auto code = static_cast<unsigned char>(letter);
+    return std::isalnum(code) != 0 || code >= 128 || letter == '-' || letter == '.' ||
+           letter == '_';
+  });
+  if (!plain) refuse(text, "has a character that names of hosts do not have");
+}
+
 }  // namespace
 
 std::variant<FileUrl, UnixUrl, TcpUrl> parse_store_url(const std::string& text) {
@@ -45,7 +74,8 @@ std::variant<FileUrl, UnixUrl, TcpUrl> parse_store_url(const std::string& text) 
   if (!rest.starts_with(kTcp)) refuse(text, "begins with none of file://, unix:// and tcp://");
   rest.remove_prefix(kTcp.size());
   std::string_view host;
-  if (rest.starts_with('[')) {
+  const bool in_brackets = rest.starts_with('[');
+  if (in_brackets) {
     const std::size_t end = rest.find(']');
     if (end == std::string_view::npos) refuse(text, "has a '[' without a ']'");
     host = rest.substr(1, end - 1);
@@ -62,6 +92,7 @@ std::variant<FileUrl, UnixUrl, TcpUrl> parse_store_url(const std::string& text) 
   }
   rest.remove_prefix(1);
   if (host.empty() || host.find('/') != std::string_view::npos) refuse(text, "names no host");
+  require_host(text, host, in_brackets);
   return TcpUrl{std::string(host), parse_port(text, rest)};
 }
 

@@ -25,7 +25,7 @@ class TcpMeetingPoint final : public MeetingPoint {
   [[nodiscard]] const std::string& name() const override { return name_; }
   [[nodiscard]] const char* caller() const override { return "from_store"; }
   [[nodiscard]] std::string secret() const override { return secret_; }
-  std::vector<FileDescriptor> listen() override;
+  std::vector<FileDescriptor> listen(Clock::time_point deadline) override;
   [[nodiscard]] std::string visitor_name(const FileDescriptor& socket) const override {
     return peer_address_of(socket).text();
   }
@@ -57,9 +57,9 @@ void TcpMeetingPoint::require_loopback(const std::vector<Address>& addresses) co
 
 // A number says exactly where to listen. A name may stand for another address on its own host than on the others (Debian
 // gives a host's own name to 127.0.1.1), so there rank 0 listens at all addresses, or at those of the interface.
-std::vector<FileDescriptor> TcpMeetingPoint::listen() {
+std::vector<FileDescriptor> TcpMeetingPoint::listen(Clock::time_point deadline) {
   std::string why_not;
-  std::vector<Address> addresses = addresses_of(url_.host, url_.port, why_not);
+  std::vector<Address> addresses = addresses_of(url_.host, url_.port, deadline, why_not);
   if (addresses.empty()) {
     throw TransportError(fmt::format("rank 0 cannot listen at {}: {}", name_, why_not));
   }
@@ -73,7 +73,7 @@ std::vector<FileDescriptor> TcpMeetingPoint::listen() {
 
 Attempt TcpMeetingPoint::try_connect(int /*rank*/, Clock::time_point deadline) {
   std::string why_not;
-  const std::vector<Address> addresses = addresses_of(url_.host, url_.port, why_not);
+  const std::vector<Address> addresses = addresses_of(url_.host, url_.port, deadline, why_not);
   // A name may be unknown until rank 0's host has started.
   if (addresses.empty()) return {FileDescriptor(), std::move(why_not)};
   require_loopback(addresses);

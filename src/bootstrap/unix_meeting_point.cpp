@@ -36,7 +36,7 @@ class UnixMeetingPoint final : public MeetingPoint {
 
   [[nodiscard]] const std::string& name() const override { return path_; }
   [[nodiscard]] const char* caller() const override { return "from_socket"; }
-  std::vector<FileDescriptor> listen() override;
+  std::vector<FileDescriptor> listen(Clock::time_point deadline) override;
   void close() noexcept override { remove_name(); }
   [[nodiscard]] std::string objection_to_visitor(const FileDescriptor& socket) const override {
     return objection_to_peer(socket);
@@ -53,7 +53,7 @@ class UnixMeetingPoint final : public MeetingPoint {
   bool named_ = false;  // by this process
 };
 
-std::vector<FileDescriptor> UnixMeetingPoint::listen() {
+std::vector<FileDescriptor> UnixMeetingPoint::listen(Clock::time_point /*deadline*/) {
   FileDescriptor listener = make_local_socket();
   // The path is made with these rights, less what the process's umask takes away.
   if (::fchmod(listener.get(), S_IRUSR | S_IWUSR) != 0 ||

@@ -70,8 +70,6 @@ class UcxMessenger final : public Messenger {
   }
   // An empty message to each of these ranks, and from it.
   void exchange_empty_messages(const std::vector<int>& ranks, Clock::time_point give_up);
-  template <class Condition>
-  void wait_until(Clock::time_point give_up, Condition condition);
   // The rest, under the worker's lock.
   Operation start_send(int peer, int tag, const void* data, std::size_t bytes, Delivery delivery);
   Operation start_receive(int peer, int tag, void* data, std::size_t bytes);
@@ -208,17 +206,17 @@ void UcxMessenger::exchange_empty_messages(const std::vector<int>& ranks,
     open.push_back(receive(rank, kConnectTag, nullptr, 0));
     open.push_back(send(rank, kConnectTag, nullptr, 0, Delivery::taken));
   }
-  wait_until(give_up, [&] { return have_ended(open, "connecting all ranks"); });
-}
-
-template <class Condition>
-void UcxMessenger::wait_until(Clock::time_point give_up, Condition condition) {
-  while (!condition()) {
+  while (!have_ended(open, "connecting all ranks")) {
     if (Clock::now() > give_up) {
+      std::string missing;
+      for (std::size_t i = 0; i < ranks.size(); ++i) {
+        if (!open[2 * i].under_way && !open[2 * i + 1].under_way) continue;
+        missing += fmt::format("{}{}", missing.empty() ? "" : ", ", ranks[i]);
+      }
       throw TransportError(fmt::format(
-          "rank {} has waited {} ms for UCX to connect it to ranks of other hosts; can these "
-          "hosts reach each other at any port, or at those of UCX_TCP_PORT_RANGE?",
-          rank_, patience().count()));
+          "rank {} has waited {} ms for UCX to connect it to ranks {}; can these hosts reach each "
+          "other, and those ranks all others, at any port, or at those of UCX_TCP_PORT_RANGE?",
+          rank_, patience().count(), missing));
     }
     ::sched_yield();
   }

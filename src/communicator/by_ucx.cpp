@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/environment.hpp"
+#include "bootstrap/network.hpp"
 #include "bootstrap/together.hpp"
 #include "carrier/message_pump.hpp"
 #include "carrier/ucx_messenger.hpp"
@@ -25,13 +26,20 @@ struct Opened {
   std::unique_ptr<Messenger> messenger;
 
   void open(Bootstrap& bootstrap) {
-    together(bootstrap, [&] { network = open_ucx(interface); });
+    together(bootstrap, [&] {
+      // UCX takes a name that it does not know for one without addresses. A name of its own kind has a port.
+      if (!interface.empty() && interface.find(':') == std::string::npos) {
+        static_cast<void>(own_addresses(interface, 0));
+      }
+      network = open_ucx(interface);
+    });
     std::vector<std::string> addresses = exchange_addresses(bootstrap);
     std::random_device random;
     const std::uint64_t mine = (std::uint64_t{random()} << 32U) | random();
     const std::uint64_t session = bootstrap.exchange(mine)[0];
     messenger = network->messenger(bootstrap.rank(), std::move(addresses), session);
-    messenger->set_patience(timeout);
+    // Less than other ranks wait for this one, so that this rank can tell them whom it cannot reach.
+    messenger->set_patience(timeout * 3 / 4);
   }
 
   // Addresses have different lengths.
@@ -65,13 +73,20 @@ Network by_ucx(const NetworkOptions& options, std::chrono::milliseconds timeout)
   Network network;
   network.carrier = Carrier::ucx;
   network.open = [opened](Bootstrap& bootstrap) { opened->open(bootstrap); };
-  network.probe = [opened](int next, int prev) {
+  // After a failure messages may still be on their way.
+  const auto with_messenger = [opened](const auto& use) {
     try {
-      return probe_links(*opened->messenger, next, prev);
+      return use(*opened->messenger);
     } catch (...) {
-      static_cast<void>(opened->messenger.release());  // messages may still be on their way
+      static_cast<void>(opened->messenger.release());
       throw;
     }
+  };
+  network.greet = [with_messenger](int next, int prev) {
+    with_messenger([&](Messenger& messenger) { greet(messenger, next, prev); });
+  };
+  network.probe = [with_messenger](int next, int prev) {
+    return with_messenger([&](Messenger& messenger) { return probe_links(messenger, next, prev); });
   };
   network.make_pump = [opened](PumpEdges edges) -> std::unique_ptr<Pump> {
     return std::make_unique<MessagePump>(std::move(opened->messenger), std::move(edges));

@@ -79,7 +79,7 @@ Wiring wire_members(GroupBootstrap& group, CommunicatorState& parent,
   const auto make_pump = [&](PumpEdges edges) {
     return engine.pump_among(members, std::move(edges));
   };
-  Network network{engine.network(), {}, probe, make_pump};
+  Network network{.carrier = engine.network(), .probe = probe, .make_pump = make_pump};
   const Waiting& waiting = engine.waiting();
   network.drive_program = waiting.drive_program;
   network.hosts = waiting.hosts;

@@ -22,6 +22,7 @@ constexpr int kPingTag = 0;
 constexpr int kPongTag = 1;
 constexpr int kBurstTag = 2;
 constexpr int kBurstEndTag = 3;
+constexpr int kGreetTag = 5;
 constexpr int kPings = 10;
 constexpr int kBursts = 3;
 // 1 MiB: more than network adapters and shapers let through at once, and 9 ms at 1 Gbit/s.
@@ -129,6 +130,73 @@ class Probe {
 };
 
 }  // namespace
+
+namespace {
+
+// A rank that is greeted.
+struct Greeted {
+  int rank;
+  Operation received = {};
+  Operation sent = {};
+  bool open = true;
+  std::string failure = {};
+};
+
+// Notes a failure of `peer`, and goes on with the others, which may need this rank's help to be connected.
+template <class Step>
+void try_with(Greeted& peer, const Step& step) {
+  try {
+    step();
+  } catch (const TransportError& error) {
+    peer.failure = error.what();
+    peer.open = false;
+  }
+}
+
+std::vector<Greeted> neighbours(int next, int prev) {
+  std::vector<Greeted> peers;
+  if (next != kNoLink) peers.push_back({next});
+  if (prev != kNoLink && prev != next) peers.push_back({prev});
+  return peers;
+}
+
+}  // namespace
+
+void greet(Messenger& messenger, int next, int prev) {
+  std::vector<Greeted> peers = neighbours(next, prev);
+  // Left as they are after a failure, since the messenger may still use them.
+  auto bytes = std::make_unique<std::vector<std::byte>>(peers.size() + 1);
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    try_with(peers[i], [&] {
+      peers[i].received = messenger.receive(peers[i].rank, kGreetTag, &(*bytes)[i], 1);
+      peers[i].sent =
+          messenger.send(peers[i].rank, kGreetTag, &bytes->back(), 1, Messenger::Delivery::sent);
+    });
+  }
+  const auto give_up = Clock::now() + messenger.patience();
+  const auto is_open = [](const Greeted& peer) { return peer.open; };
+  while (std::any_of(peers.begin(), peers.end(), is_open) && Clock::now() < give_up) {
+    for (Greeted& peer : peers) {
+      if (!peer.open) continue;
+      try_with(peer, [&] {
+        peer.open = !messenger.has_ended(peer.received, kWhat, peer.rank) ||
+                    !messenger.has_ended(peer.sent, kWhat, peer.rank);
+      });
+    }
+    ::sched_yield();  // the other side may need this core
+  }
+  for (const Greeted& peer : peers) {
+    if (!peer.open && peer.failure.empty()) continue;
+    static_cast<void>(bytes.release());
+    throw TransportError(fmt::format(
+        "rank {} cannot exchange messages with rank {}, with which it shares no memory: {}; can "
+        "these "
+        "two hosts reach each other at any port, or at those of UCX_TCP_PORT_RANGE?",
+        messenger.rank(), peer.rank,
+        peer.failure.empty() ? fmt::format("no answer in {} ms", messenger.patience().count())
+                             : peer.failure));
+  }
+}
 
 LinkFacts probe_links(Messenger& messenger, int next, int prev) {
   Probe probe(messenger, next, prev);

@@ -118,9 +118,11 @@ class ProcessWirer {
       const bool memory = shares_memory() && hosts_.same(rank, rank_);
       return rank == rank_ || memory ? kNoLink : rank;
     };
+    const int next = across(mine + 1);
+    const int prev = across(mine + size - 1);
+    if (network_.greet) together(bootstrap_, [&] { network_.greet(next, prev); });
     LinkFacts facts;
-    together(bootstrap_,
-             [&] { facts = network_.probe(across(mine + 1), across(mine + size - 1)); });
+    together(bootstrap_, [&] { facts = network_.probe(next, prev); });
     std::optional<LinkFacts> slowest;
     for (const LinkFacts& one : bootstrap_.exchange(facts)) {
       if (one.bytes_per_us <= 0) continue;  // that rank shares memory with the next one

@@ -571,9 +571,10 @@ TEST(Processes, AFailureOfOneRankIsAnErrorOfAll) {
       return nullptr;
     };
     try {
-      detail::wire_processes(
-          bootstrap, {.carrier = CarrierChoice::mpi}, {},
-          {Carrier::mpi, {}, [](int, int) { return detail::LinkFacts{}; }, make_pump});
+      detail::wire_processes(bootstrap, {.carrier = CarrierChoice::mpi}, {},
+                             {.carrier = Carrier::mpi,
+                              .probe = [](int, int) { return detail::LinkFacts{}; },
+                              .make_pump = make_pump});
     } catch (const TransportError& error) {
       return says(error, "rank 0") && says(error, "no pump today") ? 0 : 1;
     }
@@ -590,10 +591,10 @@ TEST(Processes, ANetworkThatFailsEndsTheCallAndTheCommunicator) {
                                       std::chrono::minutes(5));
     detail::Wiring wiring = detail::wire_processes(
         bootstrap, {.carrier = CarrierChoice::mpi}, {},
-        {Carrier::mpi,
-         {},
-         [](int, int) { return detail::LinkFacts{}; },
-         [](detail::PumpEdges edges) { return std::make_unique<CutCable>(std::move(edges)); }});
+        {.carrier = Carrier::mpi,
+         .probe = [](int, int) { return detail::LinkFacts{}; },
+         .make_pump =
+             [](detail::PumpEdges edges) { return std::make_unique<CutCable>(std::move(edges)); }});
     {
       Communicator comm(std::make_unique<detail::CommunicatorState>(
           std::move(wiring), detail::Defaults{}, CommunicatorOptions{}));

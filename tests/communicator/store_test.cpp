@@ -46,8 +46,9 @@ class Port {
     const int on = 1;
     ::setsockopt(held_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     std::string why_not;
-    const detail::Address address =
-        detail::addresses_of(family == AF_INET ? "127.0.0.1" : "::1", 0, why_not).at(0);
+    const detail::Address address = detail::addresses_of(family == AF_INET ? "127.0.0.1" : "::1", 0,
+                                                         detail::deadline_after(kPatient), why_not)
+                                        .at(0);
     usable_ = ::bind(held_.get(), address.get(), address.bytes) == 0;
     number_ = detail::address_of(held_).port();
   }
@@ -56,7 +57,7 @@ class Port {
   [[nodiscard]] std::uint16_t value() const { return static_cast<std::uint16_t>(number_); }
   [[nodiscard]] std::vector<detail::Address> addresses() const {
     std::string why_not;
-    return detail::addresses_of("127.0.0.1", value(), why_not);
+    return detail::addresses_of("127.0.0.1", value(), detail::deadline_after(kPatient), why_not);
   }
   [[nodiscard]] std::string url() const { return "tcp://127.0.0.1:" + number(); }
 
@@ -178,6 +179,16 @@ TEST(Store, AnAddressThatOthersReachNeedsASecret) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
+TEST(Store, AnAddressThatOthersReachNeedsNoSecretWhereTheNetworkIsTrusted) {
+  const Port port;
+  const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
+    CommunicatorOptions options = within(kPatient);
+    options.network.without_secret = true;
+    return join_and_add("tcp://0.0.0.0:" + port.number(), me.rank, me.size, options);
+  });
+  EXPECT_EQ(codes, std::vector<int>(3, 0));
+}
+
 TEST(Store, RanksThatDoNotComeAreNamedToAll) {
   const Port port;
   const std::vector<int> codes = run_forked(5, [&](const ForkedRank& me) {
@@ -286,6 +297,32 @@ TEST(Store, ARankThatEndsAndDoesNotComeAgainIsNamed) {
                                       [&] { from_store(port.url(), 0, 3, within(kHasty)); });
   });
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+// Process 2 has its place and ends, or says nothing more, when the ranks exchange what they are.
+TEST(Store, ARankThatIsLostWhileJoiningIsNamedToAll) {
+  for (const bool ends : {true, false}) {
+    const Port port;
+    const std::vector<int> codes = run_forked(4, [&](const ForkedRank& me) {
+      if (me.rank == 2) {
+        FileDescriptor socket = be_welcomed(port, 2, 4);
+        detail::Reply answer;  // all have come
+        detail::receive_all(socket, &answer, sizeof(answer), detail::deadline_after(kPatient));
+        if (ends) return 0;
+        char byte = 0;  // until rank 0 has given up
+        while (detail::receive_all(socket, &byte, 1, detail::deadline_after(kPatient)).end ==
+               detail::Moved::End::done) {
+        }
+        return 0;
+      }
+      const auto join = [&] {
+        from_store(port.url(), me.rank, 4, within(ends ? kPatient : kHasty));
+      };
+      return ends ? expect_error<TransportError>("rank 0 has lost rank 2 while joining", join)
+                  : expect_error<TimeoutError>("for rank 2 while joining", join);
+    });
+    EXPECT_EQ(codes, std::vector<int>(4, 0)) << ends;
+  }
 }
 
 // A rank 0 that welcomes one rank and ends, while it waits for others.
@@ -440,7 +477,35 @@ TEST(Store, WhatCannotBeAStoreIsRefusedAtOnce) {
   refuses("file:///no/such/folder", 0, 1);
   refuses("file:///dev/null", 0, 1);
   refuses("tcp://127.0.0.1:29500", 2, 2);
+  for (const char* host :
+       {"1.2.3.4.5", "300.1.1.1", "127.1", "[::zz]", "[127.0.0.1]", "a b", "a%b", "a@b"}) {
+    refuses(std::string("tcp://") + host + ":29500", 1, 2);
+  }
   refuses("tcp://127.0.0.1:29500", -1, 2);
+}
+
+// The first address is of a socket that takes in no more connections, so that it never answers.
+TEST(Store, AnAddressThatDoesNotAnswerHoldsUpNoOther) {
+  std::string why_not;
+  const auto loopback = [&] {
+    return detail::addresses_of("127.0.0.1", 0, detail::deadline_after(kPatient), why_not).at(0);
+  };
+  FileDescriptor silent(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  detail::Address nowhere = loopback();
+  ASSERT_EQ(::bind(silent.get(), nowhere.get(), nowhere.bytes), 0);
+  ASSERT_EQ(::listen(silent.get(), 0), 0);
+  nowhere = detail::address_of(silent);
+  std::vector<FileDescriptor> callers;
+  for (int i = 0; i < 8; ++i) {
+    callers.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    static_cast<void>(::connect(callers.back().get(), nowhere.get(), nowhere.bytes));
+  }
+  const FileDescriptor listener = detail::listen_at(loopback());
+  const detail::Address somewhere = detail::address_of(listener);
+  const detail::Attempt attempt =
+      detail::connect_to_any({nowhere, somewhere, nowhere}, detail::deadline_after(kPatient));
+  ASSERT_TRUE(attempt.socket.valid()) << attempt.why_not;
+  EXPECT_EQ(detail::peer_address_of(attempt.socket).port(), somewhere.port());
 }
 
 TEST(Store, AnInterfaceThatIsNotThereIsNamed) {
@@ -474,6 +539,32 @@ TEST(Store, UcxCarriesEveryEdgeIfAsked) {
     return ::testing::Test::HasFailure() ? 51 : 0;
   });
   EXPECT_EQ(codes, std::vector<int>(3, 0));
+}
+
+TEST(Store, SeveralCommunicatorsAreAtWorkAtOnceByUcx) {
+  if (const char* reason = reason_against_ucx()) GTEST_SKIP() << reason;
+  const Port port;
+  const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+    ::setenv("UCX_MEM_EVENTS", "no", 1);
+    CommunicatorOptions options = within(kPatient);
+    options.carrier = CarrierChoice::ucx;
+    Communicator comm = from_store(port.url(), me.rank, me.size, options);
+    std::vector<Communicator> several;
+    for (int i = 0; i < 3; ++i) several.push_back(comm.duplicate());
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&several, i] {
+        for (int call = 0; call < 100; ++call) {
+          std::vector<int> values(static_cast<std::size_t>(1 + call * 100), i + call);
+          several[static_cast<std::size_t>(i)].all_reduce(values);
+          EXPECT_EQ(values, std::vector<int>(values.size(), 2 * (i + call)));
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return ::testing::Test::HasFailure() ? 51 : 0;
+  });
+  EXPECT_EQ(codes, std::vector<int>(2, 0));
 }
 
 // All ranks that wait get an error that names the rank that was killed.

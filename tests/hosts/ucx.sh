@@ -9,6 +9,7 @@ topo=$3
 perf=$4
 groups=$5
 work=$(mktemp -d)
+mkdir "$work/store"
 trap 'rm -rf "$work"' EXIT
 failed=0
 
@@ -51,6 +52,37 @@ on_hosts 3 1 sh -c '
   export RONDO_STORE="tcp://[fd00::1]:29500" RONDO_INTERFACE=eth0
   exec "$0" --algo auto -b 4 -e 1MiB -f 64 -n 3 -w 1' "$perf"
 check "ranks join and make calls by IPv6" [ $code = 0 ]
+
+# Two hosts reach rank 0, but not each other.
+on_hosts 3 1 sh -c '
+  export RONDO_TIMEOUT=4
+  trap "" TERM
+  case "$RONDO_RANK" in 1) ip route add blackhole 10.77.0.3 ;; 2) ip route add blackhole 10.77.0.2 ;; esac
+  exec "$0" 2>&1' "$topo"
+check "hosts that do not reach each other are an error" [ $code != 0 ]
+for rank in 0 1 2; do
+  check "that names both ranks on rank $rank" grep -q "^\[$rank\] .*rank [12] cannot exchange messages with rank [12]" "$work/output"
+done
+
+on_hosts 2 1 sh -c '
+  trap "" TERM
+  [ "$RONDO_RANK" = 0 ] || export RONDO_INTERFACE=eth7
+  exec "$0" 2>&1' "$topo"
+for rank in 0 1; do
+  check "an interface that rank 1 lacks is named on rank $rank" grep -q "^\[$rank\] .*rank 1: the network interface .eth7." "$work/output"
+done
+
+# In a shared folder, where rank 0 says that it has an address, too, from which no answer comes.
+on_hosts 2 1 sh -c '
+  export RONDO_STORE="file://$1/store"
+  if [ "$RONDO_RANK" = 0 ]; then
+    ip address add 10.99.0.1/32 dev lo
+  else
+    ip route add 10.99.0.1 dev eth0
+    ip neighbour add 10.99.0.1 lladdr 02:00:00:00:00:09 dev eth0 nud permanent
+  fi
+  env -u RONDO_RANK -u RONDO_SIZE RANK="$RONDO_RANK" WORLD_SIZE="$RONDO_SIZE" MASTER_ADDR=h0 MASTER_PORT=29500 "$0"' "$topo" "$work"
+check "an address of rank 0 that does not answer keeps nobody from joining" [ $code = 0 ]
 
 # Rank 1 is killed when it has received something in its calls. The others ignore that they are asked to end.
 on_hosts 4 1 sh -c '

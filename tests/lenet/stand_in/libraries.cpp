@@ -15,7 +15,12 @@ std::size_t count_of(const Shape& of) {
          static_cast<std::size_t>(of.h) * static_cast<std::size_t>(of.w);
 }
 std::size_t at(const Shape& of, int n, int c, int y, int x) {
-  return static_cast<std::size_t>(((n * of.c + c) * of.h + y) * of.w + x);
+  return ((static_cast<std::size_t>(n) * static_cast<std::size_t>(of.c) +
+           static_cast<std::size_t>(c)) *
+              static_cast<std::size_t>(of.h) +
+          static_cast<std::size_t>(y)) *
+             static_cast<std::size_t>(of.w) +
+         static_cast<std::size_t>(x);
 }
 bool same(const Shape& a, const Shape& b) {
   return a.n == b.n && a.c == b.c && a.h == b.h && a.w == b.w;
@@ -301,7 +306,8 @@ cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void* sca
   return on_stream(handle, scale, bias_shape->c == output_shape->c,
                    [out = *output_shape, slopes = static_cast<const float*>(output_slopes),
                     kept = number(keep), to = static_cast<float*>(bias_slopes)] {
-                     const auto pixels = static_cast<std::size_t>(out.h * out.w);
+                     const auto pixels =
+                         static_cast<std::size_t>(out.h) * static_cast<std::size_t>(out.w);
                      std::vector<double> sums(static_cast<std::size_t>(out.c));
                      for (std::size_t i = 0; i < count_of(out); ++i) {
                        sums[i / pixels % sums.size()] += static_cast<double>(slopes[i]);
@@ -316,7 +322,8 @@ cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void* scale,
   return on_stream(handle, scale, by_channel && bias_shape->c == output_shape->c,
                    [out = *output_shape, b = static_cast<const float*>(bias), kept = number(keep),
                     to = static_cast<float*>(output)] {
-                     const auto pixels = static_cast<std::size_t>(out.h * out.w);
+                     const auto pixels =
+                         static_cast<std::size_t>(out.h) * static_cast<std::size_t>(out.w);
                      const auto channels = static_cast<std::size_t>(out.c);
                      for (std::size_t i = 0; i < count_of(out); ++i) {
                        put(to[i], b[i / pixels % channels], kept);
