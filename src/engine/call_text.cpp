@@ -67,7 +67,9 @@ bool is_message_signature(const Signature& signature) {
 
 const char* const kUnmatchedMessage =
     "A message needs a send (or sendrecv) on one rank and a recv (or sendrecv) on the other; see "
-    "whether the other rank makes that call, and names this rank.";
+    "whether the other rank makes that call, and names this rank. Two ranks that send to each "
+    "other before they receive, "
+    "also asynchronously, wait for each other if the messages are long: use sendrecv there.";
 
 std::string describe(const Signature& signature) {
   const auto collective = static_cast<Collective>(signature.collective);

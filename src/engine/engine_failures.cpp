@@ -122,9 +122,10 @@ std::string Engine::who_is_missing(const Signature& signature) const {
     if (wiring_.links.segment->presence(rank).has_entered(signature.sequence)) continue;
     missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
   }
+  const std::size_t near = wiring_.links.ranks_sharing.size();
+  if (near == 1) return "It is not known which other ranks have made that call.";
   const std::string where =
-      wiring_.links.ranks_sharing.size() < static_cast<std::size_t>(wiring_.size) ? " of this host"
-                                                                                  : "";
+      near < static_cast<std::size_t>(wiring_.size) ? " that share memory with this one" : "";
   if (missing.empty()) return fmt::format("All ranks{} have made that call.", where);
   return fmt::format("Ranks{} that have not made that call: {}.", where, missing);
 }
