@@ -244,6 +244,13 @@ std::string objection_to(Strategy strategy, const Network& network, int ranks) {
   return {};
 }
 
+bool is_beyond_library(Strategy strategy, const Network& network, int ranks, std::size_t bytes) {
+  if (strategy != Strategy::halving_doubling || ranks <= network.ranks_per_host) return false;
+  const detail::EdgeGeometries link = geometries(network, ranks).link;
+  return bytes > detail::most_in_one_window(ranks, link.off_ring.slot_bytes,
+                                            std::min(link.ring.slots, link.off_ring.slots));
+}
+
 double call_us(const Network& network, Strategy strategy, int ranks, std::size_t bytes,
                const Simulation& simulation) {
   if (ranks == 1) return static_cast<double>(bytes) / network.copy_bytes_per_us;

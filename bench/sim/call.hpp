@@ -39,6 +39,10 @@ int servers_of(const Network& network, int ranks, std::size_t bytes);
 // are for powers of two.
 std::string objection_to(Strategy strategy, const Network& network, int ranks);
 
+// Whether the library itself would refuse this call: by halving_doubling it carries what its FIFOs hold. Simulated are FIFOs
+// that are long enough.
+bool is_beyond_library(Strategy strategy, const Network& network, int ranks, std::size_t bytes);
+
 struct Simulation {
   std::uint64_t seed = 1;  // of the jitter
   // So many calls, each rank's next after its last; the second half of them is timed. 1: a call that all ranks begin at the same time.

@@ -186,8 +186,13 @@ std::vector<Answer> answers_to(const Question& question) {
         answers.push_back(answer);
         continue;
       }
+      const auto note_limit = [&] {
+        answer.beyond_library = is_beyond_library(strategy, question.network, ranks, answer.bytes);
+      };
       if (question.job) {
-        answers.push_back(step_answer(question, answer, calls));
+        answer = step_answer(question, answer, calls);
+        note_limit();
+        answers.push_back(answer);
         continue;
       }
       for (const Simulated& call : calls) {
@@ -196,6 +201,7 @@ std::vector<Answer> answers_to(const Question& question) {
         }
         answer.bytes = call.bytes;
         answer.call_us = spread_of(call.us);
+        note_limit();
         answers.push_back(answer);
       }
     }

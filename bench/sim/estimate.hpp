@@ -38,8 +38,9 @@ struct Answer {
   int ranks = 0;
   Strategy strategy = Strategy::ring;
   std::string objection;
-  std::size_t bytes = 0;  // of the call, or of the best bucket
-  Spread call_us;         // of all calls of a step, where there is a job
+  std::size_t bytes = 0;        // of the call, or of the best bucket
+  bool beyond_library = false;  // is_beyond_library(), of such a call
+  Spread call_us;               // of all calls of a step, where there is a job
   Spread step_us;
   Spread exposed_us;
   Spread epoch_us;  // of Question::steps_per_epoch steps

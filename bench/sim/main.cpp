@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -37,7 +38,7 @@ void print_best(const Question& question, const std::vector<Answer>& answers) {
   for (const int ranks : question.ranks) {
     const Answer* best = nullptr;
     for (const Answer& answer : answers) {
-      if (answer.ranks != ranks || !answer.objection.empty()) continue;
+      if (answer.ranks != ranks || !answer.objection.empty() || answer.beyond_library) continue;
       if (best == nullptr || answer.step_us.median < best->step_us.median) best = &answer;
     }
     if (best != nullptr) {
@@ -56,8 +57,11 @@ void print(const Question& question, const std::vector<Answer>& answers) {
   } else {
     fmt::print("{:>8} {:<19} {:>12} {}\n", "ranks", "strategy", "KiB", "call");
   }
+  bool beyond = false;
   for (const Answer& answer : answers) {
-    fmt::print("{:>8} {:<19} ", answer.ranks, name(answer.strategy));
+    const char* mark = answer.beyond_library ? " *" : "";
+    beyond = beyond || answer.beyond_library;
+    fmt::print("{:>8} {:<19} ", answer.ranks, name(answer.strategy) + mark);
     if (!answer.objection.empty()) {
       fmt::print("{}\n", answer.objection);
     } else if (question.job) {
@@ -67,6 +71,10 @@ void print(const Question& question, const std::vector<Answer>& answers) {
     } else {
       fmt::print("{:>12} {}\n", answer.bytes >> 10U, text_of(answer.call_us));
     }
+  }
+  if (beyond) {
+    fmt::print(
+        "# * the library refuses such calls: by halving_doubling it carries what its FIFOs hold\n");
   }
   if (question.job) print_best(question, answers);
 }
@@ -82,6 +90,7 @@ nlohmann::json json_of(const Question& question, const Answer& answer) {
     return row;
   }
   row[question.job ? "bucket_bytes" : "bytes"] = answer.bytes;
+  if (answer.beyond_library) row["beyond_library"] = true;
   row["call_us"] = json_of(answer.call_us);
   if (question.job) {
     row["step_us"] = json_of(answer.step_us);
@@ -116,6 +125,10 @@ int run(int argc, char** argv) {
   }
   const std::vector<Answer> answers = answers_to(options.question);
   print(options.question, answers);
+  const auto refused = [](const Answer& answer) { return !answer.objection.empty(); };
+  if (std::all_of(answers.begin(), answers.end(), refused)) {
+    throw std::runtime_error("none of this can be simulated");
+  }
   if (!options.json.empty()) write(options.json, options.question, answers);
   return 0;
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <cstdint>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -33,6 +35,10 @@ void check_fields(const nlohmann::json& values) {
     if (!values.contains(name)) refuse(fmt::format("'{}' is missing", name));
   };
   check("ranks_per_host");
+  const nlohmann::json& ranks = values["ranks_per_host"];
+  if (!ranks.is_number_unsigned() || ranks.get<std::uint64_t>() > (1U << 20U)) {
+    refuse("ranks_per_host must be a whole number up to 1048576");
+  }
   for (const auto& [name, member] : kFields) check(name);
   if (values.size() != std::size(kFields) + 1) refuse("there are other fields");
 }
@@ -52,8 +58,9 @@ Network read_network(const std::string& file) {
     throw std::runtime_error(fmt::format("'{}': {}", file, error.what()));
   }
   for (const auto& [name, member] : kFields) {
-    if (!(network.*member >= 0)) {
-      throw std::runtime_error(fmt::format("'{}': {} must not be negative", file, name));
+    if (!(network.*member >= 0) || !std::isfinite(network.*member)) {
+      throw std::runtime_error(
+          fmt::format("'{}': {} must not be negative or infinite", file, name));
     }
   }
   const bool moves = network.link_bytes_per_us > 0 && network.reduce_bytes_per_us > 0 &&

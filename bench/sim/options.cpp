@@ -4,9 +4,15 @@
 #include <rondo/version.hpp>
 
 #include "bench/overlap/files.hpp"
+#include "tools/launch/finite.hpp"
 
 namespace rondo::sim {
 namespace {
+
+constexpr double kMost = 1e12;
+const CLI::Validator kRate = launch::finite_between(1e-6, kMost);
+const CLI::Validator kAmount = launch::finite_between(0, kMost);
+const CLI::Range kKib(std::size_t{1}, std::size_t{1} << 30U);
 
 // As they are named.
 struct Named {
@@ -31,15 +37,14 @@ void add_network_options(CLI::App& app, Named& named, Options& options) {
                  "file to write the network to, which is measured between the ranks of two hosts; "
                  "start it with mpirun or rondo-launch");
   app.add_option("--network", named.network, "file that --measure wrote");
-  app.add_option("--link-mbit", named.link_mbit, "rate of a host's link, each way")
-      ->check(CLI::PositiveNumber);
+  app.add_option("--link-mbit", named.link_mbit, "rate of a host's link, each way")->check(kRate);
   app.add_option("--latency-us", named.latency_us, "of a message without bytes, one way")
-      ->check(CLI::NonNegativeNumber);
+      ->check(kAmount);
   app.add_option("--burst-kib", named.burst_kib,
                  "which a link carries at once after a pause, if it is shaped by a token bucket")
-      ->check(CLI::NonNegativeNumber);
+      ->check(kAmount);
   app.add_option("--jitter-us", named.jitter_us, "by which messages are late, on average")
-      ->check(CLI::NonNegativeNumber);
+      ->check(kAmount);
   app.add_option("--ranks-per-host", named.ranks_per_host, "ranks that share a link")
       ->check(CLI::PositiveNumber);
   app.add_option("--servers", named.servers,
@@ -52,29 +57,37 @@ void add_job_options(CLI::App& app, Named& named, Options& options) {
   CLI::Option* model = app.add_option(
       "--model", named.model,
       "answers for a training step: resnet50, or a JSON file as rondo-overlap reads");
-  app.add_option("--trace", named.trace,
-                 "the same from a timeline, as rondo-lenet --trace writes; best with small buckets")
-      ->excludes(model);
+  CLI::Option* trace =
+      app.add_option("--trace", named.trace,
+                     "the same from a timeline, as rondo-lenet --trace writes; best with small "
+                     "buckets")
+          ->excludes(model);
   app.add_option("--compute-ms", named.compute_ms, "how long backprop takes")
-      ->check(CLI::PositiveNumber)
+      ->check(kRate)
       ->needs(model)
       ->capture_default_str();
   app.add_option("--forward-ms", named.forward_ms, "what a step takes before backprop")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kAmount)
       ->needs(model)
       ->capture_default_str();
   app.add_option("--compute-spread", options.question.compute_spread,
                  "standard deviation of a rank's computing time, as a part of it")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(launch::finite_between(0, 1))
       ->capture_default_str();
   app.add_option("--bucket-kib", named.bucket_kib, "caps of buckets, of which the best is found")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(kKib)
       ->capture_default_str();
   app.add_option("--steps-per-epoch", options.question.steps_per_epoch,
                  "answers for an epoch, too, if not 0")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kAmount)
       ->capture_default_str();
+  app.parse_complete_callback([&app, model, trace] {
+    if (model->count() + trace->count() > 0) return;
+    for (const char* name : {"--compute-spread", "--bucket-kib", "--steps-per-epoch"}) {
+      if (app.count(name) > 0) throw CLI::ValidationError(name, "is for --model or --trace");
+    }
+  });
 }
 
 Network network_of(const Named& named) {
@@ -125,7 +138,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
       ->capture_default_str();
   app.add_option("--kib", named.kib, "sizes of calls")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber)
+      ->check(kKib)
       ->capture_default_str();
   add_job_options(app, named, options);
   app.add_option(

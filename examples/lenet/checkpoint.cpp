@@ -51,6 +51,10 @@ std::optional<TrainingState> read_checkpoint(const Options& options) {
     if (hash_of(kept) != hash) throw std::runtime_error("it is damaged");
     require_same(kept, "model", options.model);
     require_same(kept, "seed", options.training.seed);
+    require_same(kept, "batch_size", options.training.batch_size);
+    require_same(kept, "train_samples", options.train_samples);
+    require_same(kept, "batch_norm", options.batch_norm);
+    require_same(kept, "strategy", options.strategy);
     const int epochs = kept.at("epochs").get<int>();
     if (epochs >= options.epochs) {
       throw std::runtime_error(fmt::format("it has {} epochs already, and --epochs asks for {}",
@@ -69,6 +73,10 @@ std::optional<TrainingState> read_checkpoint(const Options& options) {
 void write_checkpoint(const Options& options, const TrainingState& state) {
   nlohmann::json kept = {{"model", options.model},
                          {"seed", options.training.seed},
+                         {"batch_size", options.training.batch_size},
+                         {"train_samples", options.train_samples},
+                         {"batch_norm", options.batch_norm},
+                         {"strategy", options.strategy},
                          {"epochs", state.epochs},
                          {"steps", state.steps},
                          {"parameters", nlohmann::json::binary(bytes_of(state.parameters))},

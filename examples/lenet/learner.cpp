@@ -21,6 +21,5 @@ float rate_at(std::size_t step, std::size_t steps, const TrainingOptions& option
 std::span<const float> Learner::gradients(std::span<const std::uint32_t> /*samples*/) { refuse(); }
 void Learner::set_shares(std::span<const double> /*shares*/) { refuse(); }
 void Learner::set_rate(float /*rate*/) { refuse(); }
-Computed Learner::computed() const { refuse(); }
 
 }  // namespace lenet

@@ -46,7 +46,7 @@ float rate_at(std::size_t step, std::size_t steps, const TrainingOptions& option
 // What a rank has computed since the epoch began.
 struct Computed {
   std::size_t samples = 0;
-  // Of them, those whose time was taken, and that time, without waiting for other ranks.
+  // On CPUs, of them, those whose time was taken, and that time, without waiting for other ranks.
   std::size_t timed_samples = 0;
   double seconds = 0;
 };
@@ -72,15 +72,15 @@ class Learner {
   virtual void step(std::size_t index) = 0;
   // This rank's sums over the epoch so far.
   [[nodiscard]] virtual BatchResult totals() = 0;
+  [[nodiscard]] virtual Computed computed() const { return {}; }
 
-  // The next four are for learners on the CPU; others throw std::runtime_error.
+  // The next three are for learners on the CPU; others throw std::runtime_error.
   // The sum of the gradients over these samples of the training set, of which the totals tell, too; valid until the next
   // call. Neither talks to other ranks nor updates the parameters.
   virtual std::span<const float> gradients(std::span<const std::uint32_t> samples);
   // From now on minibatches are dealt to the ranks in this proportion.
   virtual void set_shares(std::span<const double> shares);
   virtual void set_rate(float rate);
-  [[nodiscard]] virtual Computed computed() const;
 
   // How many of these samples of the test set the model classifies correctly.
   [[nodiscard]] virtual std::int64_t correct(std::span<const std::uint32_t> samples) = 0;

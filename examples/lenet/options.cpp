@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 #include <rondo/options.hpp>
 #include <rondo/version.hpp>
@@ -14,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "files.hpp"
+#include "tools/launch/finite.hpp"
 #include "tools/launch/launch.hpp"
 #include "tools/launch/options.hpp"
 
@@ -55,9 +58,11 @@ Slow slow_named(const std::string& text) {
   char rest = 0;
   std::istringstream parts(text);
   const bool read = static_cast<bool>(parts >> slow.rank >> colon >> slow.factor);
-  if (!read || colon != ':' || parts >> rest || slow.rank < 0 || !(slow.factor >= 1)) {
+  constexpr double kMostFactor = 1e4;
+  const bool fits = slow.factor >= 1 && slow.factor <= kMostFactor;
+  if (!read || colon != ':' || parts >> rest || slow.rank < 0 || !fits) {
     throw CLI::ValidationError("--slow",
-                               "'" + text + "' is not RANK:FACTOR with a factor from 1 on");
+                               "'" + text + "' is not RANK:FACTOR with a factor from 1 to 10000");
   }
   return slow;
 }
@@ -129,7 +134,7 @@ void add_worker_options(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("--warmup", options.training.warmup_epochs,
                  "epochs in which the learning rate grows to --lr")
-      ->check(CLI::NonNegativeNumber)
+      ->check(rondo::launch::finite_between(0, 1e6))
       ->capture_default_str();
   app.add_option(
          "--local-steps", options.training.local_steps,
@@ -162,6 +167,19 @@ void refuse_contradictions_of_strategy(const Options& options) {
                                    "--bucket-kib, --overlap, --no-overlap, --measure-overlap, "
                                    "--local-steps, --resync and --shares auto");
   }
+  if (!served && options.servers != 1) {
+    throw CLI::ValidationError("--servers", "is for --strategy server and server-async");
+  }
+  const bool trains_otherwise =
+      !training.shares.empty() || training.measure_shares || !options.slow.empty() ||
+      !options.history.empty() || !options.checkpoint.empty() || training.warmup_epochs > 0 ||
+      training.local_steps > 0 || training.resync_steps > 0 || training.passes > 1;
+  if (options.measured_exchanges > 0 && (options.algo == "none" || trains_otherwise)) {
+    throw CLI::ValidationError("--measure-exchange",
+                               "trains nothing: --algo none, --shares, --slow, --history, "
+                               "--checkpoint, --warmup, --local-steps, --resync and --accumulate "
+                               "do not go with it");
+  }
   if (options.most_staleness && options.strategy != "server-async") {
     throw CLI::ValidationError("--max-staleness", "is for --strategy server-async");
   }
@@ -177,6 +195,10 @@ void refuse_contradictions_of_strategy(const Options& options) {
   }
 }
 
+bool same_file(const std::string& a, const std::string& b) {
+  return std::filesystem::weakly_canonical(a) == std::filesystem::weakly_canonical(b);
+}
+
 // Throws CLI::ValidationError.
 void refuse_one_file_for_two(const Options& options) {
   std::vector<std::pair<const char*, std::string>> files = {{"--history", options.history},
@@ -186,7 +208,10 @@ void refuse_one_file_for_two(const Options& options) {
   std::erase_if(files, [](const auto& file) { return file.second.empty(); });
   for (std::size_t i = 0; i < files.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
-      if (files[i].second != files[j].second) continue;
+      const bool same = same_file(files[i].second, files[j].second) ||
+                        same_file(files[i].second, beside(files[j].second)) ||
+                        same_file(beside(files[i].second), files[j].second);
+      if (!same) continue;
       throw CLI::ValidationError(
           files[i].first, fmt::format("is the file of {}, too: name another", files[j].first));
     }
@@ -214,6 +239,9 @@ void refuse_contradictions(const Options& options) {
                                "--trace, --checkpoint, --slow, --shares auto, --measure-overlap "
                                "and --measure-exchange");
   }
+  if (options.micro_batches != Options().micro_batches && options.split != "layers") {
+    throw CLI::ValidationError("--micro-batches", "is for --split layers");
+  }
   if (options.split == "layers" && options.parts != 2) {
     throw CLI::ValidationError("--parts", "must be 2 with --split layers");
   }
@@ -234,11 +262,13 @@ void refuse_contradictions(const Options& options) {
     throw CLI::ValidationError("--shares, --warmup, --local-steps and --resync",
                                "are for training with --device cpu");
   }
-  if (training.local_steps > 0 && (training.resync_steps > 0 || !options.trace.empty() ||
-                                   options.wire != "exact" || options.algo == "mpi")) {
-    throw CLI::ValidationError("--local-steps",
-                               "sums no gradients: --resync, --trace, --wire and --algo mpi do not "
-                               "go with it");
+  if (training.local_steps > 0 &&
+      (training.resync_steps > 0 || !options.trace.empty() || options.wire != "exact" ||
+       options.algo != "ring" || options.overlap || options.bucket_kib)) {
+    throw CLI::ValidationError(
+        "--local-steps",
+        "sums no gradients: --resync, --trace, --wire, --algo, --overlap and "
+        "--bucket-kib do not go with it");
   }
 }
 
@@ -267,7 +297,9 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
                  "samples of a minibatch, shared between the ranks")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20U))
       ->capture_default_str();
-  app.add_option("--lr", options.training.rate, "learning rate")->capture_default_str();
+  app.add_option("--lr", options.training.rate, "learning rate")
+      ->check(rondo::launch::finite_between(0, 1e6))
+      ->capture_default_str();
   app.add_option("--seed", options.training.seed, "seed of parameters and shuffles")
       ->capture_default_str();
   app.add_option("--algo", options.algo,

@@ -108,6 +108,7 @@ EpochResult Trainer::run_epoch(int epoch,
   result.sent_bytes = sent_bytes_;
   if (!options_.shares.empty()) result.shares = of_one(options_.shares);
   if (options_.measure_shares) measure_shares();
+  average_statistics();
   const auto evaluation = std::chrono::steady_clock::now();
   result.test_accuracy = evaluate();
   result.evaluation_seconds = slowest(seconds_since(evaluation));
@@ -193,6 +194,23 @@ void Trainer::measure_shares() {
   for (const double one : speeds_) shares.push_back(one == 0 ? fastest : one);
   options_.shares = of_one(shares);
   learner_.set_shares(options_.shares);
+}
+
+// Where each rank normalises by its own samples, ranks have different moving averages. All take their average, weighted by the
+// samples that each has trained on, so that it does not matter who evaluates.
+void Trainer::average_statistics() {
+  std::vector<float> statistics = learner_.statistics();
+  if (statistics.empty()) return;
+  const auto mine = static_cast<double>(learner_.computed().samples);
+  std::vector<double> sums(statistics.begin(), statistics.end());
+  sums.push_back(1);
+  for (double& sum : sums) sum *= mine;
+  comm_.all_reduce(sums);
+  if (sums.back() == 0) return;
+  for (std::size_t i = 0; i < statistics.size(); ++i) {
+    statistics[i] = static_cast<float>(sums[i] / sums.back());
+  }
+  learner_.set_statistics(statistics);
 }
 
 double Trainer::evaluate() {

@@ -31,7 +31,8 @@ struct TrainingState {
   int epochs = 0;  // done
   std::size_t steps = 0;
   std::vector<float> parameters;
-  std::vector<float> statistics;  // Learner::statistics(), of rank 0
+  std::vector<float>
+      statistics;  // Learner::statistics(), of which all ranks have the same after an epoch
 };
 
 // One rank of a training run. Borrows all that it is given.
@@ -46,7 +47,7 @@ class Trainer {
   Trainer(rondo::Communicator& comm, const Dataset& data, const TrainingOptions& options,
           Learner& learner, ServedWorker* served = nullptr, const TrainingState* start = nullptr);
 
-  // After the last epoch, or those that `start` had done. The statistics are this rank's.
+  // After the last epoch, or those that `start` had done.
   [[nodiscard]] TrainingState state();
   [[nodiscard]] int epochs_done() const { return epochs_done_; }
 
@@ -65,6 +66,7 @@ class Trainer {
   void average_parameters();
   void take_parameters_of_rank_0();
   void measure_shares();
+  void average_statistics();
   double evaluate();
   double slowest(double seconds);
 

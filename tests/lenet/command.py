@@ -74,7 +74,7 @@ def goes_on_from_a_checkpoint(folder, what):
     expect(code != 0 and "it has 2 epochs already, and --epochs asks for 2" in output and not list(folder.glob("*.part")),
            "a training that is done is not done again")
     code, output = run(folder, *ranks, *what, "--checkpoint", state, epochs=3, batch_size=16)
-    expect(code != 0 and "--batch-size that it began with" in output, "a checkpoint of other steps is refused")
+    expect(code != 0 and "its batch_size is 64, and this training's 16" in output, "a checkpoint of another batch is refused")
     whole = state.read_bytes()
     for damaged in (whole[:-100], whole[:4000] + bytes([whole[4000] ^ 1]) + whole[4001:], b""):
         state.write_bytes(damaged)
@@ -147,6 +147,11 @@ with tempfile.TemporaryDirectory() as name:
                         (("--split", "rows", "--strategy", "server"), "is for LeNet on the CPU, and not for --strategy")):
         code, output = run(folder, *two, *extra)
         expect(code != 0 and text in output, f"{' '.join(map(str, extra))} is refused")
+    for extra in (("--lr", "nan"), ("--lr", "-1"), ("--warmup", "nan"), ("--slow", "1:1e300"), ("--servers", "7"), ("--micro-batches", "9", "--split", "rows"),
+                  ("--local-steps", "2", "--algo", "naive"), ("--measure-exchange", "2", "--algo", "none"), ("--measure-exchange", "2", "--shares", "5,1"),
+                  ("--checkpoint", folder / "x", "--trace", folder / ".." / folder.name / "x"), ("--checkpoint", folder / "x", "--trace", folder / "x.part")):
+        code, output = run(folder, *two, *extra)
+        expect(code != 0 and f"{extra[0]}: " in output, f"{' '.join(map(str, extra))} is refused")
     for shares, text in (("1,2,3", "--shares has 3 numbers, but 2 ranks train"), ("0,0", "must have a sum above 0"), ("1e308,1e308", "a finite one"),
                          ("1,x", "is not equal, auto or numbers"), ("1,-2", "is not equal, auto or numbers")):
         code, output = run(folder, *two, "--shares", shares)

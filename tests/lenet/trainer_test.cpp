@@ -156,8 +156,13 @@ class PacedLearner final : public Learner {
     return {samples_, samples_, static_cast<double>(samples_) * seconds_of_a_sample_};
   }
   [[nodiscard]] std::size_t samples() const { return samples_; }
+  void set_statistics(std::span<const float> values) override {
+    statistics_.assign(values.begin(), values.end());
+  }
+  std::vector<float> statistics() override { return statistics_; }
 
  private:
+  std::vector<float> statistics_;
   int rank_;
   double seconds_of_a_sample_;
   ParameterBlock parameters_{lenet_shapes()};
@@ -179,6 +184,29 @@ TEST(Trainer, MeasuredSharesFollowTheSpeedOfTheRanks) {
     EXPECT_NEAR(second.shares[0] / second.shares[1], 4, 1e-9);
     EXPECT_NEAR(static_cast<double>(learner.samples()),
                 comm.rank() == 1 ? 230 / 9.0 : 230 * 4 / 9.0, 3);
+  });
+}
+
+// Rank 1 has trained on nothing, so its moving averages count for nothing.
+TEST(Trainer, MovingAveragesAreThoseOfAllSamples) {
+  rondo::test::run_ranks(3, {}, [](rondo::Communicator& comm) {
+    PacedLearner learner(comm.rank(), 0.001);
+    learner.set_shares(std::vector<double>{1, 0, 3});
+    const auto mine = static_cast<float>(comm.rank() + 1);
+    learner.set_statistics(std::vector<float>{mine, 100 * mine});
+    const TrainingOptions options{.batch_size = 64};
+    Trainer trainer(comm, dataset(), options, learner);
+    trainer.run_epoch(1, [](std::size_t, std::size_t) {});
+    std::vector<std::uint64_t> samples(3);
+    const std::vector<std::uint64_t> own{learner.samples()};
+    comm.all_gather(own, samples);
+    EXPECT_EQ(samples[1], 0U);
+    const auto weight = [&](int rank) {
+      return static_cast<double>(samples[static_cast<std::size_t>(rank)]);
+    };
+    const double mean = (weight(0) * 1 + weight(2) * 3) / (weight(0) + weight(2));
+    EXPECT_NEAR(static_cast<double>(learner.statistics()[0]), mean, 1e-6);
+    EXPECT_NEAR(static_cast<double>(learner.statistics()[1]), 100 * mean, 1e-4);
   });
 }
 

@@ -43,3 +43,12 @@ refuses "cannot be written" --ranks 2 --json /nowhere/file
 refuses "on one" --measure "$folder/network"
 refuses "excludes" --calls 8 --model "$model"
 refuses "ranks" --ranks 0
+for option in --link-mbit --latency-us --jitter-us --burst-kib; do refuses "$option" $option nan; done
+refuses "kib" --kib 18014398509481984
+refuses "is for --model or --trace" --steps-per-epoch 10
+refuses "none of this can be simulated" --ranks 8 --ranks-per-host 3
+# What the library would refuse is marked, and not recommended.
+"$sim" --ranks 8 --strategies halving_doubling --kib 64,16384 >"$folder/marked"
+[ "$(grep -c 'halving_doubling \*' "$folder/marked")" = 1 ] || { cat "$folder/marked"; exit 1; }
+"$sim" --ranks 32768 --ranks-per-host 8 --strategies ring,halving_doubling --model "$model" --bucket-kib 16384 >"$folder/marked"
+if grep -q 'shortest.*halving' "$folder/marked" && grep -q ' \*' "$folder/marked"; then cat "$folder/marked"; exit 1; fi

@@ -140,12 +140,16 @@ class CudaLearner final : public Learner {
     return values;
   }
 
-  void begin_epoch(std::span<const std::uint32_t> order) override { begin(order); }
+  void begin_epoch(std::span<const std::uint32_t> order) override {
+    begin(order);
+    computed_ = {};
+  }
 
   void step(std::size_t index) override {
     const std::size_t begin = index * options_.batch_size;
     const std::size_t whole = std::min(options_.batch_size, train_count_ - begin);
     graph_for(whole).launch(stream_.get());
+    computed_.samples += my_share(whole).count;
     bound_run_ahead();
   }
 
@@ -155,6 +159,8 @@ class CudaLearner final : public Learner {
     check(cudaMemcpy(&totals, totals_.get(), sizeof(totals), cudaMemcpyDeviceToHost));
     return {totals.loss, static_cast<std::int64_t>(totals.correct)};
   }
+
+  [[nodiscard]] Computed computed() const override { return computed_; }
 
   std::int64_t correct(std::span<const std::uint32_t> samples) override {
     begin(samples);
@@ -302,6 +308,7 @@ class CudaLearner final : public Learner {
     check(cudaGetLastError());
   }
 
+  Computed computed_;
   Task task_;
   TrainingOptions options_;
   rondo::cuda::Communicator& devices_;
