@@ -22,12 +22,13 @@ std::size_t GroupBootstrap::longest(const std::vector<Part>& parts) {
   return most;
 }
 
-std::vector<std::byte> GroupBootstrap::exchange_parts(const void* mine, std::size_t mine_bytes,
-                                                      std::size_t bytes) {
+std::vector<std::byte> GroupBootstrap::exchange_many(const void* mine, std::size_t mine_bytes,
+                                                     std::size_t bytes) {
+  if (bytes <= sizeof(Part::few)) return {};
   std::vector<std::byte> part(bytes);
   if (mine_bytes > 0) std::memcpy(part.data(), mine, mine_bytes);
   std::vector<std::byte> parts(bytes * static_cast<std::size_t>(parent_.size()));
-  if (bytes > 0) parent_.all_gather(part.data(), parts.data(), bytes);
+  parent_.all_gather(part.data(), parts.data(), bytes);
   return parts;
 }
 
@@ -45,11 +46,14 @@ void GroupBootstrap::in_round(Body body) {
 }
 
 void GroupBootstrap::all_gather(const void* mine, void* all, std::size_t bytes) {
+  Part part;
+  part.bytes = bytes;
+  if (bytes > 0 && bytes <= part.few.size()) std::memcpy(part.few.data(), mine, bytes);
   std::vector<Part> announced;
-  std::vector<std::byte> parts;
+  std::vector<std::byte> many;
   in_round([&] {
-    announced = parent_.exchange(Part{bytes, false});
-    parts = exchange_parts(mine, bytes, longest(announced));
+    announced = parent_.exchange(part);
+    many = exchange_many(mine, bytes, longest(announced));
   });
   const std::size_t stride = longest(announced);
   for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -60,18 +64,22 @@ void GroupBootstrap::all_gather(const void* mine, void* all, std::size_t bytes) 
           member));
     }
     if (bytes == 0) continue;
-    std::memcpy(static_cast<std::byte*>(all) + i * bytes, parts.data() + member * stride, bytes);
+    const std::byte* from =
+        many.empty() ? announced[member].few.data() : many.data() + member * stride;
+    std::memcpy(static_cast<std::byte*>(all) + i * bytes, from, bytes);
   }
 }
 
 void GroupBootstrap::leave() {
+  Part leaving;
+  leaving.leaves = true;
   bool all_leave = false;
   while (!all_leave) {
     in_round([&] {
-      const std::vector<Part> announced = parent_.exchange(Part{0, true});
+      const std::vector<Part> announced = parent_.exchange(leaving);
       all_leave = std::all_of(announced.begin(), announced.end(),
                               [](const Part& part) { return part.leaves; });
-      exchange_parts(nullptr, 0, longest(announced));
+      exchange_many(nullptr, 0, longest(announced));
     });
   }
 }

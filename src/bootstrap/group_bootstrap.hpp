@@ -1,14 +1,15 @@
 // Some of the ranks of a communicator as a bootstrap, for a communicator of their own; several such groups at once.
 //
 // All ranks of the parent make their exchanges in rounds: in each, every rank says how many bytes it has for its group, or
-// that it needs no more rounds; then all exchange as many bytes as the longest of them. So groups need not make the same
-// exchanges, nor as many.
+// that it needs no more rounds, and brings them at once if they are few, as they mostly are; if some rank has more, all exchange as
+// many bytes as the longest of them. So groups need not make the same exchanges, nor as many.
 //
 // Example: ranks 0 and 1 are a group, rank 2 is alone, and rank 3 in none. The group makes two exchanges, of 100 and 8
 // bytes. Ranks 2 and 3 call leave() at once: their part in these two rounds is empty. In the third round ranks 0 and 1 have
 // come to leave(), too, and all return.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -37,11 +38,12 @@ class GroupBootstrap final : public Bootstrap {
   struct Part {
     std::uint64_t bytes = 0;
     bool leaves = false;
+    std::array<std::byte, 1088>
+        few{};  // all of them, if there is room: what together() exchanges has
   };
   static std::size_t longest(const std::vector<Part>& parts);
-  // What every rank of the parent brings: `bytes` bytes, by rank.
-  std::vector<std::byte> exchange_parts(const void* mine, std::size_t mine_bytes,
-                                        std::size_t bytes);
+  // What every rank of the parent brings, `bytes` bytes each, by rank: empty where all of them are few.
+  std::vector<std::byte> exchange_many(const void* mine, std::size_t mine_bytes, std::size_t bytes);
 
   // The round that the body makes. If this rank cannot end it, it ends the parent: else the others would take what it
   // brings to the next round for a part of this one.
