@@ -169,6 +169,7 @@ sim() {
     return
   fi
   for rate in 1gbit 400mbit 200mbit; do measure sim_validation_$rate tools/validate_sim.py $build --rates $rate; done
+  measure sim_validation_apart tools/validate_sim.py $build --apart
 }
 
 if wants one || wants direct || wants types || wants many || wants gradients || wants parts || wants sim; then build_all; fi

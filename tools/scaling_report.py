@@ -15,8 +15,7 @@ from bench_report import fill, load, save, source, table  # noqa: E402
 STRATEGIES = {"ring": "ring", "hierarchical": "hierarchical", "halving_doubling": "halving_doubling", "server": "servers, one beside each rank"}
 
 
-def table_validation():
-    names = [f"sim_validation_{rate}" for rate in ("1gbit", "400mbit", "200mbit")]
+def table_validation(names):
     rows = [row for name in names for row in load(name)["rows"]]
     cases = {}
     for row in rows:
@@ -38,16 +37,21 @@ def values(run, strategy, key, count=None):
     return dict(sorted(found.items()))
 
 
+def times(run, strategy, key, ranks, digits, count=None):
+    mark = " *" if ranks in values(run, strategy, "beyond_library", count) else ""
+    return f"{values(run, strategy, key, count)[ranks]['median'] / 1e3:,.{digits}f}{mark}"
+
+
 def table_ranks():
     small, model = load("sim_ranks"), load("sim_ranks_model")
     body = []
     for ranks in sorted({row["ranks"] for row in small["rows"]}):
         cells = [f"{ranks:,}"]
         for count in sorted({row["bytes"] for row in small["rows"]}):
-            cells += [f"{values(small, strategy, 'call_us', count)[ranks]['median'] / 1e3:,.2f}" for strategy in STRATEGIES]
+            cells += [times(small, strategy, "call_us", ranks, 2, count) for strategy in STRATEGIES]
         body.append(cells)
     head = ["ranks"] + [f"{strategy}, {count >> 10} KiB" for count in sorted({row["bytes"] for row in small["rows"]}) for strategy in STRATEGIES]
-    steps = [[f"{ranks:,}"] + [f"{values(model, strategy, 'step_us')[ranks]['median'] / 1e3:,.0f}" for strategy in STRATEGIES]
+    steps = [[f"{ranks:,}"] + [times(model, strategy, "step_us", ranks, 0) for strategy in STRATEGIES]
              for ranks in sorted({row["ranks"] for row in model["rows"]})]
     return ("Calls, ms:\n\n" + table(head, body) + "\n\nA step of ResNet-50, ms, with the best bucket of each:\n\n"
             + table(["ranks", *STRATEGIES], steps) + "\n\n" + source("sim_ranks", "sim_ranks_model"))
@@ -72,7 +76,8 @@ def draw_ranks():
 
 
 def main():
-    fill("docs/scaling.md", {"validation": table_validation, "ranks": table_ranks})
+    fill("docs/scaling.md", {"validation": lambda: table_validation([f"sim_validation_{rate}" for rate in ("1gbit", "400mbit", "200mbit")]),
+                             "validation_apart": lambda: table_validation(["sim_validation_apart"]), "ranks": table_ranks})
     plt.rcParams["svg.hashsalt"] = "rondo"
     draw_ranks()
 

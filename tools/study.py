@@ -6,7 +6,8 @@ usage: tools/study.py [options] RONDO_LENET STUDY [STUDY ...]
 Studies: devices (1 and 2 ranks), batch (batches of k times as many samples, and learning rates), evaluation (by all ranks, or by
 rank 0), slow (one of two workers takes four times as long), resnet18. docs/documents.md has what came out.
 
-Each run is kept in OUT/study_NAME.json when it ends, and is not made again: a study that was stopped goes on where it was, on the same kind of machine. Prints
+Each run is kept in OUT/study_NAME.json when it ends, and is not made again: a study that was stopped goes on where it was, on the same kind of machine. The
+runs in docs/documents.md are in bench/results (--out bench/results --page). Prints
 a table in Markdown, with --page for docs/documents.md, too; draws PICTURES/study_NAME.svg. Nothing else should run on the machine meanwhile. Needs matplotlib (Debian:
 python3-matplotlib).
 """
@@ -185,7 +186,9 @@ def run(name, options):
         for line in study.lines:
             data = ["--data", options.data] if options.data else []
             arguments = [*line.arguments, "--seed", str(seed), *shlex.split(options.extra), *data]
-            if kept.get(arguments) is None:
+            if kept.get(arguments) is not None:
+                print(f"{name}: {line.label}, seed {seed}: kept, of {kept.get(arguments)['date']}", flush=True)
+            else:
                 kept.put(arguments, train(options.program, arguments))
                 print(f"{name}: {line.label}, seed {seed}: test accuracy {final(kept.get(arguments), 'test_accuracy'):.4f}", flush=True)
             runs_of[line.label].append(kept.get(arguments))
@@ -207,9 +210,12 @@ def main():
     parser.add_argument("--extra", default="", help="options of rondo-lenet for all runs, such as '--device cuda'")
     parser.add_argument("--page", action="store_true", help="writes the table into docs/documents.md, too")
     parser.add_argument("--data", help="folder of the four IDX files")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("bench/results"))
-    parser.add_argument("--pictures", type=pathlib.Path, default=pathlib.Path("docs/pictures"))
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/study"))
+    parser.add_argument("--pictures", type=pathlib.Path, help="default: OUT, or docs/pictures with --page")
     options = parser.parse_args()
+    options.pictures = options.pictures or (pathlib.Path("docs/pictures") if options.page else options.out)
+    for folder in (options.out, options.pictures):
+        folder.mkdir(parents=True, exist_ok=True)
     plt.rcParams["svg.hashsalt"] = "rondo"
     for name in options.studies:
         run(name, options)

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Compares what rondo-sim says with what test hosts take, and writes tables in Markdown.
 
-usage: tools/validate_sim.py BUILD [--json OUT.json] [--rates 1gbit,400mbit,200mbit] [--hosts 2,4,8] [--quick]
+usage: tools/validate_sim.py BUILD [--json OUT.json] [--rates 1gbit,400mbit,200mbit] [--hosts 2,4,8] [--quick] [--apart]
+
+--apart: cases that nobody has looked at while rondo-sim was written: another rate, numbers of hosts and sizes, and hosts of two ranks.
 
 The network is measured once at each rate, on two hosts. Then calls of several sizes and steps of ResNet-50, overlapped with a
 backprop that sleeps, are measured on each number of hosts, and simulated on the network that was measured. Needs root, as
@@ -24,6 +26,12 @@ CALLS = {
     "recursive_doubling": ([32 * KIB, 256 * KIB], (4, 8)),
     "naive": ([256 * KIB, 2048 * KIB], (4, 8)),
 }
+APART = {
+    "ring": ([768 * KIB, 6144 * KIB], (3, 6)),
+    "naive": ([768 * KIB], (3, 6)),
+    "hierarchical": ([768 * KIB, 6144 * KIB], (3,)),
+}
+RANKS_PER_HOST = {"hierarchical": 2}
 BURST_KIB = 256  # of the token buckets of tools/test_hosts.sh
 COMPUTE_MS_AT_1GBIT = 600  # and more on slower links, so that a part of the communication always hides
 BUCKETS_KIB = (1024, 25600)
@@ -45,11 +53,12 @@ def compute_ms(rate):
 
 
 class Validation:
-    def __init__(self, build, folder, quick):
-        self.build, self.folder, self.quick = pathlib.Path(build).resolve(), pathlib.Path(folder), quick
+    def __init__(self, build, folder, quick, cases):
+        self.build, self.folder, self.quick, self.cases = pathlib.Path(build).resolve(), pathlib.Path(folder), quick, cases
 
-    def on_hosts(self, hosts, rate, program, *arguments):
-        run([ROOT / "tools/test_hosts.sh", "--hosts", hosts, "--rate", rate, "--", self.build / "bench" / program, *arguments])
+    def on_hosts(self, hosts, rate, program, *arguments, ranks_per_host=1):
+        run([ROOT / "tools/test_hosts.sh", "--hosts", hosts, "--ranks-per-host", ranks_per_host, "--rate", rate, "--",
+             self.build / "bench" / program, *arguments])
 
     def json_of(self, measure):
         file = self.folder / "out.json"
@@ -60,7 +69,8 @@ class Validation:
         return self.json_of(lambda file: run([self.build / "bench/rondo-sim", "--network", network, "--burst-kib", BURST_KIB, "--json", file, *arguments]))["rows"][0]
 
     def calls(self, network, hosts, rate):
-        for algorithm, (sizes, among) in CALLS.items():
+        for algorithm, (sizes, among) in self.cases.items():
+            here = RANKS_PER_HOST.get(algorithm, 1)
             if hosts not in among:
                 continue
             if self.quick:
@@ -69,12 +79,13 @@ class Validation:
                 # So many calls that a link's bucket of saved pauses is empty after the warm-up.
                 calls = max(5, 8192 * KIB // size)
                 measured = self.json_of(lambda file, size=size, calls=calls: self.on_hosts(
-                    hosts, rate, "rondo-perf", "--algo", algorithm, "-b", size, "-e", size, "-n", calls, "-w", max(1, calls // 4), "--json", file))
+                    hosts, rate, "rondo-perf", "--algo", algorithm, "-b", size, "-e", size, "-n", calls, "-w", max(1, calls // 4), "--json", file, ranks_per_host=here))
                 row = next((row for row in measured["rows"] if row["in_place"]), None)
                 if row is None:  # halving_doubling carries only what its FIFOs hold, and those are smaller on slower links
                     continue
-                sim = self.simulated(network, "--ranks", hosts, "--strategies", algorithm, "--kib", size // KIB, "--calls", 8)
-                yield {"what": f"{algorithm}, {size // KIB} KiB", "measured_us": row["time_us_median"], "simulated_us": sim["call_us"]["median"]}
+                sim = self.simulated(network, "--ranks", hosts * here, "--ranks-per-host", here, "--strategies", algorithm, "--kib", size // KIB, "--calls", 8)
+                what = algorithm if here == 1 else f"{algorithm}, {here} ranks a host"
+                yield {"what": f"{what}, {size // KIB} KiB", "measured_us": row["time_us_median"], "simulated_us": sim["call_us"]["median"]}
 
     def steps(self, network, hosts, rate):
         buckets = ",".join(str(kib) for kib in BUCKETS_KIB)
@@ -99,13 +110,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("--json", type=pathlib.Path)
-    parser.add_argument("--rates", default="1gbit,400mbit,200mbit")
-    parser.add_argument("--hosts", default="2,4,8")
+    parser.add_argument("--rates")
+    parser.add_argument("--hosts")
+    parser.add_argument("--apart", action="store_true")
     parser.add_argument("--quick", action="store_true", help="one call of each algorithm, and no steps")
     options = parser.parse_args()
+    rates = options.rates or ("300mbit" if options.apart else "1gbit,400mbit,200mbit")
+    hosts = options.hosts or ("3,6" if options.apart else "2,4,8")
     print("| rate | hosts | what | measured, ms | simulated, ms | ratio |\n|---|--:|---|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as folder:
-        rows = list(Validation(options.build, folder, options.quick).rows(options.rates.split(","), [int(hosts) for hosts in options.hosts.split(",")]))
+        validation = Validation(options.build, folder, options.quick, APART if options.apart else CALLS)
+        rows = list(validation.rows(rates.split(","), [int(count) for count in hosts.split(",")]))
     if options.json:
         options.json.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
 
