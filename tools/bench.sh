@@ -2,13 +2,14 @@
 # Measures Rondo beside its peers, on one host and on test hosts, and writes docs/performance.md's tables and
 # pictures from what was measured.
 #
-#   tools/bench.sh [one] [direct] [types] [many] [gradients] [parts] [sim] [report]     all of them unless some are named
+#   tools/bench.sh [one] [direct] [types] [many] [gradients] [parts] [sim] [exchange] [report]     all of them unless some are named
 #
 # one: on this host, against Open MPI (its default and each of its tuned algorithms), MPICH and Gloo. direct: with
 # registered memory, with ordinary memory of many ranks, and on test hosts of several ranks. types: 16-bit
 # floats. many: on test hosts, which needs root. gradients: how much of their communication hides behind
 # backprop, on test hosts and on this one. parts: kernels, FIFOs and small calls. sim: what rondo-sim says of many ranks,
-# and how far it is right on test hosts, which needs root. report: only writes tables and pictures, from
+# and how far it is right on test hosts, which needs root. exchange: parameter servers beside the ring, on test hosts, which
+# needs root. report: only writes tables and pictures, from
 # bench/results/*.json.
 # Installs missing packages.
 # Nothing else should run on the machine meanwhile.
@@ -16,7 +17,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 sections=("${@:-all}")
 for section in "${sections[@]}"; do
-  case $section in all | one | direct | types | many | gradients | parts | sim | report) ;; *) sed -n '2,14s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
+  case $section in all | one | direct | types | many | gradients | parts | sim | exchange | report) ;; *) sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
 done
 wants() { [[ " ${sections[*]} " =~ \ (all|$1)\  ]]; }
 results=$PWD/bench/results
@@ -172,7 +173,9 @@ sim() {
   measure sim_validation_apart tools/validate_sim.py $build --apart
 }
 
-if wants one || wants direct || wants types || wants many || wants gradients || wants parts || wants sim; then build_all; fi
+exchange() { measure exchange tools/measure_exchange.py $build; }
+
+if wants one || wants direct || wants types || wants many || wants gradients || wants parts || wants sim || wants exchange; then build_all; fi
 if wants one; then one_host; fi
 if wants direct; then direct; fi
 if wants types; then types; fi
@@ -180,6 +183,7 @@ if wants many; then many_hosts; fi
 if wants gradients; then gradients; fi
 if wants parts; then parts; fi
 if wants sim; then sim; fi
+if wants exchange; then exchange; fi
 if wants report; then
   /usr/bin/python3 tools/bench_report.py
   /usr/bin/python3 tools/scaling_report.py

@@ -77,9 +77,9 @@ torch = [float(t) for t in re.findall(r"epoch.*?([\d.]+) s", torch_file.read_tex
 target("trainer: an epoch over PyTorch's", one and torch and one / statistics.median(torch) or None, 0.5, "x", True)
 rows = [r for f in folder.glob("*.json") for r in (load(f.name) or {}).get("rows", [])]
 wrong = sum(r["wrong"] for r in rows) if rows else None
-for name in ("lenet_1.json", "lenet_2.json", "lenet_processes.json"):
+for name, least in (("lenet_1.json", 0.79), ("lenet_2.json", 0.79), ("lenet_processes.json", 0.79), ("resnet18_1.json", 0.9), ("resnet18_2.json", 0.87)):
     history = load(name)
-    target(f"{name}: test accuracy", history and history["epochs"][-1]["test_accuracy"], 0.79, "", False)
+    target(f"{name}: test accuracy", history and history["epochs"][-1]["test_accuracy"], least, "", False)
 
 steps = [json.loads(line) for line in (folder / "steps.jsonl").read_text().splitlines()]
 device = (folder / "devices.txt").read_text().strip() if (folder / "devices.txt").exists() else "unknown"

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/scaling.md and draws docs/pictures/ranks.svg, from bench/results/sim_*.json.
+"""Writes the tables of docs/scaling.md and the table of servers in docs/trainer.md, and draws docs/pictures/ranks.svg and exchange.svg, from
+bench/results/sim_*.json and exchange.json.
 
 usage: tools/scaling_report.py
 
-The results are those of tools/bench.sh sim. Needs matplotlib (Debian: python3-matplotlib).
+The results are those of tools/bench.sh sim and exchange. Needs matplotlib (Debian: python3-matplotlib).
 """
 import matplotlib
 
@@ -65,7 +66,9 @@ def draw_ranks():
     for axis, (run, key, count, title) in zip(axes, panels):
         for strategy, label in STRATEGIES.items():
             found = values(run, strategy, key, count)
-            line, = axis.loglog(list(found), [spread["median"] / 1e3 for spread in found.values()], marker="o", markersize=3, label=label)
+            refused = values(run, strategy, "beyond_library", count)  # these points have no marker
+            line, = axis.loglog(list(found), [spread["median"] / 1e3 for spread in found.values()], marker="o", markersize=3, label=label,
+                                markevery=[i for i, ranks in enumerate(found) if ranks not in refused])
             axis.fill_between(list(found), [spread["low"] / 1e3 for spread in found.values()], [spread["high"] / 1e3 for spread in found.values()],
                               color=line.get_color(), alpha=0.2)
         axis.set_title(title, fontsize=10)
@@ -75,11 +78,49 @@ def draw_ranks():
     save(figure, "ranks.svg")
 
 
+def exchange_lines():
+    """By what is measured or computed: ms by the number of workers."""
+    run = load("exchange")
+    rates = load("wire")["gbit_per_second"]
+    link_ms = run["rows"][0]["bytes"] * 8 / (sum(rates) / len(rates) * 1e9) * 1e3  # C/B
+    workers = sorted({row["workers"] for row in run["rows"]})
+    lines = {"2·N·C/B": {n: 2 * n * link_ms for n in workers}, "2C(N−1)/(N·B)": {n: 2 * (n - 1) / n * link_ms for n in workers if n > 1}}
+    for row in run["rows"]:
+        lines.setdefault(row["how"], {})[row["workers"]] = row["median"] / 1e3
+    return workers, lines
+
+
+COLUMNS = {"2·N·C/B": "2·N·C/B", "one server": "one server, on a host of its own", "naive": "naive, to rank 0", "2C(N−1)/(N·B)": "2C(N−1)/(N·B)",
+           "ring": "ring", "as many servers": "N servers, one beside each worker"}
+
+
+def table_exchange():
+    workers, lines = exchange_lines()
+    body = [[str(n)] + [f"{lines[how][n]:.1f}" if n in lines[how] else "" for how in COLUMNS] for n in workers]
+    return table(["workers N", *COLUMNS.values()], body) + "\n\n" + source("exchange")
+
+
+def draw_exchange():
+    _, lines = exchange_lines()
+    figure, axis = plt.subplots(figsize=(7, 4.5))
+    for how, label in COLUMNS.items():
+        computed = "/" in how
+        axis.plot(list(lines[how]), list(lines[how].values()), label=label, linestyle="--" if computed else "-", color="gray" if computed else None,
+                  marker=None if computed else "o", markersize=4)
+    axis.set_xlabel("workers")
+    axis.set_ylabel("an exchange of 8 MiB of gradients, ms")
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=8)
+    save(figure, "exchange.svg")
+
+
 def main():
     fill("docs/scaling.md", {"validation": lambda: table_validation([f"sim_validation_{rate}" for rate in ("1gbit", "400mbit", "200mbit")]),
                              "validation_apart": lambda: table_validation(["sim_validation_apart"]), "ranks": table_ranks})
+    fill("docs/trainer.md", {"exchange": table_exchange})
     plt.rcParams["svg.hashsalt"] = "rondo"
     draw_ranks()
+    draw_exchange()
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
 usage: tools/validate_sim.py BUILD [--json OUT.json] [--rates 1gbit,400mbit,200mbit] [--hosts 2,4,8] [--quick] [--apart]
 
---apart: cases that nobody has looked at while rondo-sim was written: another rate, numbers of hosts and sizes, and hosts of two ranks.
+--apart: cases that were kept apart while rondo-sim was written: another rate, numbers of hosts and sizes, and hosts of two ranks.
 
 The network is measured once at each rate, on two hosts. Then calls of several sizes and steps of ResNet-50, overlapped with a
 backprop that sleeps, are measured on each number of hosts, and simulated on the network that was measured. Needs root, as

@@ -245,7 +245,8 @@ std::string objection_to(Strategy strategy, const Network& network, int ranks) {
 }
 
 bool is_beyond_library(Strategy strategy, const Network& network, int ranks, std::size_t bytes) {
-  if (strategy != Strategy::halving_doubling || ranks <= network.ranks_per_host) return false;
+  if (halves(strategy) && ranks > 1 && ranks <= network.ranks_per_host) return true;
+  if (strategy != Strategy::halving_doubling || ranks == 1) return false;
   const detail::EdgeGeometries link = geometries(network, ranks).link;
   return bytes > detail::most_in_one_window(ranks, link.off_ring.slot_bytes,
                                             std::min(link.ring.slots, link.off_ring.slots));

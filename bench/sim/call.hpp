@@ -39,8 +39,8 @@ int servers_of(const Network& network, int ranks, std::size_t bytes);
 // are for powers of two.
 std::string objection_to(Strategy strategy, const Network& network, int ranks);
 
-// Whether the library itself would refuse this call: by halving_doubling it carries what its FIFOs hold. Simulated are FIFOs
-// that are long enough.
+// Whether the library itself would refuse this call: by halving_doubling it carries what its FIFOs hold (simulated are FIFOs that are
+// long enough), and it has neither halving_doubling nor recursive_doubling inside a host.
 bool is_beyond_library(Strategy strategy, const Network& network, int ranks, std::size_t bytes);
 
 struct Simulation {

@@ -134,7 +134,7 @@ std::vector<Simulated> simulate(const Question& question, const std::vector<std:
   return calls;
 }
 
-// The best bucket, and what a step takes with it.
+// The best bucket, and what a step takes with it: of those whose calls the library makes, if there are any.
 Answer step_answer(const Question& question, Answer answer, const std::vector<Simulated>& calls) {
   const Job& job = *question.job;
   const CallTimes times = times_of(question, answer, calls);
@@ -143,18 +143,24 @@ Answer step_answer(const Question& question, Answer answer, const std::vector<Si
     std::vector<double> steps;
     std::vector<double> in_calls;
     std::vector<double> exposed;
+    bool beyond = false;
     for (int run = 0; run < question.runs; ++run) {
       std::mt19937_64 random(static_cast<std::uint64_t>(run) + 1);
       const double slowdown = slowest_of(answer.ranks, question.compute_spread, random);
       const StepTime time =
           step_time(job, bucket, slowdown, [&](std::size_t bytes) { return times(bytes, random); });
+      beyond = is_beyond_library(answer.strategy, question.network, answer.ranks,
+                                 time.largest_call_bytes);
       steps.push_back(time.step_us);
       in_calls.push_back(time.call_us);
       exposed.push_back(time.exposed_us);
     }
     const Spread step = spread_of(steps);
-    if (!first && step.median >= answer.step_us.median) continue;
+    const bool better = beyond == answer.beyond_library ? step.median < answer.step_us.median
+                                                        : answer.beyond_library;
+    if (!first && !better) continue;
     first = false;
+    answer.beyond_library = beyond;
     answer.bytes = bucket;
     answer.step_us = step;
     answer.call_us = spread_of(in_calls);
@@ -186,13 +192,8 @@ std::vector<Answer> answers_to(const Question& question) {
         answers.push_back(answer);
         continue;
       }
-      const auto note_limit = [&] {
-        answer.beyond_library = is_beyond_library(strategy, question.network, ranks, answer.bytes);
-      };
       if (question.job) {
-        answer = step_answer(question, answer, calls);
-        note_limit();
-        answers.push_back(answer);
+        answers.push_back(step_answer(question, answer, calls));
         continue;
       }
       for (const Simulated& call : calls) {
@@ -201,7 +202,7 @@ std::vector<Answer> answers_to(const Question& question) {
         }
         answer.bytes = call.bytes;
         answer.call_us = spread_of(call.us);
-        note_limit();
+        answer.beyond_library = is_beyond_library(strategy, question.network, ranks, answer.bytes);
         answers.push_back(answer);
       }
     }

@@ -74,7 +74,9 @@ void print(const Question& question, const std::vector<Answer>& answers) {
   }
   if (beyond) {
     fmt::print(
-        "# * the library refuses such calls: by halving_doubling it carries what its FIFOs hold\n");
+        "# * the library refuses such calls: by halving_doubling it carries what its FIFOs hold, "
+        "and inside "
+        "a host it has other algorithms\n");
   }
   if (question.job) print_best(question, answers);
 }

@@ -52,7 +52,6 @@ std::optional<TrainingState> read_checkpoint(const Options& options) {
     require_same(kept, "model", options.model);
     require_same(kept, "seed", options.training.seed);
     require_same(kept, "batch_size", options.training.batch_size);
-    require_same(kept, "train_samples", options.train_samples);
     require_same(kept, "batch_norm", options.batch_norm);
     require_same(kept, "strategy", options.strategy);
     const int epochs = kept.at("epochs").get<int>();
@@ -61,7 +60,8 @@ std::optional<TrainingState> read_checkpoint(const Options& options) {
                                            epochs, options.epochs));
     }
     return TrainingState{epochs, kept.at("steps").get<std::size_t>(),
-                         floats_of(kept.at("parameters")), floats_of(kept.at("statistics"))};
+                         kept.at("samples").get<std::size_t>(), floats_of(kept.at("parameters")),
+                         floats_of(kept.at("statistics"))};
   } catch (const std::exception& error) {
     throw std::runtime_error(
         fmt::format("--checkpoint '{}': training cannot go on from this file ({}); remove it to "
@@ -74,7 +74,7 @@ void write_checkpoint(const Options& options, const TrainingState& state) {
   nlohmann::json kept = {{"model", options.model},
                          {"seed", options.training.seed},
                          {"batch_size", options.training.batch_size},
-                         {"train_samples", options.train_samples},
+                         {"samples", state.samples},
                          {"batch_norm", options.batch_norm},
                          {"strategy", options.strategy},
                          {"epochs", state.epochs},

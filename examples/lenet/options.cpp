@@ -173,12 +173,15 @@ void refuse_contradictions_of_strategy(const Options& options) {
   const bool trains_otherwise =
       !training.shares.empty() || training.measure_shares || !options.slow.empty() ||
       !options.history.empty() || !options.checkpoint.empty() || training.warmup_epochs > 0 ||
-      training.local_steps > 0 || training.resync_steps > 0 || training.passes > 1;
+      training.local_steps > 0 || training.resync_steps > 0 || training.passes > 1 ||
+      options.wire != "exact" || options.overlap || options.bucket_kib || !options.trace.empty() ||
+      options.evaluate != "all" || options.batch_norm != "rank";
   if (options.measured_exchanges > 0 && (options.algo == "none" || trains_otherwise)) {
     throw CLI::ValidationError("--measure-exchange",
                                "trains nothing: --algo none, --shares, --slow, --history, "
-                               "--checkpoint, --warmup, --local-steps, --resync and --accumulate "
-                               "do not go with it");
+                               "--checkpoint, --warmup, --local-steps, --resync, --accumulate, "
+                               "--wire, --overlap, --bucket-kib, --trace, --evaluate and "
+                               "--batch-norm do not go with it");
   }
   if (options.most_staleness && options.strategy != "server-async") {
     throw CLI::ValidationError("--max-staleness", "is for --strategy server-async");
@@ -195,9 +198,14 @@ void refuse_contradictions_of_strategy(const Options& options) {
   }
 }
 
-bool same_file(const std::string& a, const std::string& b) {
-  return std::filesystem::weakly_canonical(a) == std::filesystem::weakly_canonical(b);
+// Where a folder cannot be read, only the names count.
+std::filesystem::path real_path(const std::string& file) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(file, error);
+  return error ? std::filesystem::path(file).lexically_normal() : real;
 }
+
+bool same_file(const std::string& a, const std::string& b) { return real_path(a) == real_path(b); }
 
 // Throws CLI::ValidationError.
 void refuse_one_file_for_two(const Options& options) {
@@ -256,15 +264,28 @@ void refuse_contradictions(const Options& options) {
       (options.device == "cuda" || !rondo::algorithm_named(options.algo))) {
     throw CLI::ValidationError("--measure-overlap", "is for Rondo's algorithms on the CPU");
   }
+  // Only a reducer has a timeline and buckets, and narrows gradients.
+  const bool by_reducer = rondo::algorithm_named(options.algo) &&
+                          (options.device == "cpu" || options.overlap.value_or(true));
+  if (!by_reducer && (!options.trace.empty() || options.wire != "exact" || options.bucket_kib ||
+                      options.overlap.value_or(false))) {
+    throw CLI::ValidationError(
+        "--trace, --wire, --bucket-kib and --overlap",
+        "are for gradients that Rondo sums in buckets: not for --algo mpi or "
+        "none, nor for --no-overlap on GPUs");
+  }
   const bool of_cpus = options.shares != "equal" || training.warmup_epochs > 0 ||
                        training.local_steps > 0 || training.resync_steps > 0;
   if (of_cpus && (options.device == "cuda" || options.measured_steps > 0)) {
     throw CLI::ValidationError("--shares, --warmup, --local-steps and --resync",
                                "are for training with --device cpu");
   }
+  if (options.measured_steps > 0 && !options.history.empty()) {
+    throw CLI::ValidationError("--history", "is for training; --json is for --measure-overlap");
+  }
   if (training.local_steps > 0 &&
       (training.resync_steps > 0 || !options.trace.empty() || options.wire != "exact" ||
-       options.algo != "ring" || options.overlap || options.bucket_kib)) {
+       options.algo != "ring" || options.overlap.value_or(false) || options.bucket_kib)) {
     throw CLI::ValidationError(
         "--local-steps",
         "sums no gradients: --resync, --trace, --wire, --algo, --overlap and "

@@ -63,12 +63,13 @@ void Trainer::begin_from(const TrainingState* start, ParameterBlock& parameters)
           start->parameters.size(), start->statistics.size(), parameter_count_, statistics.size()));
     }
     const std::size_t steps = minibatches(data_.train.count(), options_.batch_size);
-    if (start->steps != static_cast<std::size_t>(start->epochs) * steps) {
+    const bool same_steps = start->steps == static_cast<std::size_t>(start->epochs) * steps;
+    if (!same_steps || start->samples != data_.train.count()) {
       throw std::runtime_error(
-          fmt::format("the training's state has {} steps in {} epochs, and here an epoch has {}: "
-                      "go on with the "
-                      "samples and the --batch-size that it began with",
-                      start->steps, start->epochs, steps));
+          fmt::format("the training's state has {} steps in {} epochs of {} samples, and here an "
+                      "epoch has {} steps and {} samples: go on with the samples and the "
+                      "--batch-size that it began with",
+                      start->steps, start->epochs, start->samples, steps, data_.train.count()));
     }
     std::copy(start->parameters.begin(), start->parameters.end(), parameters.all().begin());
     done = {static_cast<std::uint64_t>(start->epochs), start->steps};
@@ -88,6 +89,7 @@ TrainingState Trainer::state() {
   const ParameterBlock parameters = learner_.parameters();
   return {epochs_done_,
           steps_done_,
+          data_.train.count(),
           {parameters.all().begin(), parameters.all().end()},
           learner_.statistics()};
 }

@@ -30,6 +30,7 @@ struct EpochResult {
 struct TrainingState {
   int epochs = 0;  // done
   std::size_t steps = 0;
+  std::size_t samples = 0;  // of the training set
   std::vector<float> parameters;
   std::vector<float>
       statistics;  // Learner::statistics(), of which all ranks have the same after an epoch

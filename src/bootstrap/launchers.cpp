@@ -10,6 +10,8 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/log.hpp"
+
 namespace rondo::detail {
 namespace {
 
@@ -154,6 +156,11 @@ LaunchedRank launched_rank(const Variables& variables) {
     }
     if (const auto store = variables("RONDO_STORE")) launched.url = *store;
     return launched;
+  }
+  if (variables("WORLD_SIZE") && variables("MASTER_ADDR")) {
+    log(LogLevel::warning,
+        "from_environment: WORLD_SIZE and MASTER_ADDR are set, as torchrun does, but RANK is not: "
+        "this process is alone");
   }
   for (const char* sign : {"PMI_RANK", "PMIX_RANK"}) {
     if (!variables(sign)) continue;

@@ -16,6 +16,7 @@
 #include <exception>
 #include <future>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -28,6 +29,8 @@ namespace {
 
 // How long an address may take to answer before the next one is tried, too (as RFC 8305 has it).
 constexpr std::chrono::milliseconds kHeadStart{250};
+// How long all of them together may, beside these.
+constexpr std::chrono::milliseconds kOneTry{2000};
 
 Address from_system(const sockaddr* address, socklen_t bytes) {
   Address result;
@@ -211,7 +214,12 @@ std::vector<Address> addresses_of(const std::string& host, std::uint16_t port,
     // The system asks servers for as long as it wants to, so a thread waits for it that nobody waits for.
     std::packaged_task<Resolved()> task([=] { return resolve(host, port, 0); });
     std::future<Resolved> answer = task.get_future();
-    std::thread(std::move(task)).detach();
+    try {
+      std::thread(std::move(task)).detach();
+    } catch (const std::system_error& error) {
+      throw TransportError(
+          fmt::format("the thread that looks for '{}' cannot be started: {}", host, error.what()));
+    }
     if (answer.wait_until(deadline) == std::future_status::ready) {
       resolved = answer.get();
     } else {
@@ -318,7 +326,9 @@ Address peer_address_of(const FileDescriptor& socket) {
 }
 
 Attempt connect_to_any(const std::vector<Address>& addresses, Clock::time_point deadline) {
-  return Connecting(addresses, deadline).run();
+  // A try that is not answered is made again by the caller, who may find another address by then.
+  const auto patience = kOneTry + kHeadStart * static_cast<int>(addresses.size());
+  return Connecting(addresses, std::min(deadline, deadline_after(patience))).run();
 }
 
 }  // namespace rondo::detail

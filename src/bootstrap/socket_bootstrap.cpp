@@ -126,17 +126,18 @@ void SocketBootstrap::connect_to_first(MeetingPoint& place) {
       return wait_for_answer();
     }
     why_not = attempt.why_not;
-    if (Clock::now() > deadline_) {
+    if (entry.is_final()) {
+      throw TransportError(fmt::format("rank {} cannot join the process that it reached at {}: {}",
+                                       rank_, place.name(), why_not));
+    }
+    const std::chrono::milliseconds rest = entry.met_another() ? kAfterAnother : pause;
+    if (Clock::now() + rest > deadline_) {  // no try could end any more
       throw TimeoutError(
           fmt::format("rank {} waited {} ms for rank 0 at {} ({}); was rank 0 started, or has it "
                       "joined others already, among them another rank {}?",
                       rank_, timeout_.count(), place.name(), why_not, rank_));
     }
-    if (entry.is_final()) {
-      throw TransportError(fmt::format("rank {} cannot join the process that it reached at {}: {}",
-                                       rank_, place.name(), why_not));
-    }
-    std::this_thread::sleep_for(entry.met_another() ? kAfterAnother : pause);
+    std::this_thread::sleep_for(rest);
   }
 }
 
@@ -197,10 +198,14 @@ void SocketBootstrap::all_gather(const void* mine, void* all, std::size_t bytes)
     }
     return;
   }
-  deadline_ += std::chrono::seconds(1);  // rank 0 tells which rank it has waited for
-  send(sockets_[0], mine, bytes, 0);
+  // Rank 0 may come to this exchange later, and then waits as long for another rank, before it tells which one it is.
+  deadline_ = deadline_after(timeout_ < std::chrono::hours(24) ? 2 * timeout_ : timeout_);
+  // If rank 0 has given up, its reason may have arrived although nothing can be sent any more.
+  const Moved sent = send_all(sockets_[0], mine, bytes, deadline_);
   Verdict verdict = Verdict::welcome;
-  receive(sockets_[0], &verdict, sizeof(verdict), 0);
+  const Moved heard = receive_all(sockets_[0], &verdict, sizeof(verdict), deadline_);
+  if (heard.end != Moved::End::done) require(sent, "to send to", 0);
+  require(heard, "for", 0);
   if (verdict != Verdict::welcome) {
     Reply answer;
     receive(sockets_[0], &answer, sizeof(answer), 0);
@@ -222,8 +227,8 @@ void SocketBootstrap::gather_and_spread(char* rows, std::size_t bytes) {
   }
 }
 
-// A rank that has got the rows of this exchange hears the reason in the next one. One whose rows are under way may take the
-// reason for rows: but its connection is closed then, so it has lost rank 0.
+// A rank that has got the rows of this exchange hears the reason in the next one, if there is one. One whose rows are under way may
+// take the reason for rows: but its connection is closed then, so it has lost rank 0.
 void SocketBootstrap::tell_all(const std::exception_ptr& reason) const noexcept {
   const Reply answer = answer_for(reason);
   std::array<std::byte, sizeof(Verdict) + sizeof(Reply)> message{};

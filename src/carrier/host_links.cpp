@@ -9,8 +9,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstring>
 #include <random>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -65,6 +68,14 @@ std::shared_ptr<HostLinks> HostLinks::of_process() {
   return links;
 }
 
+HostLinks::HostLinks() : wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  if (wake_.valid()) return;
+  throw TransportError(fmt::format(
+      "eventfd, for the watch over other hosts, failed: {}; more open files may be needed "
+      "(ulimit -n)",
+      std::strerror(errno)));
+}
+
 HostLinks::~HostLinks() {
   {
     const std::lock_guard lock(mutex_);
@@ -86,15 +97,20 @@ std::shared_ptr<HostLink> HostLinks::add(ProcessName peer, FileDescriptor socket
   return link;
 }
 
+// Without signals, which are for the program's own threads.
 void HostLinks::start() {
-  wake_ = FileDescriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!wake_.valid()) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    thread_ = std::thread([this] { serve(); });
+  } catch (const std::system_error& error) {
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     throw TransportError(
-        fmt::format("eventfd, for the watch over other hosts, failed: {}; more open files may be "
-                    "needed (ulimit -n)",
-                    std::strerror(errno)));
+        fmt::format("the thread that watches other hosts cannot be started: {}", error.what()));
   }
-  thread_ = std::thread([this] { serve(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 std::shared_ptr<HostLink> HostLinks::find(ProcessName peer) {
@@ -133,7 +149,10 @@ void HostLinks::serve() {
       if (stopping_) return;
       for (const auto& link : standing()) requests.push_back({link->socket.get(), POLLIN, 0});
     }
-    ::poll(requests.data(), requests.size(), -1);
+    // A process that has lowered its limit of open files may not poll so many; then they are looked at now and then.
+    if (::poll(requests.data(), requests.size(), -1) < 0 && errno != EINTR) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
     const std::lock_guard lock(mutex_);
     eventfd_t times = 0;
     static_cast<void>(::eventfd_read(wake_.get(), &times));
@@ -163,12 +182,17 @@ void HostLinks::listen(HostLink& link) {
   }
 }
 
-// Whoever is told by several others passes that on once.
+// Whoever is told by several others passes that on once. A failing send takes the error from the socket, so that listen() would
+// not see it any more.
 void HostLinks::learn(ProcessName vanished) {
   if (!vanished_.insert(vanished).second) return;
   for (const auto& link : standing()) {
-    static_cast<void>(
-        ::send(link->socket.get(), &vanished, sizeof(vanished), MSG_DONTWAIT | MSG_NOSIGNAL));
+    const ssize_t sent =
+        ::send(link->socket.get(), &vanished, sizeof(vanished), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && link->socket.valid() && means_vanished(errno)) {
+      link->socket = FileDescriptor();
+      learn(link->peer);
+    }
   }
 }
 

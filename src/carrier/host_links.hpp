@@ -1,4 +1,4 @@
-// The connections of this process to processes of other hosts, by which it finds out whether a host has vanished: its power
+// The connections of this process to the others that it has joined, by which it finds out whether a host has vanished: its power
 // or its network has failed, so that it sends nothing, not even the end of a connection.
 //
 // After two seconds without data, TCP's keep-alive asks the system at the other end whether it still has the connection, and
@@ -36,13 +36,14 @@ class HostLinks {
   // All communicators of this process share one.
   static std::shared_ptr<HostLinks> of_process();
 
-  HostLinks() = default;
+  // Throws TransportError where the process has no descriptor left.
+  HostLinks();
   HostLinks(const HostLinks&) = delete;
   HostLinks& operator=(const HostLinks&) = delete;
   ~HostLinks();
 
-  // Watches a connected TCP socket until nobody holds the link any more and wake() is called. Throws TransportError where the
-  // process has no descriptor left.
+  // Watches a connected TCP socket until nobody holds the link any more and wake() is called. Throws TransportError where no
+  // thread can be started.
   std::shared_ptr<HostLink> add(ProcessName peer, FileDescriptor socket);
   // A link to that process that stands; null if there is none.
   std::shared_ptr<HostLink> find(ProcessName peer);
@@ -60,8 +61,8 @@ class HostLinks {
   std::vector<std::shared_ptr<HostLink>> standing();
 
   OwnerProcess owner_process_;
-  FileDescriptor wake_;  // made with the thread
-  std::mutex mutex_;     // of all below, and of what is in the links
+  const FileDescriptor wake_;
+  std::mutex mutex_;  // of all below, and of what is in the links
   bool stopping_ = false;
   std::vector<std::weak_ptr<HostLink>> links_;
   std::set<ProcessName> vanished_;

@@ -4,28 +4,33 @@
 
 namespace rondo::detail {
 
-HostWatch::HostWatch(std::vector<ProcessName> processes)
-    : processes_(std::move(processes)), all_(HostLinks::of_process()) {}
+HostWatch::HostWatch(std::vector<ProcessName> processes) : processes_(std::move(processes)) {}
 
 HostWatch::~HostWatch() {
   held_.clear();
-  all_->wake();
+  if (all_ != nullptr) all_->wake();
+}
+
+HostLinks& HostWatch::all() {
+  if (all_ == nullptr) all_ = HostLinks::of_process();
+  return *all_;
 }
 
 bool HostWatch::find_link(int member) {
-  std::shared_ptr<HostLink> link = all_->find(processes_[static_cast<std::size_t>(member)]);
+  std::shared_ptr<HostLink> link = all().find(processes_[static_cast<std::size_t>(member)]);
   if (link == nullptr) return false;
   held_.push_back(std::move(link));
   return true;
 }
 
 void HostWatch::add_link(int member, FileDescriptor socket) {
-  held_.push_back(all_->add(processes_[static_cast<std::size_t>(member)], std::move(socket)));
+  held_.push_back(all().add(processes_[static_cast<std::size_t>(member)], std::move(socket)));
 }
 
 std::vector<int> HostWatch::vanished() const {
-  const std::set<ProcessName> gone = all_->vanished();
   std::vector<int> members;
+  if (all_ == nullptr) return members;
+  const std::set<ProcessName> gone = all_->vanished();
   for (std::size_t member = 0; member < processes_.size() && !gone.empty(); ++member) {
     if (gone.count(processes_[member]) > 0) members.push_back(static_cast<int>(member));
   }

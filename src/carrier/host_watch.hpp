@@ -17,6 +17,7 @@ class HostWatch {
   HostWatch& operator=(const HostWatch&) = delete;
   ~HostWatch();
 
+  // These two before any other thread uses this. Both throw what HostLinks throws.
   // Whether another communicator has a link to the process of `member`, which this one holds from now on.
   bool find_link(int member);
   // For a member without a link.
@@ -26,8 +27,10 @@ class HostWatch {
   [[nodiscard]] std::vector<int> vanished() const;
 
  private:
+  HostLinks& all();
+
   std::vector<ProcessName> processes_;
-  std::shared_ptr<HostLinks> all_;
+  std::shared_ptr<HostLinks> all_;  // null where no host is watched
   std::vector<std::shared_ptr<HostLink>> held_;
 };
 

@@ -39,7 +39,7 @@ struct Opened {
     const std::uint64_t session = bootstrap.exchange(mine)[0];
     messenger = network->messenger(bootstrap.rank(), std::move(addresses), session);
     // Less than other ranks wait for this one, so that this rank can tell them whom it cannot reach.
-    messenger->set_patience(timeout * 3 / 4);
+    messenger->set_patience(timeout / 4 * 3);
   }
 
   // Addresses have different lengths.

@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -7,6 +8,7 @@
 #include <rondo/errors.hpp>
 #include <rondo/start.hpp>
 
+#include "base/log.hpp"
 #include "bootstrap/file_meeting_point.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
 #include "bootstrap/sockets.hpp"
@@ -28,23 +30,45 @@ std::unique_ptr<MeetingPoint> meet_at(const std::string& url, const NetworkOptio
   return meet_at_address(std::get<TcpUrl>(parsed), network);
 }
 
+// What both ends of a connection say when they have joined: whether they have another connection already.
+enum class Connected : std::uint32_t { not_yet = 0x6e6f7420, already = 0x79657320 };
+
+// Without a watch a host that vanishes is noticed at the deadline.
+void warn(const TransportError& error) {
+  log(LogLevel::warning, "from_store: hosts that vanish are noticed at deadlines only: {}",
+      error.what());
+}
+
+Connected find_link(HostWatch& hosts, int rank) {
+  try {
+    return hosts.find_link(rank) ? Connected::already : Connected::not_yet;
+  } catch (const TransportError& error) {
+    warn(error);
+    return Connected::not_yet;
+  }
+}
+
 // Keeps connections by which ranks have joined, so that a host that vanishes is noticed. Two processes need one for all their
-// communicators: both tell whether they have one already. `sockets`: by rank. A connection that is lost meanwhile is not
-// kept; calls tell what became of that rank.
+// communicators. `sockets`: by rank. A connection that is lost meanwhile is not kept; calls tell what became of that rank.
 void watch_hosts(HostWatch& hosts, std::vector<FileDescriptor> sockets,
                  Clock::time_point deadline) {
-  std::vector<char> have(sockets.size());
+  std::vector<Connected> mine(sockets.size());
   for (std::size_t rank = 0; rank < sockets.size(); ++rank) {
     if (!sockets[rank].valid()) continue;
-    have[rank] = hosts.find_link(static_cast<int>(rank)) ? 1 : 0;
-    static_cast<void>(send_all(sockets[rank], &have[rank], 1, deadline));
+    mine[rank] = find_link(hosts, static_cast<int>(rank));
+    static_cast<void>(send_all(sockets[rank], &mine[rank], sizeof(mine[rank]), deadline));
   }
   for (std::size_t rank = 0; rank < sockets.size(); ++rank) {
-    char theirs = 0;
+    Connected theirs{};
     if (!sockets[rank].valid()) continue;
-    if (receive_all(sockets[rank], &theirs, 1, deadline).end != Moved::End::done) continue;
-    if (have[rank] == 0 || theirs == 0) {
+    const Moved heard = receive_all(sockets[rank], &theirs, sizeof(theirs), deadline);
+    const bool known = theirs == Connected::not_yet || theirs == Connected::already;
+    if (heard.end != Moved::End::done || !known) continue;
+    if (mine[rank] == Connected::already && theirs == Connected::already) continue;
+    try {
       hosts.add_link(static_cast<int>(rank), std::move(sockets[rank]));
+    } catch (const TransportError& error) {
+      warn(error);
     }
   }
 }
@@ -70,7 +94,7 @@ Communicator from_store(const std::string& url, int rank, int size,
   const std::chrono::milliseconds patience = joining.defaults.timeout;
   auto state = detail::join(bootstrap, complete, std::move(joining), network);
   if (state->engine.ranks_sharing().size() < static_cast<std::size_t>(size)) {
-    detail::watch_hosts(*network.hosts, bootstrap.release(), detail::Clock::now() + patience);
+    detail::watch_hosts(*network.hosts, bootstrap.release(), detail::deadline_after(patience));
   }
   return Communicator(std::move(state));
 }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -185,17 +186,20 @@ void greet(Messenger& messenger, int next, int prev) {
     }
     ::sched_yield();  // the other side may need this core
   }
+  std::string failures;
   for (const Greeted& peer : peers) {
     if (!peer.open && peer.failure.empty()) continue;
-    static_cast<void>(bytes.release());
-    throw TransportError(fmt::format(
-        "rank {} cannot exchange messages with rank {}, with which it shares no memory: {}; can "
-        "these "
-        "two hosts reach each other at any port, or at those of UCX_TCP_PORT_RANGE?",
-        messenger.rank(), peer.rank,
+    failures += fmt::format(
+        "{}rank {} cannot exchange messages with rank {}, with which it shares no memory: {}",
+        failures.empty() ? "" : "; ", messenger.rank(), peer.rank,
         peer.failure.empty() ? fmt::format("no answer in {} ms", messenger.patience().count())
-                             : peer.failure));
+                             : peer.failure);
   }
+  if (failures.empty()) return;
+  static_cast<void>(bytes.release());
+  throw TransportError(
+      failures +
+      "; can these hosts reach each other at any port, or at those of UCX_TCP_PORT_RANGE?");
 }
 
 LinkFacts probe_links(Messenger& messenger, int next, int prev) {

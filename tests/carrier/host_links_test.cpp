@@ -2,6 +2,7 @@
 // hosts (tests/hosts/ucx.sh).
 
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <thread>
@@ -123,6 +124,9 @@ TEST(HostLinks, AForkedChildHasANameOfItsOwn) {
   const ProcessName theirs = hear(pipe.here);
   EXPECT_NE(theirs, mine);
   EXPECT_NE(theirs, 0U);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace

@@ -104,6 +104,15 @@ for victim in guard supervisor; do
 done
 unset TMPDIR
 
+# Whoever signals both of its processes, as killall does, ends the ranks as a single signal does.
+rm -f "$work"/rank-* "$work/parent"
+"$launch" -n 1 sh -c 'trap "kill \$! 2>/dev/null; for i in 1 2 3 4 5; do sh -c :; done; exit 4" TERM; echo $PPID >"$0/parent"; sleep 1000 & touch "$0/rank-0"; wait' "$work" 2>/dev/null &
+started=$!
+wait_for "$work/rank-0"
+kill -TERM $started "$(cat "$work/parent")"
+wait $started
+check "a signal to both processes is one for the ranks" [ $? = 4 ]
+
 # A terminal's suspend key stops the ranks, too, and they go on with rondo-launch.
 rm -f "$work"/rank-* "$work/id"
 state_of() { sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null; }

@@ -155,11 +155,8 @@ TEST_F(CudaAgreement, ResNet18TrainsAsOnTheCpu) {
   expect_same(train(*learner), on_cpu(few_steps()));
 }
 
-// With batch normalisation over the samples of all ranks. Of the last minibatch one rank has no sample.
-TEST_F(CudaAgreement, TwoRanksTrainResNet18AsOneDoes) {
-  TrainingOptions options = few_steps();
-  const Trained one = on_cpu(options);
-  options.sum_norms = [](std::span<double>) {};
+// Each rank a thread, both on one device.
+std::vector<Trained> on_two_ranks(const TrainingOptions& options) {
   std::vector<rondo::cuda::Communicator> group = rondo::cuda::local_group({0, 0});
   std::vector<Trained> both(2);
   std::vector<std::thread> threads;
@@ -172,9 +169,26 @@ TEST_F(CudaAgreement, TwoRanksTrainResNet18AsOneDoes) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(both[0].parameters, both[1].parameters);
+  return both;
+}
+
+// With batch normalisation over the samples of all ranks. Of the last minibatch one rank has no sample.
+TEST_F(CudaAgreement, TwoRanksTrainResNet18AsOneDoes) {
+  TrainingOptions options = few_steps();
+  const Trained one = on_cpu(options);
+  options.sum_norms = [](std::span<double>) {};
+  std::vector<Trained> both = on_two_ranks(options);
   EXPECT_EQ(both[0].statistics, both[1].statistics);
   for (std::size_t step = 0; step < kSteps; ++step) both[0].losses[step] += both[1].losses[step];
   expect_same(both[0], one);
+}
+
+// With each rank's own, a minibatch of which a rank has no sample leaves its moving averages as they were.
+TEST_F(CudaAgreement, ARankWithoutSamplesKeepsItsAverages) {
+  for (const Trained& rank : on_two_ranks(few_steps())) {
+    const auto is_finite = [](float value) { return std::isfinite(value); };
+    EXPECT_TRUE(std::all_of(rank.statistics.begin(), rank.statistics.end(), is_finite));
+  }
 }
 
 }  // namespace

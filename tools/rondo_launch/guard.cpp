@@ -46,7 +46,7 @@ int guard(pid_t child, const FileDescriptor& signals) {
     }
     pollfd request{signals.get(), POLLIN, 0};
     ::poll(&request, 1, -1);
-    for (const int signal : read_signals(signals)) {
+    for (const int signal : read_signals(signals, 0)) {
       ::kill(child, signal);
       if (signal == SIGTSTP) ::raise(SIGSTOP);
     }
@@ -60,6 +60,7 @@ bool is_passed_on(int signal) {
 }
 
 FileDescriptor hear_signals() {
+  std::signal(SIGCHLD, SIG_DFL);  // else children that end are not reported
   sigset_t heard;
   sigemptyset(&heard);
   sigaddset(&heard, SIGCHLD);
@@ -70,12 +71,13 @@ FileDescriptor hear_signals() {
   return signals;
 }
 
-std::vector<int> read_signals(const FileDescriptor& from) {
+std::vector<int> read_signals(const FileDescriptor& from, pid_t sender) {
   std::vector<int> signals;
   signalfd_siginfo info{};
   while (::read(from.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
     const int signal = static_cast<int>(info.ssi_signo);
-    if (signal != SIGCHLD) signals.push_back(signal);
+    const bool counts = sender == 0 || static_cast<pid_t>(info.ssi_pid) == sender;
+    if (signal != SIGCHLD && counts) signals.push_back(signal);
   }
   return signals;
 }
@@ -106,7 +108,12 @@ int under_guard(const std::function<int(const FileDescriptor& alive)>& work) {
   const pid_t child = ::fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (child == 0) {
-    ::setpgid(0, 0);  // so that signals of a terminal come by this process alone
+    ::setpgid(0, 0);  // so that signals of a terminal come by the other process alone
+    sigset_t output;
+    sigemptyset(&output);
+    sigaddset(&output,
+              SIGTTOU);  // writing to the terminal must not stop a process of the background
+    ::sigprocmask(SIG_BLOCK, &output, nullptr);
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     held = FileDescriptor();
     return work(alive);

@@ -1,6 +1,8 @@
 // Two processes that watch each other, so that nothing is left behind though one of them is killed.
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <vector>
 
@@ -14,8 +16,8 @@ using detail::FileDescriptor;
 bool is_passed_on(int signal);
 // Blocks these and SIGCHLD in this thread, and returns a descriptor from which they are read.
 FileDescriptor hear_signals();
-// Those that have come, but for SIGCHLD.
-std::vector<int> read_signals(const FileDescriptor& from);
+// Those that have come, but for SIGCHLD; if `sender` is not 0, those that it has sent.
+std::vector<int> read_signals(const FileDescriptor& from, pid_t sender);
 // Kills all children of this process, and what they have left to it (PR_SET_CHILD_SUBREAPER), until there are none.
 void kill_all_children();
 

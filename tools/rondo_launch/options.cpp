@@ -18,6 +18,11 @@ std::vector<HostRanks> parse_hosts(const std::string& text) {
     // "node1", "node1:2", "fd00::1", "[fd00::1]:2".
     HostRanks host{part, 1};
     const std::size_t close = part.starts_with('[') ? part.find(']') : std::string::npos;
+    const bool closed = close != std::string::npos;
+    const bool follows = closed && close + 1 < part.size();
+    if ((part.find('[') != std::string::npos && !closed) || (follows && part[close + 1] != ':')) {
+      throw std::invalid_argument(fmt::format("'{}' must be like node1:4 or [fd00::1]:4", part));
+    }
     std::size_t colon = close == std::string::npos ? part.find(':') : close + 1;
     if (close == std::string::npos && part.find(':', colon + 1) != std::string::npos) {
       colon = std::string::npos;  // an IPv6 address without a number of ranks

@@ -28,7 +28,7 @@ bool ends_programs(int signal) {
 }  // namespace
 
 Supervisor::Supervisor(std::chrono::milliseconds grace, const FileDescriptor& alive)
-    : grace_(grace), alive_(alive), signals_(launcher::hear_signals()) {
+    : grace_(grace), alive_(alive), guard_(::getppid()), signals_(launcher::hear_signals()) {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
@@ -87,7 +87,8 @@ void Supervisor::wait_for_events() {
 }
 
 void Supervisor::hear_signals() {
-  for (const int signal : read_signals(signals_)) pass_on(signal);
+  // Whoever signals all processes of this name means both of them once, and the guard passes its own on.
+  for (const int signal : read_signals(signals_, guard_)) pass_on(signal);
   collect_ended();
 }
 
@@ -152,7 +153,10 @@ void Supervisor::note_end(Process& process, int status) {
 }
 
 void Supervisor::end_all() {
-  for (Process& process : processes_) process.send(SIGTERM);
+  for (Process& process : processes_) {
+    process.send(SIGTERM);
+    process.send(SIGCONT);  // it may be suspended
+  }
   if (deadline_) return;
   const bool some_host = std::any_of(processes_.begin(), processes_.end(),
                                      [](const Process& process) { return process.is_host; });

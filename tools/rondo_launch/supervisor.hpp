@@ -41,6 +41,7 @@ class Supervisor {
   std::chrono::milliseconds grace_;
   const FileDescriptor& alive_;
   bool guarded_ = true;
+  pid_t guard_;
   FileDescriptor signals_;
   std::vector<Process> processes_;
   bool obeys_input_ = false;

@@ -7,6 +7,8 @@
 namespace lenet::cuda {
 namespace {
 
+constexpr int kMost = 10;  // algorithms that cuDNN is asked for
+
 // The first algorithm that gives the same bits on every run.
 template <class Performance>
 auto deterministic(std::vector<Performance>& found, int count) {
@@ -27,7 +29,8 @@ Dims output_of(const Dims& input, int channels, const Window& window) {
 
 }  // namespace
 
-Convolution::Convolution(const Libraries& on, const Dims& input, int channels, const Window& window)
+Convolution::Convolution(const Libraries& on, const Dims& input, int channels, const Window& window,
+                         Purpose purpose)
     : output_dims_(output_of(input, channels, window)),
       input_(shape_of(input)),
       output_(shape_of(output_dims_)) {
@@ -39,17 +42,25 @@ Convolution::Convolution(const Libraries& on, const Dims& input, int channels, c
   check(cudnnSetConvolution2dDescriptor(kind_.get(), padding, padding, stride, stride, 1, 1,
                                         CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
   check(cudnnSetConvolutionMathType(kind_.get(), kMath));
-  choose_algorithms(on);
+  choose_forward(on);
+  if (purpose == Purpose::training) choose_backward(on);
+  workspace_ = Buffer<std::byte>(workspace_bytes_);
 }
 
-void Convolution::choose_algorithms(const Libraries& on) {
-  constexpr int kMost = 10;
+void Convolution::choose_forward(const Libraries& on) {
   int count = 0;
   std::vector<cudnnConvolutionFwdAlgoPerf_t> forwards(kMost);
   check(cudnnGetConvolutionForwardAlgorithm_v7(on.dnn.get(), input_.get(), filter_.get(),
                                                kind_.get(), output_.get(), kMost, &count,
                                                forwards.data()));
   forward_ = deterministic(forwards, count);
+  check(cudnnGetConvolutionForwardWorkspaceSize(on.dnn.get(), input_.get(), filter_.get(),
+                                                kind_.get(), output_.get(), forward_,
+                                                &workspace_bytes_));
+}
+
+void Convolution::choose_backward(const Libraries& on) {
+  int count = 0;
   std::vector<cudnnConvolutionBwdFilterAlgoPerf_t> filters(kMost);
   check(cudnnGetConvolutionBackwardFilterAlgorithm_v7(on.dnn.get(), input_.get(), output_.get(),
                                                       kind_.get(), filter_.get(), kMost, &count,
@@ -60,18 +71,14 @@ void Convolution::choose_algorithms(const Libraries& on) {
                                                     kind_.get(), input_.get(), kMost, &count,
                                                     datas.data()));
   backward_data_ = deterministic(datas, count);
-
-  std::array<std::size_t, 3> bytes{};
-  check(cudnnGetConvolutionForwardWorkspaceSize(on.dnn.get(), input_.get(), filter_.get(),
-                                                kind_.get(), output_.get(), forward_, &bytes[0]));
+  std::array<std::size_t, 2> bytes{};
   check(cudnnGetConvolutionBackwardFilterWorkspaceSize(on.dnn.get(), input_.get(), output_.get(),
                                                        kind_.get(), filter_.get(), backward_filter_,
-                                                       &bytes[1]));
+                                                       &bytes[0]));
   check(cudnnGetConvolutionBackwardDataWorkspaceSize(on.dnn.get(), filter_.get(), output_.get(),
                                                      kind_.get(), input_.get(), backward_data_,
-                                                     &bytes[2]));
-  workspace_bytes_ = *std::max_element(bytes.begin(), bytes.end());
-  workspace_ = Buffer<std::byte>(workspace_bytes_);
+                                                     &bytes[1]));
+  workspace_bytes_ = std::max({workspace_bytes_, bytes[0], bytes[1]});
 }
 
 void Convolution::forward(const Libraries& on, const float* input, const float* weights,

@@ -8,8 +8,10 @@ namespace lenet::cuda {
 
 class Convolution {
  public:
-  // A square kernel. Chooses the algorithms and allocates, so that the rest can be captured in a CUDA graph.
-  Convolution(const Libraries& on, const Dims& input, int channels, const Window& window);
+  // A square kernel. Chooses the algorithms, backward ones only for training, and allocates, so that the rest can be captured
+  // in a CUDA graph.
+  Convolution(const Libraries& on, const Dims& input, int channels, const Window& window,
+              Purpose purpose);
 
   [[nodiscard]] const Dims& output() const { return output_dims_; }
 
@@ -21,7 +23,8 @@ class Convolution {
                       const float* keep, float* input_slopes) const;
 
  private:
-  void choose_algorithms(const Libraries& on);
+  void choose_forward(const Libraries& on);
+  void choose_backward(const Libraries& on);
 
   Dims output_dims_;
   TensorShape input_;

@@ -1,9 +1,11 @@
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <rondo/cuda_gradient_reducer.hpp>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "batches.hpp"
@@ -68,6 +70,20 @@ class StepGraph {
 
  private:
   cudaGraphExec_t executable_ = nullptr;
+};
+
+// Batch normalisation is over this rank's samples alone as long as this lives.
+class WithoutRanks {
+ public:
+  explicit WithoutRanks(cuda::BatchNorms& norms)
+      : norms_(norms), sum_over_ranks_(std::exchange(norms.sum_over_ranks, {})) {}
+  WithoutRanks(const WithoutRanks&) = delete;
+  WithoutRanks& operator=(const WithoutRanks&) = delete;
+  ~WithoutRanks() { norms_.sum_over_ranks = std::move(sum_over_ranks_); }
+
+ private:
+  cuda::BatchNorms& norms_;
+  std::function<void(double*, std::size_t)> sum_over_ranks_;
 };
 
 class CudaLearner final : public Learner {
@@ -205,8 +221,11 @@ class CudaLearner final : public Learner {
     if (models_.empty()) model_for(1, Purpose::evaluation);
   }
 
-  // Waits until all enqueued work is done; throws errors of the ranks' communicator.
-  void finish() { devices_.wait(stream_.get()); }
+  // Waits until all enqueued work is done; throws errors of the ranks' communicators.
+  void finish() {
+    devices_.wait(stream_.get());
+    if (norm_ranks_) norm_ranks_->check();
+  }
 
   void begin(std::span<const std::uint32_t> order) {
     finish();
@@ -265,13 +284,17 @@ class CudaLearner final : public Learner {
     model.backward(ready);
   }
 
-  // cuDNN and cuBLAS load code and allocate in their first calls, which a capture does not allow. The next
-  // step computes the gradients again; totals and moving averages are restored.
+  // cuDNN and cuBLAS load code and allocate in their first calls, which a capture does not allow. Without sums over the ranks:
+  // loading and allocating may wait for all kernels of a device, and so for those that wait for a rank that is not as far.
+  // The next step computes the gradients again; totals and moving averages are restored.
   void warm_up(const Share& mine) {
     Totals before;
     check(cudaMemcpy(&before, totals_.get(), sizeof(before), cudaMemcpyDeviceToHost));
     const std::vector<float> averages = statistics();
-    enqueue_gradients(mine, [](std::size_t) {});
+    {
+      const WithoutRanks alone(norms_);
+      enqueue_gradients(mine, [](std::size_t) {});
+    }
     finish();
     check(cudaMemcpy(totals_.get(), &before, sizeof(before), cudaMemcpyHostToDevice));
     set_statistics(averages);

@@ -111,8 +111,8 @@ Graph::Tensor Graph::relu(Tensor input) {
 
 Graph::Tensor Graph::convolution(Tensor input, const Weights& weights, const Weights& bias,
                                  const Window& window, bool relu) {
-  const auto layer = std::make_shared<const Convolution>(on_, at(input).dims,
-                                                         static_cast<int>(weights.dims[0]), window);
+  const auto layer = std::make_shared<const Convolution>(
+      on_, at(input).dims, static_cast<int>(weights.dims[0]), window, purpose_);
   const auto bias_shape = std::make_shared<const TensorShape>(shape_of({1, layer->output().c}));
   const Tensor result = activation(layer->output());
   const bool first = input.number == 0;  // nobody wants the slopes of images
@@ -216,14 +216,17 @@ Graph::Tensor Graph::batch_norm(Tensor input, std::size_t gamma, std::size_t bet
     }
   });
   joined_forward_.emplace_back([=, this] {
+    if (!norms_.sum_over_ranks) return;  // the averages of no samples would be 0 / 0
     without_samples->train(on_, norms_, norms_.layers[number], nullptr, parameters_[gamma],
                            parameters_[beta], nullptr);
   });
   backward_of([=, this, &from, &to] {
     const bool adds = keep_slopes(from) == &kOne;
     joined_backward_.emplace_back([=, this](const GradientReady& ready) {
-      without_samples->backward(on_, norms_, nullptr, parameters_[gamma], nullptr, false, nullptr,
-                                gradients_[gamma], gradients_[beta]);
+      if (norms_.sum_over_ranks) {
+        without_samples->backward(on_, norms_, nullptr, parameters_[gamma], nullptr, false, nullptr,
+                                  gradients_[gamma], gradients_[beta]);
+      }
       ready(beta);
       ready(gamma);
     });

@@ -75,9 +75,9 @@ class Graph {
   // gradient once all work that computes it is on the stream.
   void backward(const GradientReady& ready);
 
-  // What a rank without samples does in place of these two: it takes part in the sums over the ranks, and calls `ready` in the
-  // order in which the others do, since calls of two communicators may be carried out one after the other. The gradients of
-  // batch normalisations become zeros, and no others are written.
+  // What a rank without samples does in place of these two, when its caller has set its gradients to zero: it takes part in the
+  // sums over the ranks, and calls `ready` in the same order as the others. A device may have no room for kernels of two
+  // communicators at once; then ranks whose order differs would wait for each other for ever.
   void join_forward() const;
   void join_backward(const GradientReady& ready) const;
 

@@ -39,7 +39,7 @@ void descend(float* values, const float* slopes, std::size_t count, float rate, 
 // to ← one + other.
 void add(const float* one, const float* other, std::size_t count, float* to, cudaStream_t stream);
 
-// Batch normalisation (cuda/batch_norm.hpp has the order). Activations are samples × channels × pixels. All sums are made
+// Batch normalisation (batch_norm.cpp has the order). Activations are samples × channels × pixels. All sums are made
 // in the same order on every run.
 struct ActivationLayout {
   int samples = 0;
