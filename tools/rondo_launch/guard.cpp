@@ -38,7 +38,7 @@ std::optional<int> exit_code_of(pid_t child) {
   return std::nullopt;
 }
 
-int guard(pid_t child, const FileDescriptor& signals) {
+int guard(pid_t child, const FileDescriptor& signals, const FileDescriptor& to_child) {
   for (;;) {
     if (const std::optional<int> code = exit_code_of(child)) {
       kill_all_children();
@@ -46,8 +46,9 @@ int guard(pid_t child, const FileDescriptor& signals) {
     }
     pollfd request{signals.get(), POLLIN, 0};
     ::poll(&request, 1, -1);
-    for (const int signal : read_signals(signals, 0)) {
-      ::kill(child, signal);
+    for (const int signal : read_signals(signals)) {
+      const auto number = static_cast<unsigned char>(signal);
+      static_cast<void>(::write(to_child.get(), &number, 1));
       if (signal == SIGTSTP) ::raise(SIGSTOP);
     }
   }
@@ -71,13 +72,12 @@ FileDescriptor hear_signals() {
   return signals;
 }
 
-std::vector<int> read_signals(const FileDescriptor& from, pid_t sender) {
+std::vector<int> read_signals(const FileDescriptor& from) {
   std::vector<int> signals;
   signalfd_siginfo info{};
   while (::read(from.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info))) {
     const int signal = static_cast<int>(info.ssi_signo);
-    const bool counts = sender == 0 || static_cast<pid_t>(info.ssi_pid) == sender;
-    if (signal != SIGCHLD && counts) signals.push_back(signal);
+    if (signal != SIGCHLD) signals.push_back(signal);
   }
   return signals;
 }
@@ -103,6 +103,7 @@ int under_guard(const std::function<int(const FileDescriptor& alive)>& work) {
   FileDescriptor alive(ends[0]);
   FileDescriptor held(ends[1]);
   const FileDescriptor signals = hear_signals();
+  std::signal(SIGPIPE, SIG_IGN);  // the child may be gone when a signal is passed on
   // What a rank leaves behind becomes a child of the process that started it, or of this one.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t child = ::fork();
@@ -119,7 +120,7 @@ int under_guard(const std::function<int(const FileDescriptor& alive)>& work) {
     return work(alive);
   }
   alive = FileDescriptor();
-  return guard(child, signals);
+  return guard(child, signals, held);
 }
 
 }  // namespace rondo::launcher

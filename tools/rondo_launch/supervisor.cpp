@@ -28,7 +28,7 @@ bool ends_programs(int signal) {
 }  // namespace
 
 Supervisor::Supervisor(std::chrono::milliseconds grace, const FileDescriptor& alive)
-    : grace_(grace), alive_(alive), guard_(::getppid()), signals_(launcher::hear_signals()) {
+    : grace_(grace), alive_(alive), signals_(launcher::hear_signals()) {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
@@ -78,18 +78,25 @@ void Supervisor::wait_for_events() {
   for (std::size_t i = 0; i < sources.size(); ++i) {
     if (requests[i + 3].revents != 0) sources[i]->forward();
   }
-  if (requests[2].revents != 0) {
-    guarded_ = false;
-    lose_master();
-  }
+  if (requests[2].revents != 0) hear_guard();
   if (requests[1].revents != 0) hear_input();
   if (requests[0].revents != 0) hear_signals();
 }
 
 void Supervisor::hear_signals() {
-  // Whoever signals all processes of this name means both of them once, and the guard passes its own on.
-  for (const int signal : read_signals(signals_, guard_)) pass_on(signal);
+  static_cast<void>(read_signals(signals_));  // the guard's are those that count
   collect_ended();
+}
+
+void Supervisor::hear_guard() {
+  std::array<unsigned char, 16> numbers{};
+  const ssize_t bytes = ::read(alive_.get(), numbers.data(), numbers.size());
+  if (bytes < 0 && errno == EINTR) return;
+  if (bytes <= 0) {
+    guarded_ = false;
+    return lose_master();
+  }
+  for (ssize_t i = 0; i < bytes; ++i) pass_on(numbers[static_cast<std::size_t>(i)]);
 }
 
 void Supervisor::hear_input() {

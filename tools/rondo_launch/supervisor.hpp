@@ -27,6 +27,7 @@ class Supervisor {
 
   void wait_for_events();
   void hear_signals();
+  void hear_guard();
   void hear_input();
   void pass_on(int signal);
   void collect_ended();
@@ -41,7 +42,6 @@ class Supervisor {
   std::chrono::milliseconds grace_;
   const FileDescriptor& alive_;
   bool guarded_ = true;
-  pid_t guard_;
   FileDescriptor signals_;
   std::vector<Process> processes_;
   bool obeys_input_ = false;
