@@ -8,8 +8,11 @@
 #include "cuda_runtime_api.h"
 #include "tests/cuda/stand_in.hpp"
 
+// CUDA's own words.
+// NOLINTBEGIN(bugprone-reserved-identifier)
 #define __global__
 #define __device__
+// NOLINTEND(bugprone-reserved-identifier)
 
 struct KernelIndex {
   unsigned x = 0;
