@@ -211,7 +211,8 @@ std::vector<Address> addresses_of(const std::string& host, std::uint16_t port,
                                   Clock::time_point deadline, std::string& why_not) {
   Resolved resolved = resolve(host, port, AI_NUMERICHOST);
   if (resolved.addresses.empty()) {
-    // The system asks servers for as long as it wants to, so a thread waits for it that nobody waits for.
+    // The system may ask name servers for longer than the deadline. So a thread asks it, which ends by itself when this
+    // function has given up.
     std::packaged_task<Resolved()> task([=] { return resolve(host, port, 0); });
     std::future<Resolved> answer = task.get_future();
     try {

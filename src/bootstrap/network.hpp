@@ -42,7 +42,8 @@ std::vector<FileDescriptor> listen_at_any(const std::vector<Address>& addresses)
 Address address_of(const FileDescriptor& socket);
 Address peer_address_of(const FileDescriptor& socket);
 
-// Tries each address once, for a few seconds and until the deadline at most; an address that does not answer holds up the next one for a moment only.
+// Tries each address once, for a few seconds and until the deadline at most. An address that does not answer holds up the
+// next one for a moment only.
 Attempt connect_to_any(const std::vector<Address>& addresses, Clock::time_point deadline);
 
 }  // namespace rondo::detail

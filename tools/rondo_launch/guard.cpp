@@ -112,8 +112,8 @@ int under_guard(const std::function<int(const FileDescriptor& alive)>& work) {
     ::setpgid(0, 0);  // so that signals of a terminal come by the other process alone
     sigset_t output;
     sigemptyset(&output);
-    sigaddset(&output,
-              SIGTTOU);  // writing to the terminal must not stop a process of the background
+    // Else the terminal may stop this process when it writes there, since it is in the background.
+    sigaddset(&output, SIGTTOU);
     ::sigprocmask(SIG_BLOCK, &output, nullptr);
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     held = FileDescriptor();
