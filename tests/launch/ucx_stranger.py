@@ -33,22 +33,34 @@ def ports_of(process):
     """The IPv4 addresses at which a process listens; none before it is connected by TCP to another one."""
     listening, connected = [], False
     mine = sockets_of(process)
-    with open(f"/proc/{process}/net/tcp") as table:
-        for line in table.read().splitlines()[1:]:
-            words = line.split()
-            if words[9] not in mine:
-                continue
-            address, port = words[1].split(":")
-            name = ".".join(str(byte) for byte in bytes.fromhex(address)[::-1])
-            if words[3] == "0A":
-                listening.append((name if name != "0.0.0.0" else "127.0.0.1", int(port, 16)))
-            connected |= words[3] == "01"
+    try:
+        with open(f"/proc/{process}/net/tcp") as table:
+            lines = table.read().splitlines()[1:]
+    except OSError:
+        return []  # it has ended
+    for line in lines:
+        words = line.split()
+        if words[9] not in mine:
+            continue
+        address, port = words[1].split(":")
+        name = ".".join(str(byte) for byte in bytes.fromhex(address)[::-1])
+        if words[3] == "0A":
+            listening.append((name if name != "0.0.0.0" else "127.0.0.1", int(port, 16)))
+        connected |= words[3] == "01"
     return listening if connected else []
 
 
+def children_of(process):
+    try:
+        with open(f"/proc/{process}/task/{process}/children") as children:
+            return [int(word) for word in children.read().split()]
+    except FileNotFoundError:
+        return []  # it has ended
+
+
 def ranks_of(launcher):
-    with open(f"/proc/{launcher}/task/{launcher}/children") as children:
-        return [int(word) for word in children.read().split()]
+    """rondo-launch's only child starts the ranks."""
+    return [rank for supervisor in children_of(launcher) for rank in children_of(supervisor)]
 
 
 def attack(first_words, size_of_noise):
@@ -56,9 +68,10 @@ def attack(first_words, size_of_noise):
     program = [sys.argv[2], "--carrier", "ucx", "--algo", "auto", "-b", "256KiB", "-e", "256KiB", "-n", "6000", "-w", "1"]
     run = subprocess.Popen([sys.argv[1], "-n", "2", *program],
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, "RONDO_TIMEOUT": "60"})
-    ports = []
-    while run.poll() is None and len(ports) < 2:
-        ports = [port for rank in ranks_of(run.pid) for port in ports_of(rank)] if len(ranks_of(run.pid)) == 2 else []
+    ports_of_ranks = []
+    while run.poll() is None and not (len(ports_of_ranks) == 2 and all(ports_of_ranks)):
+        ports_of_ranks = [ports_of(rank) for rank in ranks_of(run.pid)]
+    ports = sum(ports_of_ranks, [])
     connections = []
     for address in ports * CONNECTIONS:
         try:
