@@ -19,12 +19,11 @@ std::vector<std::uint32_t> shuffled(std::size_t count, std::uint64_t seed, int e
 }
 
 void Batch::load(const Samples& samples, std::span<const std::uint32_t> chosen) {
-  images.resize(chosen.size() * kImagePixels);
+  inputs.resize(chosen.size() * samples.input_elems);
   labels.resize(chosen.size());
+  const std::span<float> all = inputs;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    const std::uint8_t* pixels = samples.images.data() + chosen[i] * kImagePixels;
-    std::transform(pixels, pixels + kImagePixels, images.data() + i * kImagePixels,
-                   [](std::uint8_t pixel) { return static_cast<float>(pixel) / 255.0F; });
+    samples.read_input(chosen[i], all.subspan(i * samples.input_elems, samples.input_elems));
     labels[i] = samples.labels[chosen[i]];
   }
 }

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "idx.hpp"
+#include "samples.hpp"
 
 namespace lenet {
 
@@ -14,7 +14,7 @@ std::vector<std::uint32_t> shuffled(std::size_t count, std::uint64_t seed, int e
 
 // A rank's samples of one minibatch, as the model takes them.
 struct Batch {
-  std::vector<float> images;  // in [0, 1]
+  std::vector<float> inputs;  // one sample after the other
   std::vector<std::uint8_t> labels;
 
   void load(const Samples& samples, std::span<const std::uint32_t> chosen);

@@ -98,16 +98,10 @@ Samples read_samples(const std::filesystem::path& directory, const std::string& 
     throw DataError(fmt::format("{}: label number {} is {}, not below {}", labels_file.string(),
                                 wrong - labels.values.begin(), *wrong, kClasses));
   }
-  return {std::move(images.values), std::move(labels.values)};
+  return samples_of_bytes(kImagePixels, std::move(images.values), std::move(labels.values));
 }
 
 }  // namespace
-
-void Samples::keep_first(std::size_t count) {
-  if (count >= labels.size()) return;
-  images.resize(count * (images.size() / labels.size()));
-  labels.resize(count);
-}
 
 IdxArray read_idx(const std::filesystem::path& file, std::size_t dimensions) {
   constexpr std::uint32_t kUnsignedBytes = 0x08;
@@ -133,7 +127,7 @@ IdxArray read_idx(const std::filesystem::path& file, std::size_t dimensions) {
   return array;
 }
 
-Dataset read_dataset(const std::filesystem::path& directory) {
+Dataset read_images(const std::filesystem::path& directory) {
   return {read_samples(directory, "train"), read_samples(directory, "t10k")};
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "samples.hpp"
+
 namespace lenet {
 
 inline constexpr std::size_t kImageSide = 28;
@@ -29,22 +31,8 @@ struct IdxArray {
 // holds, never with what its header claims. Throws DataError.
 IdxArray read_idx(const std::filesystem::path& file, std::size_t dimensions);
 
-struct Samples {
-  std::vector<std::uint8_t> images;  // one after the other, 784 pixels each
-  std::vector<std::uint8_t> labels;
-
-  [[nodiscard]] std::size_t count() const { return labels.size(); }
-  // Forgets all but the first `count`.
-  void keep_first(std::size_t count);
-};
-
-struct Dataset {
-  Samples train;
-  Samples test;
-};
-
 // Reads train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz, t10k-… from `directory`, and checks
 // that they belong together. Throws DataError.
-Dataset read_dataset(const std::filesystem::path& directory);
+Dataset read_images(const std::filesystem::path& directory);
 
 }  // namespace lenet

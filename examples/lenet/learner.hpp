@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "exchange.hpp"
-#include "idx.hpp"
 #include "model.hpp"
 #include "parameters.hpp"
+#include "samples.hpp"
 #include "task.hpp"
 
 namespace lenet {
@@ -93,7 +93,7 @@ struct RankOf {
 };
 
 // Both borrow what they are given, but for the task. Each throws std::runtime_error where the program was built without its
-// libraries.
+// libraries, or the samples are not what the task's model takes.
 std::unique_ptr<Learner> make_cpu_learner(const Task& task, const Dataset& data,
                                           const TrainingOptions& options, RankOf place,
                                           const MakeExchange& make_exchange);

@@ -24,15 +24,15 @@ class Model {
   Model& operator=(const Model&) = delete;
   virtual ~Model() = default;
 
-  // `images`: the samples one after the other, with values in [0, 1]; `labels`: one class for each. Leaves in the
+  // `inputs`: the numbers of the samples, one sample after the other; `labels`: one class for each. Leaves in the
   // gradients the sum over the samples of the loss's derivative; zeros for an empty batch. Calls `begin` when backprop
   // begins, and `ready` for each gradient when it is complete.
-  virtual BatchResult forward_backward(std::span<const float> images,
+  virtual BatchResult forward_backward(std::span<const float> inputs,
                                        std::span<const std::uint8_t> labels,
                                        const std::function<void()>& begin,
                                        const GradientReady& ready) = 0;
   // The loss and the number of correct answers alone.
-  virtual BatchResult forward(std::span<const float> images,
+  virtual BatchResult forward(std::span<const float> inputs,
                               std::span<const std::uint8_t> labels) = 0;
   // What the model keeps beside its parameters: moving averages. Valid as long as the model.
   virtual std::vector<std::span<float>> statistics() { return {}; }

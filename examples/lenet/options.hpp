@@ -19,7 +19,7 @@ struct Options {
   std::size_t test_samples = 0;
   std::string algo = "ring";
   std::string device = "cpu";
-  std::string data = "/usr/share/datasets/fashion-mnist";
+  std::optional<std::string> data;  // folder of the task's files; unset: the task's own
   std::string history;
   std::string checkpoint;
   std::optional<std::size_t> bucket_kib;

@@ -10,7 +10,7 @@ namespace {
 
 // Fixed where it is not named, and not measured, so that more than two ranks compute the same bits on every machine.
 std::size_t bucket_kib_of(const Options& options) {
-  return options.bucket_kib.value_or(options.model == "lenet" ? 16 : 1024);
+  return options.bucket_kib.value_or(task_of(options).bucket_kib);
 }
 
 }  // namespace
@@ -30,7 +30,8 @@ rondo::GradientOptions gradient_options(const Options& options) {
 const Task& task_of(const Options& options) { return task_named(options.model); }
 
 Dataset read_data(const Options& options) {
-  Dataset data = task_of(options).read(options.data);
+  const Task& task = task_of(options);
+  Dataset data = task.read(options.data.value_or(task.folder));
   if (options.train_samples > 0) data.train.keep_first(options.train_samples);
   if (options.test_samples > 0) data.test.keep_first(options.test_samples);
   return data;

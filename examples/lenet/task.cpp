@@ -1,29 +1,99 @@
 #include "task.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
 #include <stdexcept>
 
 #include "cpu/models.hpp"
 #include "cuda/models.hpp"
+#include "idx.hpp"
 #include "lenet_shapes.hpp"
 #include "models/resnet18.hpp"
+#include "models/spirals.hpp"
 
 namespace lenet {
+namespace {
+
+constexpr const char* kFashionMnist = "/usr/share/datasets/fashion-mnist";
+
+const std::array<const Task*, 3>& tasks() {
+  static const std::array<const Task*, 3> kTasks{&lenet_task(), &resnet18_task(), &spirals_task()};
+  return kTasks;
+}
+
+void require_fit(const Task& task, const Samples& samples, const char* which) {
+  if (samples.input_elems != task.input_elems) {
+    throw std::runtime_error(
+        fmt::format("the {} samples of {} have {} numbers each, but the model takes {}", which,
+                    task.name, samples.input_elems, task.input_elems));
+  }
+  const auto wrong = std::find_if(samples.labels.begin(), samples.labels.end(),
+                                  [&](std::uint8_t label) { return label >= task.classes; });
+  if (wrong != samples.labels.end()) {
+    throw std::runtime_error(
+        fmt::format("{} sample {} of {} is of class {}, but the model knows the classes 0 to {}",
+                    which, wrong - samples.labels.begin(), task.name, *wrong, task.classes - 1));
+  }
+}
+
+}  // namespace
 
 const Task& lenet_task() {
-  static const Task kTask{"lenet", lenet_shapes(), read_dataset, lenet_on_cpu(), lenet_on_gpu()};
+  static const Task kTask{.name = "lenet",
+                          .input_elems = kImagePixels,
+                          .classes = kClasses,
+                          .shapes = lenet_shapes(),
+                          .read = read_images,
+                          .folder = kFashionMnist,
+                          .bucket_kib = 16,
+                          .make_model = lenet_on_cpu(),
+                          .build_on_gpu = lenet_on_gpu()};
   return kTask;
 }
 
 const Task& resnet18_task() {
-  static const Task kTask{"resnet18", resnet18::shapes(), read_dataset, resnet18_on_cpu(),
-                          resnet18_on_gpu()};
+  static const Task kTask{.name = "resnet18",
+                          .input_elems = kImagePixels,
+                          .classes = kClasses,
+                          .shapes = resnet18::shapes(),
+                          .read = read_images,
+                          .folder = kFashionMnist,
+                          .normalises = true,
+                          .make_model = resnet18_on_cpu(),
+                          .build_on_gpu = resnet18_on_gpu()};
   return kTask;
 }
 
+const Task& spirals_task() {
+  static const Task kTask{.name = "spirals",
+                          .input_elems = spirals::kInputs,
+                          .classes = spirals::kOutputs,
+                          .shapes = spirals::shapes(),
+                          .read = [](const auto& /*folder*/) { return spirals::samples(); },
+                          .bucket_kib = 16,
+                          .make_model = spirals_on_cpu(),
+                          .build_on_gpu = spirals_on_gpu()};
+  return kTask;
+}
+
+std::vector<std::string> task_names() {
+  std::vector<std::string> names;
+  for (const Task* task : tasks()) names.push_back(task->name);
+  return names;
+}
+
 const Task& task_named(const std::string& name) {
-  if (name == "lenet") return lenet_task();
-  if (name == "resnet18") return resnet18_task();
+  for (const Task* task : tasks()) {
+    if (task->name == name) return *task;
+  }
   throw std::runtime_error("there is no model '" + name + "'");
+}
+
+void require_fit(const Task& task, const Dataset& data) {
+  require_fit(task, data.train, "training");
+  require_fit(task, data.test, "test");
 }
 
 }  // namespace lenet

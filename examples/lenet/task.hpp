@@ -1,14 +1,17 @@
-// What is trained: a model, and the samples that it learns from. To train something else, make another Task.
+// What is trained: a model, and the samples that it learns from. To train something else, make another Task, as
+// models/spirals.hpp does, and name it in task.cpp.
 #pragma once
 
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
-#include "idx.hpp"
 #include "model.hpp"
 #include "parameters.hpp"
+#include "samples.hpp"
 
 namespace lenet {
 
@@ -28,18 +31,31 @@ using BuildOnGpu = std::function<void(cuda::Graph&)>;
 
 struct Task {
   std::string name;
+  std::size_t input_elems = 0;  // numbers of one sample
+  std::size_t classes = 0;
   std::shared_ptr<const ParameterShapes> shapes;
   // The samples in a folder. Throws DataError.
   std::function<Dataset(const std::filesystem::path& folder)> read;
-  MakeModel make_model = {};     // empty in a build without oneDNN
-  BuildOnGpu build_on_gpu = {};  // empty in a build without cuDNN
+  std::string folder = {};        // where nobody names another; empty: the samples are in no files
+  std::size_t bucket_kib = 1024;  // of a bucket of gradients, where nobody names another
+  bool normalises = false;        // whether the model has batch normalisation
+  MakeModel make_model = {};      // empty in a build without oneDNN
+  BuildOnGpu build_on_gpu = {};   // empty in a build without cuDNN
 };
 
 // LeNet on images of 28×28 pixels in 10 classes.
 const Task& lenet_task();
 // ResNet-18 on the same.
 const Task& resnet18_task();
-// By the name of one of them. Throws std::runtime_error.
+// Points of the plane on three spirals.
+const Task& spirals_task();
+
+// The names of these.
+std::vector<std::string> task_names();
+// Throws std::runtime_error where there is none of that name.
 const Task& task_named(const std::string& name);
+
+// Throws std::runtime_error where the samples are not what the task's model takes.
+void require_fit(const Task& task, const Dataset& data);
 
 }  // namespace lenet

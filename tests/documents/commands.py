@@ -24,7 +24,7 @@ SMALL = {
     "rondo-sim": {"--ranks": "8,1024"},
     "study.py": {"--seeds": "1", "--extra": "--epochs 1 --train-samples 64 --test-samples 32"},
 }
-PROGRAMS = {*SMALL, "rondo-topo", "agree_with_torch.py"}
+PROGRAMS = {*SMALL, "rondo-topo", "agree_with_torch.py", "test_lenet_trainer", "test_lenet_task", "test_lenet_model"}
 ONLY_IF_NAMED = {"--measure-overlap", "--measure-exchange", "--exchange-kib"}
 
 
@@ -74,7 +74,7 @@ def small(words):
 def run(line, folder):
     start, program = small(on_this_host(shlex.split(line)))
     name = pathlib.Path(program[0]).name
-    if name in ("rondo-lenet", "study.py"):
+    if name in ("rondo-lenet", "study.py") and "spirals" not in program:
         program += ["--data", str(folder)]
     if name == "study.py":
         program += ["--out", str(folder), "--pictures", str(folder)]

@@ -23,6 +23,8 @@ torch.set_num_threads(1)
 
 
 class LeNet(nn.Module):
+    sample = (1, 28, 28)
+
     def __init__(self):
         super().__init__()
         self.conv1, self.conv2 = nn.Conv2d(1, 20, 3), nn.Conv2d(20, 50, 5)
@@ -68,6 +70,8 @@ class Block(nn.Module):
 
 
 class ResNet18(nn.Module):
+    sample = (1, 28, 28)
+
     def __init__(self):
         super().__init__()
         self.stem = Unit(1, 64, 3, 1)
@@ -89,6 +93,24 @@ class ResNet18(nn.Module):
             yield from part.tensors()
         yield self.dense.weight, False
         yield self.dense.bias, False
+
+
+class Spirals(nn.Module):
+    sample = (2,)
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(2, 64), nn.Linear(64, 64), nn.Linear(64, 3)])
+
+    def forward(self, x):
+        for layer in self.layers[:-1]:
+            x = functional.relu(layer(x))
+        return self.layers[-1](x)
+
+    def tensors(self):
+        for layer in self.layers:
+            yield layer.weight, layer is not self.layers[0]
+            yield layer.bias, False
 
 
 def read(file, kind=torch.float32):
@@ -126,7 +148,7 @@ def agree(program, name, model, tolerance, moves_tolerance):
         folder = pathlib.Path(folder_name)
         subprocess.run([program, name, folder], check=True, timeout=300)
         described = json.loads((folder / "description.json").read_text())
-        images = read(folder / "images.bin").double().view(described["batch"], 1, 28, 28)
+        inputs = read(folder / "inputs.bin").double().view(described["batch"], *model.sample)
         labels = read(folder / "labels.bin", torch.uint8).long()
         with torch.no_grad():
             for tensor, value in parts(read(folder / "parameters.bin"), model):
@@ -134,7 +156,7 @@ def agree(program, name, model, tolerance, moves_tolerance):
         losses = []
         for step in range(len(described["losses"])):
             model.zero_grad()
-            loss = functional.cross_entropy(model(images), labels, reduction="sum")
+            loss = functional.cross_entropy(model(inputs), labels, reduction="sum")
             loss.backward()
             losses.append(loss.item())
             if step == 0:
@@ -154,9 +176,10 @@ def agree(program, name, model, tolerance, moves_tolerance):
             if moved.norm() > 1e-4 * farthest:  # a bias before a normalisation stays where it is, to rounding
                 expect_same_move(value.double() - start, moved, moves_tolerance, f"{name}: how far {title} has moved")
         model.eval()
-        evaluation = functional.cross_entropy(model(images), labels, reduction="sum")
+        evaluation = functional.cross_entropy(model(inputs), labels, reduction="sum")
         expect_near(torch.tensor(described["evaluation_loss"]), evaluation.detach(), tolerance, f"{name}: loss by moving averages")
 
 
 agree(sys.argv[1], "lenet", LeNet(), 1e-4, 1e-2)
+agree(sys.argv[1], "spirals", Spirals(), 1e-4, 1e-2)
 agree(sys.argv[1], "resnet18", ResNet18(), 2e-2, 3e-1)

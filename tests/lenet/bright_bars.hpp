@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <random>
+#include <utility>
+#include <vector>
 
+#include "idx.hpp"
 #include "learner.hpp"
 
 namespace lenet {
@@ -11,16 +14,17 @@ namespace lenet {
 // Images whose bright pixels depend on their class, so that there is something to learn.
 inline Samples bright_bars(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
-  Samples result;
+  std::vector<std::uint8_t> images;
+  std::vector<std::uint8_t> labels;
   for (std::size_t i = 0; i < count; ++i) {
     const auto label = static_cast<std::uint8_t>(random() % kClasses);
-    result.labels.push_back(label);
+    labels.push_back(label);
     for (std::size_t pixel = 0; pixel < kImagePixels; ++pixel) {
       const bool bright = pixel / kImageSide / 3 == label;
-      result.images.push_back(static_cast<std::uint8_t>(random() % 60 + (bright ? 190 : 0)));
+      images.push_back(static_cast<std::uint8_t>(random() % 60 + (bright ? 190 : 0)));
     }
   }
-  return result;
+  return samples_of_bytes(kImagePixels, std::move(images), std::move(labels));
 }
 
 }  // namespace lenet

@@ -117,6 +117,9 @@ with tempfile.TemporaryDirectory() as name:
     expect(code == 0 and abs(sharded["epochs"][1]["train_loss"] - plain["epochs"][1]["train_loss"]) < 1e-4, "two servers, unequal shares")
     code, free = run(folder, "--processes", "4", "--strategy", "server-async", "--max-staleness", "1", "--slow", "1:4")
     expect(code == 0 and sum(free["staleness"]["updates"]) == 24 and free["staleness"]["greatest"] <= 1, "--strategy server-async --max-staleness 1 --slow 1:4")
+    without_files = subprocess.run([program, *two, "--model", "spirals", "--batch-size", "64", "--history", folder / "history.json"], timeout=100)
+    expect(without_files.returncode == 0 and json.loads((folder / "history.json").read_text())["epochs"][9]["test_accuracy"] > 0.9,
+           "--model spirals needs no files")
     code, slow = run(folder, *two, "--slow", "0:2")
     expect(code == 0 and slow["param_hash"] == plain["param_hash"], "--slow changes no result")
     if len(sys.argv) > 2:
@@ -136,7 +139,8 @@ with tempfile.TemporaryDirectory() as name:
     for victim, role in ((1, "worker"), (3, "server")):
         expect(ends_after_a_kill(folder, victim), f"after a {role} is killed, all ranks end with an error")
     for extra, text in ((("--strategy", "server", "--servers", "2"), "leaves no rank that trains"),
-                        (("--max-staleness", "1"), "is for --strategy server-async"), (("--slow", "1"), "is not RANK:FACTOR"),
+                        (("--max-staleness", "1"), "is for --strategy server-async"),
+                        (("--model", "spirals"), "--data: is of no use"), (("--slow", "1"), "is not RANK:FACTOR"),
                         (("--strategy", "server", "--wire", "bf16"), "without --algo, --wire"),
                         (("--strategy", "server", "--bucket-kib", "4"), "without --algo, --wire"),
                         (("--slow", "7:4"), "--slow 7:4: ranks that train are numbered from 0 to 1"),

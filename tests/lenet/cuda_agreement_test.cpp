@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <mutex>
+#include <numeric>
 #include <rondo/cuda.hpp>
 #include <thread>
 
@@ -146,6 +147,35 @@ Trained on_cpu(const TrainingOptions& options) {
   const auto learner = make_cpu_learner(resnet18_task(), small_data(), options, {},
                                         [](ParameterBlock&) { return Exchange(); });
   return train(*learner);
+}
+
+// Samples of another size, and other classes, than images have.
+std::vector<float> spirals_trained_by(Learner& learner, const Dataset& data) {
+  ParameterBlock parameters(spirals_task().shapes);
+  initialise(parameters, 1);
+  learner.set_parameters(parameters);
+  learner.begin_epoch(shuffled(data.train.count(), 1, 1));
+  for (std::size_t step = 0; step < 12; ++step) learner.step(step);
+  std::vector<float> trained = parameters_of(learner);
+  trained.push_back(static_cast<float>(learner.totals().loss));
+  return trained;
+}
+
+TEST_F(CudaAgreement, SpiralsTrainAsOnTheCpu) {
+  const Dataset data = spirals_task().read({});
+  const TrainingOptions options;
+  std::vector<rondo::cuda::Communicator> group = rondo::cuda::local_group({0});
+  const auto gpu = make_cuda_learner(spirals_task(), data, options, group[0], by_ring(true));
+  const auto cpu = make_cpu_learner(spirals_task(), data, options, {},
+                                    [](ParameterBlock&) { return Exchange(); });
+  const std::vector<float> expected = spirals_trained_by(*cpu, data);
+  const std::vector<float> actual = spirals_trained_by(*gpu, data);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_NEAR(actual[i], expected[i], 1e-4 * std::max(1.0F, std::abs(expected[i]))) << i;
+  }
+  std::vector<std::uint32_t> all(data.test.count());
+  std::iota(all.begin(), all.end(), 0U);
+  EXPECT_NEAR(static_cast<double>(gpu->correct(all)), static_cast<double>(cpu->correct(all)), 1);
 }
 
 TEST_F(CudaAgreement, ResNet18TrainsAsOnTheCpu) {

@@ -82,17 +82,20 @@ TEST_F(Idx, ReadsAGoodFile) {
 
 TEST_F(Idx, ReadsAWholeDataset) {
   write_dataset(30, 20);
-  const Dataset data = read_dataset(folder_);
+  const Dataset data = read_images(folder_);
   EXPECT_EQ(data.train.count(), 30U);
   EXPECT_EQ(data.test.count(), 20U);
-  EXPECT_EQ(data.train.images.size(), 30 * kImagePixels);
+  EXPECT_EQ(data.train.input_elems, kImagePixels);
+  std::vector<float> image(kImagePixels);
+  data.train.read_input(29, image);
+  EXPECT_EQ(image, std::vector<float>(kImagePixels, 9.0F / 255.0F));
 }
 
 TEST_F(Idx, AMissingFileIsNamedWithTheCure) {
   write_dataset(3, 2);
   std::filesystem::remove(folder_ / "t10k-labels-idx1-ubyte.gz");
-  expect_error([&] { read_dataset(folder_); }, "t10k-labels-idx1-ubyte.gz", "does not exist");
-  expect_error([&] { read_dataset(folder_ / "nowhere"); }, "train-images", "--data");
+  expect_error([&] { read_images(folder_); }, "t10k-labels-idx1-ubyte.gz", "does not exist");
+  expect_error([&] { read_images(folder_ / "nowhere"); }, "train-images", "--data");
 }
 
 TEST_F(Idx, AWrongMagicNumberIsNamed) {
@@ -149,15 +152,15 @@ TEST_F(Idx, ImagesAndLabelsMustBelongTogether) {
   Bytes labels = header(0x801, {2});
   labels.insert(labels.end(), {0, 1});
   write("train-labels-idx1-ubyte.gz", labels);
-  expect_error([&] { read_dataset(folder_); }, "train-labels", "holds 2 labels");
+  expect_error([&] { read_images(folder_); }, "train-labels", "holds 2 labels");
   labels = header(0x801, {5});
   labels.insert(labels.end(), {0, 1, 10, 3, 4});
   write("train-labels-idx1-ubyte.gz", labels);
-  expect_error([&] { read_dataset(folder_); }, "train-labels", "label number 2 is 10");
+  expect_error([&] { read_images(folder_); }, "train-labels", "label number 2 is 10");
   Bytes images = header(0x803, {5, 7, 7});
   images.resize(images.size() + std::size_t{5} * 49);
   write("train-images-idx3-ubyte.gz", images);
-  expect_error([&] { read_dataset(folder_); }, "train-images", "7x7 pixels");
+  expect_error([&] { read_images(folder_); }, "train-images", "7x7 pixels");
 }
 
 }  // namespace

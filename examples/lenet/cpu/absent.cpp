@@ -20,5 +20,6 @@ Task lenet_part(Split /*split*/, const std::shared_ptr<Parts>& /*parts*/,
 
 MakeModel lenet_on_cpu() { return {}; }
 MakeModel resnet18_on_cpu() { return {}; }
+MakeModel spirals_on_cpu() { return {}; }
 
 }  // namespace lenet

@@ -79,7 +79,7 @@ class CpuLearner final : public Learner {
     std::int64_t count = 0;
     for (std::size_t i = 0; i * kBatch < samples.size(); ++i) {
       batch_.load(data_.test, minibatch(samples, i, kBatch));
-      count += model_->forward(batch_.images, batch_.labels).correct;
+      count += model_->forward(batch_.inputs, batch_.labels).correct;
     }
     return count;
   }
@@ -125,7 +125,7 @@ class CpuLearner final : public Learner {
     batch_.load(data_.train, share(mine, pass, options_.passes));
     const bool last = pass + 1 == options_.passes;
     const BatchResult result = model_->forward_backward(
-        batch_.images, batch_.labels,
+        batch_.inputs, batch_.labels,
         [&] {
           if (last) exchange_.begin();
         },
@@ -154,6 +154,7 @@ class CpuLearner final : public Learner {
 std::unique_ptr<Learner> make_cpu_learner(const Task& task, const Dataset& data,
                                           const TrainingOptions& options, RankOf place,
                                           const MakeExchange& make_exchange) {
+  require_fit(task, data);
   return std::make_unique<CpuLearner>(task, data, options, place, make_exchange);
 }
 

@@ -100,7 +100,7 @@ void Graph::add_gradients(const Weights& weights, const memory& gradient, const 
   backward_.complete({bias.parameter, weights.parameter});
 }
 
-Graph::Tensor Graph::images(memory::dim channels, memory::dim side) {
+Graph::Tensor Graph::inputs(memory::dim channels, memory::dim side) {
   return activation(forward_.buffer(describe({batch_, channels, side, side}, Tag::nchw)), false);
 }
 
@@ -192,6 +192,7 @@ Graph::Tensor Graph::dense(Tensor input, const Weights& weights, const Weights& 
                    {DNNL_ARG_DIFF_WEIGHTS, gradient},
                    {DNNL_ARG_DIFF_BIAS, bias.slope}});
     add_gradients(weights, gradient, bias);
+    if (!activations_[input.number].wanted) return;
     const auto of_data = onednn::dense_backward_data(engine_, layer.src_desc(), any_layout(weights),
                                                      layer.dst_desc(), layer);
     const memory result = backward_.buffer(of_data.diff_src_desc());

@@ -44,9 +44,9 @@ class Graph {
   // Of a parameter that another rank has, and this one nothing of: zeros, and a gradient that nobody reads.
   [[nodiscard]] Weights weights(std::size_t parameter, const Dims& dims, Tag tag);
 
-  // The layers. First one of these: batch × channels × side × side, of images, whose slopes nobody wants, or of another
-  // graph's last layer, channels last.
-  Tensor images(Memory::dim channels, Memory::dim side);
+  // The layers. First one of these: batch × channels × side × side, of samples, whose slopes nobody wants, or of another
+  // graph's last layer, channels last. A vector is that many channels of side 1.
+  Tensor inputs(Memory::dim channels, Memory::dim side);
   Tensor activations(Memory::dim channels, Memory::dim side);
   Tensor convolution(Tensor input, const Weights& weights, const Weights& bias,
                      const Window& window, bool relu);

@@ -120,10 +120,14 @@ std::unique_ptr<Model> make_part(Split split, const std::shared_ptr<Parts>& part
 }  // namespace
 
 Task lenet_part(Split split, const std::shared_ptr<Parts>& parts, std::size_t micro_batches) {
-  return {"lenet", lenet_part_shapes(split, parts->part(), parts->parts()), read_dataset,
-          [=](ParameterBlock& parameters, ParameterBlock& gradients, const SumOverRanks& /*sum*/) {
-            return make_part(split, parts, micro_batches, parameters, gradients);
-          }};
+  Task part = lenet_task();
+  part.shapes = lenet_part_shapes(split, parts->part(), parts->parts());
+  part.make_model = [=](ParameterBlock& parameters, ParameterBlock& gradients,
+                        const SumOverRanks& /*sum*/) {
+    return make_part(split, parts, micro_batches, parameters, gradients);
+  };
+  part.build_on_gpu = {};
+  return part;
 }
 
 }  // namespace lenet

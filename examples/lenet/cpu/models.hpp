@@ -7,5 +7,6 @@ namespace lenet {
 
 MakeModel lenet_on_cpu();
 MakeModel resnet18_on_cpu();
+MakeModel spirals_on_cpu();
 
 }  // namespace lenet

@@ -60,7 +60,7 @@ void OnednnModel::join_norms() {
   }
 }
 
-BatchResult OnednnModel::forward_backward(std::span<const float> images,
+BatchResult OnednnModel::forward_backward(std::span<const float> inputs,
                                           std::span<const std::uint8_t> labels,
                                           const std::function<void()>& begin,
                                           const GradientReady& ready) {
@@ -72,16 +72,16 @@ BatchResult OnednnModel::forward_backward(std::span<const float> images,
     return {};
   }
   Graph& graph = graph_for(labels.size(), Purpose::training);
-  const BatchResult result = graph.forward(images, labels);
+  const BatchResult result = graph.forward(inputs, labels);
   begin();
   graph.backward(labels, ready);
   return result;
 }
 
-BatchResult OnednnModel::forward(std::span<const float> images,
+BatchResult OnednnModel::forward(std::span<const float> inputs,
                                  std::span<const std::uint8_t> labels) {
   if (labels.empty()) return {};
-  return graph_for(labels.size(), Purpose::evaluation).forward(images, labels);
+  return graph_for(labels.size(), Purpose::evaluation).forward(inputs, labels);
 }
 
 }  // namespace lenet

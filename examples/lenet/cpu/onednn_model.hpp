@@ -10,7 +10,7 @@
 
 namespace lenet {
 
-// Names the layers of a model, from images() to end_in().
+// Names the layers of a model, from inputs() to end_in().
 using BuildGraph = std::function<void(Graph&)>;
 
 // Buffers and primitives are made once for each batch size seen.
@@ -21,10 +21,10 @@ class OnednnModel final : public Model {
               SumOverRanks sum_over_ranks = {});
   ~OnednnModel() override;
 
-  BatchResult forward_backward(std::span<const float> images, std::span<const std::uint8_t> labels,
+  BatchResult forward_backward(std::span<const float> inputs, std::span<const std::uint8_t> labels,
                                const std::function<void()>& begin,
                                const GradientReady& ready) override;
-  BatchResult forward(std::span<const float> images, std::span<const std::uint8_t> labels) override;
+  BatchResult forward(std::span<const float> inputs, std::span<const std::uint8_t> labels) override;
   std::vector<std::span<float>> statistics() override;
   void forget_sizes() override;
 

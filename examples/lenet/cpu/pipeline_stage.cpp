@@ -31,13 +31,13 @@ void PipelineStage::forget_sizes() {
 }
 
 std::vector<PipelineStage::MicroBatch> PipelineStage::cut(
-    std::span<const float> images, std::span<const std::uint8_t> labels) const {
-  const std::size_t pixels = images.size() / labels.size();
+    std::span<const float> inputs, std::span<const std::uint8_t> labels) const {
+  const std::size_t input_elems = inputs.size() / labels.size();
   const auto count = static_cast<int>(std::min(micro_batches_, labels.size()));
   std::vector<MicroBatch> batches;
   for (int i = 0; i < count; ++i) {
     const PartRange range = part_of(labels.size(), i, count);
-    batches.push_back({images.subspan(range.first * pixels, range.count * pixels),
+    batches.push_back({inputs.subspan(range.first * input_elems, range.count * input_elems),
                        labels.subspan(range.first, range.count)});
   }
   return batches;
@@ -55,7 +55,7 @@ GradientReady PipelineStage::adding(bool last, const GradientReady& ready) {
 void PipelineStage::run_first(const std::vector<MicroBatch>& batches,
                               const std::function<void()>& begin, const GradientReady& ready) {
   const auto forward = [&](std::size_t i) {
-    return graph_for(batches[i].labels.size(), Purpose::training, i).forward(batches[i].images);
+    return graph_for(batches[i].labels.size(), Purpose::training, i).forward(batches[i].inputs);
   };
   parts_->send(forward(0), 1);
   std::span<const float> next;
@@ -113,7 +113,7 @@ BatchResult PipelineStage::agreed(BatchResult result) {
   return {values[0], static_cast<std::int64_t>(values[1])};
 }
 
-BatchResult PipelineStage::forward_backward(std::span<const float> images,
+BatchResult PipelineStage::forward_backward(std::span<const float> inputs,
                                             std::span<const std::uint8_t> labels,
                                             const std::function<void()>& begin,
                                             const GradientReady& ready) {
@@ -129,18 +129,18 @@ BatchResult PipelineStage::forward_backward(std::span<const float> images,
     begin_backprop();
     return {};
   }
-  const std::vector<MicroBatch> batches = cut(images, labels);
+  const std::vector<MicroBatch> batches = cut(inputs, labels);
   if (parts_->part() == 1) return agreed(run_second(batches, begin_backprop, ready));
   run_first(batches, begin_backprop, ready);
   return agreed({});
 }
 
-BatchResult PipelineStage::forward(std::span<const float> images,
+BatchResult PipelineStage::forward(std::span<const float> inputs,
                                    std::span<const std::uint8_t> labels) {
   if (labels.empty()) return {};
   Graph& graph = graph_for(labels.size(), Purpose::evaluation, 0);
   if (parts_->part() == 0) {
-    parts_->send(graph.forward(images), 1);
+    parts_->send(graph.forward(inputs), 1);
     return agreed({});
   }
   received_.resize(graph.input_elements());

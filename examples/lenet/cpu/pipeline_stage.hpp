@@ -21,19 +21,19 @@ class PipelineStage final : public Model {
                 std::size_t micro_batches);
 
   // Each throws what the parts' messages throw. The results are the same on both ranks.
-  BatchResult forward_backward(std::span<const float> images, std::span<const std::uint8_t> labels,
+  BatchResult forward_backward(std::span<const float> inputs, std::span<const std::uint8_t> labels,
                                const std::function<void()>& begin,
                                const GradientReady& ready) override;
-  BatchResult forward(std::span<const float> images, std::span<const std::uint8_t> labels) override;
+  BatchResult forward(std::span<const float> inputs, std::span<const std::uint8_t> labels) override;
   void forget_sizes() override;
 
  private:
   struct MicroBatch {
-    std::span<const float> images;
+    std::span<const float> inputs;
     std::span<const std::uint8_t> labels;
   };
 
-  [[nodiscard]] std::vector<MicroBatch> cut(std::span<const float> images,
+  [[nodiscard]] std::vector<MicroBatch> cut(std::span<const float> inputs,
                                             std::span<const std::uint8_t> labels) const;
   Graph& graph_for(std::size_t batch, Purpose purpose, std::size_t number);
   void run_first(const std::vector<MicroBatch>& batches, const std::function<void()>& begin,

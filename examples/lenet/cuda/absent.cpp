@@ -15,5 +15,6 @@ std::unique_ptr<Learner> make_cuda_learner(
 
 BuildOnGpu lenet_on_gpu() { return {}; }
 BuildOnGpu resnet18_on_gpu() { return {}; }
+BuildOnGpu spirals_on_gpu() { return {}; }
 
 }  // namespace lenet

@@ -2,6 +2,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <rondo/cuda_gradient_reducer.hpp>
 #include <span>
 #include <string>
@@ -31,12 +32,32 @@ Buffer<T> upload(const std::vector<T>& values) {
   return buffer;
 }
 
+// In pieces, so that the host has room for one of them alone.
+Buffer<float> upload_inputs(const Samples& samples) {
+  constexpr std::size_t kPiece = 1024;
+  Buffer<float> buffer(samples.count() * samples.input_elems);
+  std::vector<std::uint32_t> all(samples.count());
+  std::iota(all.begin(), all.end(), 0U);
+  Batch batch;
+  for (std::size_t done = 0; done < all.size(); done += kPiece) {
+    batch.load(samples, minibatch(all, done / kPiece, kPiece));
+    check(cudaMemcpy(buffer.get() + done * samples.input_elems, batch.inputs.data(),
+                     batch.inputs.size() * sizeof(float), cudaMemcpyHostToDevice));
+  }
+  return buffer;
+}
+
 struct ResidentSamples {
   explicit ResidentSamples(const Samples& samples)
-      : images(upload(samples.images)), labels(upload(samples.labels)) {}
-  [[nodiscard]] cuda::DeviceSamples view() const { return {images.get(), labels.get()}; }
+      : input_elems(samples.input_elems),
+        inputs(upload_inputs(samples)),
+        labels(upload(samples.labels)) {}
+  [[nodiscard]] cuda::DeviceSamples view() const {
+    return {inputs.get(), labels.get(), input_elems};
+  }
 
-  Buffer<std::uint8_t> images;
+  std::size_t input_elems;
+  Buffer<float> inputs;
   Buffer<std::uint8_t> labels;
 };
 
@@ -184,7 +205,7 @@ class CudaLearner final : public Learner {
       const std::size_t count = std::min(kEvaluationBatch, samples.size() - done);
       cuda::Graph& model = model_for(count, Purpose::evaluation);
       cuda::gather(test_.view(), order_.get() + done, totals_.get(), 0, 0, count,
-                   model.image_data(), model.labels(), stream_.get());
+                   model.input_data(), model.labels(), stream_.get());
       check(cudaGetLastError());
       model.forward(totals_.get());
     }
@@ -279,7 +300,7 @@ class CudaLearner final : public Learner {
       return;
     }
     cuda::gather(train_.view(), order_.get(), totals_.get(), options_.batch_size, mine.offset,
-                 mine.count, model.image_data(), model.labels(), stream_.get());
+                 mine.count, model.input_data(), model.labels(), stream_.get());
     model.forward(totals_.get());
     model.backward(ready);
   }
@@ -361,6 +382,7 @@ std::unique_ptr<Learner> make_cuda_learner(const Task& task, const Dataset& data
                                            const TrainingOptions& options,
                                            rondo::cuda::Communicator& devices,
                                            const std::optional<rondo::GradientOptions>& gradients) {
+  require_fit(task, data);
   check(cudaSetDevice(devices.device()));
   return std::make_unique<CudaLearner>(task, data, options, devices, gradients);
 }

@@ -85,7 +85,7 @@ void Graph::complete_in_order(std::size_t bias, std::size_t weights) {
   });
 }
 
-Graph::Tensor Graph::images(std::int64_t channels, std::int64_t side) {
+Graph::Tensor Graph::inputs(std::int64_t channels, std::int64_t side) {
   const auto pixels = static_cast<int>(side);
   return activation({batch_, static_cast<int>(channels), pixels, pixels});
 }
@@ -115,7 +115,7 @@ Graph::Tensor Graph::convolution(Tensor input, const Weights& weights, const Wei
       on_, at(input).dims, static_cast<int>(weights.dims[0]), window, purpose_);
   const auto bias_shape = std::make_shared<const TensorShape>(shape_of({1, layer->output().c}));
   const Tensor result = activation(layer->output());
-  const bool first = input.number == 0;  // nobody wants the slopes of images
+  const bool first = input.number == 0;  // nobody wants the slopes of the samples
   Activation& from = at(input);
   Activation& to = at(result);
   forward_.emplace_back([=, this, &from, &to, w = weights.parameter, b = bias.parameter] {
@@ -172,6 +172,7 @@ Graph::Tensor Graph::dense(Tensor input, const Weights& weights, const Weights& 
                       weights.tag != Tag::oihw};
   const auto bias_shape = std::make_shared<const TensorShape>(shape_of({1, matrix.outputs}));
   const Tensor result = activation({in.n, matrix.outputs});
+  const bool first = input.number == 0;
   Activation& from = at(input);
   Activation& to = at(result);
   forward_.emplace_back([=, this, &from, &to, w = weights.parameter, b = bias.parameter] {
@@ -182,7 +183,7 @@ Graph::Tensor Graph::dense(Tensor input, const Weights& weights, const Weights& 
                                  to.values.get(), &kZero, to.shape.get(), to.values.get()));
   });
   backward_of([=, this, &from, &to, w = weights.parameter, b = bias.parameter] {
-    const float* keep = keep_slopes(from);
+    const float* keep = first ? nullptr : keep_slopes(from);
     backward_.emplace_back([=, this, &from, &to](const GradientReady& ready) {
       if (relu) stop_at_relu(to);
       check(cudnnConvolutionBackwardBias(on_.dnn.get(), &kOne, to.shape.get(), to.slopes.get(),
@@ -190,6 +191,7 @@ Graph::Tensor Graph::dense(Tensor input, const Weights& weights, const Weights& 
       matrix.backward_weights(on_, batch_, from.values.get(), to.slopes.get(), gradients_[w]);
       ready(b);
       ready(w);
+      if (first) return;
       matrix.backward_input(on_, batch_, parameters_[w], to.slopes.get(), keep, from.slopes.get());
     });
     complete_in_order(b, w);
@@ -284,7 +286,8 @@ void Graph::forward(Totals* totals) {
                             logits_->shape.get(), logits_->values.get(), &kZero,
                             logits_->shape.get(), log_probabilities_.get()));
   loss_and_slopes(log_probabilities_.get(), labels_.get(), static_cast<std::size_t>(batch_),
-                  logits_->slopes.get(), totals, on_.stream);
+                  static_cast<std::size_t>(logits_->dims.c), logits_->slopes.get(), totals,
+                  on_.stream);
   check(cudaGetLastError());
 }
 

@@ -54,8 +54,9 @@ class Graph {
     return {parameter, dims, tag};
   }
 
-  // The layers: the images first, and the logits last, of which softmax and cross-entropy are taken.
-  Tensor images(std::int64_t channels, std::int64_t side);
+  // The layers: the samples' numbers first (a vector is that many channels of side 1), and the logits last, of which softmax and
+  // cross-entropy are taken.
+  Tensor inputs(std::int64_t channels, std::int64_t side);
   Tensor convolution(Tensor input, const Weights& weights, const Weights& bias,
                      const Window& window, bool relu);
   Tensor average_pooling(Tensor input, std::int64_t side);
@@ -66,7 +67,7 @@ class Graph {
   void end_in(Tensor logits);
 
   // Where the batch goes before forward().
-  [[nodiscard]] float* image_data() const { return activations_.front()->values.get(); }
+  [[nodiscard]] float* input_data() const { return activations_.front()->values.get(); }
   [[nodiscard]] std::uint8_t* labels() const { return labels_.get(); }
 
   // Adds the batch's loss and right answers to `totals`.

@@ -5,8 +5,6 @@
 namespace lenet::cuda {
 namespace {
 
-constexpr std::size_t kPixels = 784;
-constexpr std::size_t kClasses = 10;
 constexpr unsigned kThreads = 256;
 
 // Of each channel, so many threads make partial sums.
@@ -24,31 +22,32 @@ std::size_t count_of(const ActivationLayout& layout) {
 // A block for each sample.
 __global__ void gather_samples(DeviceSamples samples, const std::uint32_t* order,
                                const Totals* totals, std::size_t stride, std::size_t offset,
-                               float* images, std::uint8_t* labels) {
+                               float* inputs, std::uint8_t* labels) {
   const std::size_t i = blockIdx.x;
   const std::size_t sample = order[totals->step * stride + offset + i];
-  for (std::size_t pixel = threadIdx.x; pixel < kPixels; pixel += blockDim.x) {
-    images[i * kPixels + pixel] =
-        static_cast<float>(samples.images[sample * kPixels + pixel]) / 255.0F;
+  const std::size_t elems = samples.input_elems;
+  for (std::size_t at = threadIdx.x; at < elems; at += blockDim.x) {
+    inputs[i * elems + at] = samples.inputs[sample * elems + at];
   }
   if (threadIdx.x == 0) labels[i] = samples.labels[sample];
 }
 
 // A thread for each sample.
 __global__ void add_loss(const float* log_probabilities, const std::uint8_t* labels,
-                         std::size_t count, float* slopes, Totals* totals) {
+                         std::size_t count, std::size_t classes, float* slopes,
+                         Totals* totals) {
   const std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= count) return;
-  const float* row = log_probabilities + i * kClasses;
+  const float* row = log_probabilities + i * classes;
   std::size_t answer = 0;
-  for (std::size_t c = 1; c < kClasses; ++c) {
+  for (std::size_t c = 1; c < classes; ++c) {
     if (row[c] > row[answer]) answer = c;
   }
   atomicAdd(&totals->loss, -static_cast<double>(row[labels[i]]));
   if (answer == labels[i]) atomicAdd(&totals->correct, 1ULL);
   if (slopes == nullptr) return;
-  for (std::size_t c = 0; c < kClasses; ++c) {
-    slopes[i * kClasses + c] = expf(row[c]) - (labels[i] == c ? 1.0F : 0.0F);
+  for (std::size_t c = 0; c < classes; ++c) {
+    slopes[i * classes + c] = expf(row[c]) - (labels[i] == c ? 1.0F : 0.0F);
   }
 }
 
@@ -184,16 +183,16 @@ __global__ void slopes_of_input(ActivationLayout layout, std::size_t count, Stat
 }  // namespace
 
 void gather(const DeviceSamples& samples, const std::uint32_t* order, const Totals* totals,
-            std::size_t stride, std::size_t offset, std::size_t count, float* images,
+            std::size_t stride, std::size_t offset, std::size_t count, float* inputs,
             std::uint8_t* labels, cudaStream_t stream) {
-  launch(gather_samples, count, kThreads, stream, samples, order, totals, stride, offset, images,
+  launch(gather_samples, count, kThreads, stream, samples, order, totals, stride, offset, inputs,
          labels);
 }
 
 void loss_and_slopes(const float* log_probabilities, const std::uint8_t* labels, std::size_t count,
-                     float* slopes, Totals* totals, cudaStream_t stream) {
-  launch(add_loss, blocks_for(count), kThreads, stream, log_probabilities, labels, count, slopes,
-         totals);
+                     std::size_t classes, float* slopes, Totals* totals, cudaStream_t stream) {
+  launch(add_loss, blocks_for(count), kThreads, stream, log_probabilities, labels, count, classes,
+         slopes, totals);
 }
 
 void descend(float* values, const float* slopes, std::size_t count, float rate, Totals* totals,

@@ -15,22 +15,22 @@ struct Totals {
   unsigned long long step = 0;  // minibatches done
 };
 
-// Samples of a data set in device memory, as IDX files hold them.
+// Samples of a data set in device memory.
 struct DeviceSamples {
-  const std::uint8_t* images = nullptr;
+  const float* inputs = nullptr;
   const std::uint8_t* labels = nullptr;
+  std::size_t input_elems = 0;  // of each sample
 };
 
-// images[i], labels[i] ← sample order[step · stride + offset + i], pixels in [0, 1]; `step` is
-// totals->step, so that one captured graph serves all minibatches of its size.
+// inputs[i], labels[i] ← sample order[step · stride + offset + i]; `step` is totals->step, so that one captured graph serves all minibatches of its size.
 void gather(const DeviceSamples& samples, const std::uint32_t* order, const Totals* totals,
-            std::size_t stride, std::size_t offset, std::size_t count, float* images,
+            std::size_t stride, std::size_t offset, std::size_t count, float* inputs,
             std::uint8_t* labels, cudaStream_t stream);
 
-// Adds the loss and the right answers of `count` rows of 10 log-probabilities to `totals`; leaves the
+// Adds the loss and the right answers of `count` rows of log-probabilities, one for each class, to `totals`; leaves the
 // loss's slopes with respect to the logits in `slopes`, unless it is null.
 void loss_and_slopes(const float* log_probabilities, const std::uint8_t* labels, std::size_t count,
-                     float* slopes, Totals* totals, cudaStream_t stream);
+                     std::size_t classes, float* slopes, Totals* totals, cudaStream_t stream);
 
 // values ← values − rate · slopes, and adds 1 to totals->step.
 void descend(float* values, const float* slopes, std::size_t count, float rate, Totals* totals,

@@ -7,5 +7,6 @@ namespace lenet {
 
 BuildOnGpu lenet_on_gpu();
 BuildOnGpu resnet18_on_gpu();
+BuildOnGpu spirals_on_gpu();
 
 }  // namespace lenet

@@ -33,7 +33,7 @@ auto second_dense(Graph& graph, std::int64_t inputs, std::int64_t outputs) {
 template <class Graph>
 auto convolutions(Graph& graph) {
   constexpr std::int64_t kFirst = 20;
-  auto x = graph.images(1, kImageSide);
+  auto x = graph.inputs(1, kImageSide);
   x = graph.convolution(x, graph.weights(kW1, {kFirst, 1, 3, 3}, Graph::Tag::oihw),
                         bias(graph, kB1, kFirst), {3}, true);
   x = graph.average_pooling(x, 2);

@@ -81,7 +81,7 @@ class Builder {
 template <class Graph>
 void build_resnet18(Graph& graph) {
   resnet18::Builder<Graph> builder(graph);
-  auto x = graph.relu(builder.unit(graph.images(1, 28), resnet18::kStem));
+  auto x = graph.relu(builder.unit(graph.inputs(1, 28), resnet18::kStem));
   for (const resnet18::Block& block : resnet18::blocks()) x = builder.block(x, block);
   builder.dense(graph.average_pooling(x, resnet18::kLastSide));
 }

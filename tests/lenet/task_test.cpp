@@ -1,0 +1,225 @@
+// What can be trained: samples of any size, the task without files, and one that is made here.
+
+#include "task.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "batches.hpp"
+#include "models/spirals.hpp"
+#include "tests/support/ranks.hpp"
+#include "trainer.hpp"
+
+namespace lenet {
+namespace {
+
+TEST(Samples, OfBytesAreNumbersUpToOne) {
+  const Samples samples = samples_of_bytes(2, {0, 255, 51, 102, 1, 2}, {7, 8, 9});
+  ASSERT_EQ(samples.count(), 3U);
+  std::vector<float> numbers(2);
+  samples.read_input(1, numbers);
+  EXPECT_EQ(numbers, (std::vector<float>{51.0F / 255.0F, 102.0F / 255.0F}));
+}
+
+TEST(Samples, AreReadIntoABatchInTheOrderThatIsAskedFor) {
+  Samples samples = samples_of_floats(2, {1, 2, 3, 4, 5, 6}, {7, 8, 9});
+  samples.keep_first(5);
+  EXPECT_EQ(samples.count(), 3U);
+  Batch batch;
+  batch.load(samples, std::vector<std::uint32_t>{2, 0});
+  EXPECT_EQ(batch.inputs, (std::vector<float>{5, 6, 1, 2}));
+  EXPECT_EQ(batch.labels, (std::vector<std::uint8_t>{9, 7}));
+  samples.keep_first(1);
+  EXPECT_EQ(samples.count(), 1U);
+}
+
+// As the documents split 4×5 numbers into twice 2×5.
+TEST(Share, OfAMinibatchIsHalfOfItOnEachOfTwoRanks) {
+  std::vector<float> numbers(20);
+  std::iota(numbers.begin(), numbers.end(), 0.0F);
+  const Samples samples = samples_of_floats(5, numbers, {0, 1, 2, 3});
+  const std::vector<std::uint32_t> order{0, 1, 2, 3};
+  for (const int rank : {0, 1}) {
+    Batch half;
+    half.load(samples, share(order, rank, 2));
+    const auto begin = numbers.begin() + rank * 10;
+    EXPECT_EQ(half.inputs, (std::vector<float>(begin, begin + 10)));
+    EXPECT_EQ(half.labels.size(), 2U);
+  }
+}
+
+TEST(Share, OfAllRanksAreTheWholeInOrder) {
+  std::vector<std::uint32_t> order(23);
+  std::iota(order.begin(), order.end(), 100U);
+  const std::vector<double> proportion{3, 0, 1.5};
+  std::vector<std::uint32_t> equal;
+  std::vector<std::uint32_t> proportional;
+  for (const int rank : {0, 1, 2}) {
+    const auto mine = share(order, rank, 3);
+    EXPECT_TRUE(mine.size() == 7 || mine.size() == 8) << mine.size();
+    equal.insert(equal.end(), mine.begin(), mine.end());
+    const auto dealt = share(order, proportion, rank);
+    proportional.insert(proportional.end(), dealt.begin(), dealt.end());
+    EXPECT_NEAR(static_cast<double>(dealt.size()),
+                23 * proportion[static_cast<std::size_t>(rank)] / 4.5, 1);
+  }
+  EXPECT_EQ(equal, order);
+  EXPECT_EQ(proportional, order);
+}
+
+struct Outcome {
+  std::vector<float> parameters;
+  EpochResult last;
+};
+
+Outcome train(const Task& task, const Dataset& data, int ranks, int epochs, float rate) {
+  std::mutex mutex;
+  Outcome outcome;
+  rondo::test::run_ranks(ranks, {}, [&](rondo::Communicator& comm) {
+    const TrainingOptions options{.batch_size = 64, .rate = rate};
+    const auto make_exchange = [&](ParameterBlock& gradients) {
+      return exchange_by([&comm](std::span<float> all) { comm.all_reduce(all); }, gradients);
+    };
+    const auto learner =
+        make_cpu_learner(task, data, options, {comm.rank(), comm.size()}, make_exchange);
+    Trainer trainer(comm, data, options, *learner);
+    EpochResult result;
+    for (int epoch = 1; epoch <= epochs; ++epoch) {
+      result = trainer.run_epoch(epoch, [](std::size_t, std::size_t) {});
+    }
+    trainer.agreed_hash();  // throws where ranks differ
+    const ParameterBlock parameters = learner->parameters();
+    const std::lock_guard lock(mutex);
+    if (comm.rank() == 0) {
+      outcome = {{parameters.all().begin(), parameters.all().end()}, result};
+    }
+  });
+  return outcome;
+}
+
+TEST(Spirals, AreLearntAndTwoRanksDoTheArithmeticOfOne) {
+  const Dataset data = spirals_task().read({});
+  const Outcome one = train(spirals_task(), data, 1, 3, 0.2F);
+  EXPECT_GT(one.last.test_accuracy, 0.8);
+  const Outcome two = train(spirals_task(), data, 2, 3, 0.2F);
+  for (std::size_t i = 0; i < one.parameters.size(); ++i) {
+    ASSERT_NEAR(two.parameters[i], one.parameters[i], 1e-4) << i;
+  }
+}
+
+// Finds the factors of a sum: neither oneDNN nor classes nor softmax.
+class LeastSquares final : public Model {
+ public:
+  LeastSquares(ParameterBlock& parameters, ParameterBlock& gradients)
+      : parameters_(parameters), gradients_(gradients) {}
+
+  BatchResult forward_backward(std::span<const float> inputs, std::span<const std::uint8_t> labels,
+                               const std::function<void()>& begin,
+                               const GradientReady& ready) override {
+    begin();
+    const std::span<float> slopes = gradients_.all();
+    std::fill(slopes.begin(), slopes.end(), 0.0F);
+    BatchResult result;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      const float off = error(inputs, labels, i);
+      result.loss += static_cast<double>(off * off / 2);
+      for (std::size_t k = 0; k < slopes.size(); ++k)
+        slopes[k] += off * inputs[i * slopes.size() + k];
+    }
+    ready(0);
+    return result;
+  }
+  BatchResult forward(std::span<const float> inputs,
+                      std::span<const std::uint8_t> labels) override {
+    BatchResult result;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      result.correct += std::abs(error(inputs, labels, i)) < 0.5F ? 1 : 0;
+    }
+    return result;
+  }
+
+ private:
+  float error(std::span<const float> inputs, std::span<const std::uint8_t> labels, std::size_t i) {
+    const std::span<const float> factors = parameters_.all();
+    const auto input = inputs.subspan(i * factors.size(), factors.size());
+    return std::inner_product(factors.begin(), factors.end(), input.begin(),
+                              -static_cast<float>(labels[i]));
+  }
+
+  ParameterBlock& parameters_;
+  ParameterBlock& gradients_;
+};
+
+constexpr std::array<int, 3> kFactors{3, 1, 7};
+
+Samples sums(std::size_t count) {
+  std::vector<float> inputs;
+  std::vector<std::uint8_t> labels;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::array<int, 3> terms{static_cast<int>(i % 5), static_cast<int>(i / 5 % 4),
+                                   static_cast<int>(i % 3)};
+    inputs.insert(inputs.end(), terms.begin(), terms.end());
+    labels.push_back(static_cast<std::uint8_t>(
+        std::inner_product(terms.begin(), terms.end(), kFactors.begin(), 0)));
+  }
+  return samples_of_floats(kFactors.size(), std::move(inputs), std::move(labels));
+}
+
+TEST(Task, OfOnesOwnTrains) {
+  const auto shapes = std::make_shared<const ParameterShapes>(
+      std::vector<ParameterShape>{{"factors", {3, 1, 1, 1}, 0.01F}});
+  const Task task{.name = "sums",
+                  .input_elems = 3,
+                  .classes = 256,
+                  .shapes = shapes,
+                  .read = [](const auto& /*folder*/) { return Dataset{sums(240), sums(60)}; },
+                  .make_model =
+                      [](ParameterBlock& parameters, ParameterBlock& gradients, const auto&) {
+                        return std::make_unique<LeastSquares>(parameters, gradients);
+                      }};
+  const Outcome three = train(task, task.read({}), 3, 100, 0.05F);
+  EXPECT_EQ(three.last.test_accuracy, 1);
+  for (std::size_t k = 0; k < kFactors.size(); ++k) {
+    EXPECT_NEAR(three.parameters[k], kFactors[k], 1e-3);
+  }
+}
+
+std::string refusal(const Task& task, const Dataset& data) {
+  try {
+    require_fit(task, data);
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(Task, SamplesThatDoNotFitAreRefused) {
+  const Dataset good{samples_of_floats(2, {1, 2, 3, 4}, {0, 2}), samples_of_floats(2, {5, 6}, {1})};
+  EXPECT_EQ(refusal(spirals_task(), good), "none");
+  Dataset longer = good;
+  longer.train.input_elems = 4;
+  EXPECT_EQ(refusal(spirals_task(), longer),
+            "the training samples of spirals have 4 numbers each, but the model takes 2");
+  Dataset unknown = good;
+  unknown.test.labels = {1, 3};
+  EXPECT_EQ(refusal(spirals_task(), unknown),
+            "test sample 1 of spirals is of class 3, but the model knows the classes 0 to 2");
+  EXPECT_THROW(make_cpu_learner(spirals_task(), unknown, {}, {}, {}), std::runtime_error);
+}
+
+TEST(Task, AreFoundByName) {
+  for (const std::string& name : task_names()) EXPECT_EQ(task_named(name).name, name);
+  EXPECT_THROW(task_named("bert"), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace lenet
