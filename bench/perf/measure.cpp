@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <span>
 
 #include "base/with_type.hpp"
@@ -170,6 +171,7 @@ Timing one_way(Timing timing) {
   timing.min_us /= 2;
   timing.median_us /= 2;
   timing.p99_us /= 2;
+  timing.mean_us /= 2;
   timing.use_us /= 2;
   return timing;
 }
@@ -183,6 +185,9 @@ int iterations_for(Communicator& comm, const Options& options, double one_us) {
 }
 
 Timing summarise(Communicator& comm, std::vector<double>& times, std::uint64_t wrong) {
+  std::array<double, 1> mean = {std::accumulate(times.begin(), times.end(), 0.0) /
+                                static_cast<double>(times.size())};
+  comm.all_reduce(mean, ReduceOp::max);
   comm.all_reduce(times, ReduceOp::max);
   std::array<std::uint64_t, 1> wrong_everywhere = {wrong};
   comm.all_reduce(wrong_everywhere);
@@ -191,7 +196,7 @@ Timing summarise(Communicator& comm, std::vector<double>& times, std::uint64_t w
     const double last = static_cast<double>(times.size() - 1);
     return times[static_cast<std::size_t>(std::ceil(quantile * last))];
   };
-  return {times.front(), at(0.5), at(0.99), 0, wrong_everywhere[0]};
+  return {times.front(), at(0.5), at(0.99), mean[0], 0, wrong_everywhere[0]};
 }
 
 std::uint64_t wrong_elements(const std::vector<Row>& rows) {

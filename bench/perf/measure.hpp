@@ -24,6 +24,7 @@ struct Timing {
   double min_us = 0;
   double median_us = 0;
   double p99_us = 0;
+  double mean_us = 0;       // of all calls, on the rank where it is the greatest; see summarise()
   double use_us = 0;        // median of the call and of reading its result; 0: not measured
   std::uint64_t wrong = 0;  // elements, over all ranks
 };
@@ -52,7 +53,9 @@ Timing one_way(Timing timing);
 // How many iterations to time of a call that took `one_us`; the same number on all ranks. Collective.
 int iterations_for(Communicator& comm, const Options& options, double one_us);
 
-// The time of an iteration is the slowest rank's. Collective.
+// The time of an iteration is the slowest rank's, but for the mean. Ranks that call one after the other without a barrier may
+// take turns in waiting: then each iteration is long on some rank, and only the mean tells how many calls fit in a second.
+// Collective.
 Timing summarise(Communicator& comm, std::vector<double>& times, std::uint64_t wrong);
 
 std::uint64_t wrong_elements(const std::vector<Row>& rows);

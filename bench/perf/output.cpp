@@ -135,6 +135,7 @@ void write_json(const Options& options, const Topology& topology, const std::vec
                       {"time_us_min", timing.min_us},
                       {"time_us_median", timing.median_us},
                       {"time_us_p99", timing.p99_us},
+                      {"time_us_mean", timing.mean_us},
                       {"algbw_gbps", gbps(row, timing)},
                       {"busbw_gbps", gbps(row, timing) * bus_factor(options.op, ranks)},
                       {"wrong", timing.wrong}});
