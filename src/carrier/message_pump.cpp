@@ -16,7 +16,7 @@
 namespace rondo::detail {
 namespace {
 
-constexpr std::uint64_t kMostMessagesWithoutCredit = 1024;
+constexpr std::uint64_t kMostMessagesAhead = 1024;
 constexpr std::uint64_t kRoundsPerLook = 64;
 // How long a rank that lost its connection to a peer waits for the message that says why the communicator has ended.
 constexpr std::chrono::milliseconds kForTheReason{200};
@@ -41,15 +41,14 @@ MessagePump::MessagePump(std::unique_ptr<Messenger> messenger, PumpEdges edges)
 }
 
 void MessagePump::add(const PumpEdges::Out& edge) {
-  outgoing_.push_back({edge.peer, edge.algorithms, kFirstSlotTag + 2 * edge.channel, edge.published,
+  outgoing_.push_back({edge.peer, edge.algorithms, kFirstSlotTag + edge.channel, edge.published,
                        OperationRing(edge.published.geometry().slots),
-                       CreditCount(edge.published.geometry())});
+                       RunAhead(edge.published.geometry())});
 }
 
 void MessagePump::add(const PumpEdges::In& edge) {
-  incoming_.push_back({edge.peer, edge.algorithms, kFirstSlotTag + 2 * edge.channel, edge.free,
-                       OperationRing(edge.free.geometry().slots),
-                       CreditCount(edge.free.geometry())});
+  incoming_.push_back({edge.peer, edge.algorithms, kFirstSlotTag + edge.channel, edge.free,
+                       OperationRing(edge.free.geometry().slots)});
 }
 
 void MessagePump::carry(const PumpEdges::Out& edge, Mapping fifo) {
@@ -76,13 +75,13 @@ MessagePump::~MessagePump() {
   static_cast<void>(messenger_.release());
 }
 
-// A credit or a confirmation that came after the end of the messenger could be taken by a new one with the same number.
+// A confirmation that came after the end of the messenger could be taken by a new one with the same number.
 bool MessagePump::hear_what_is_expected() {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   for (;;) {
     hear_confirmations();
-    if (hear_credits() && std::equal(confirmed_calls_.begin(), confirmed_calls_.end(),
-                                     expected_calls_.begin(), std::greater_equal<>())) {
+    if (std::equal(confirmed_calls_.begin(), confirmed_calls_.end(), expected_calls_.begin(),
+                   std::greater_equal<>())) {
       return true;
     }
     if (std::chrono::steady_clock::now() > give_up) return false;
@@ -95,11 +94,6 @@ std::vector<Operation> MessagePump::open_receives() {
   for (Incoming& edge : incoming_) {
     for (; edge.messages.outstanding() > 0; edge.messages.finish_oldest()) {
       open.push_back(edge.messages.oldest());
-    }
-  }
-  for (Outgoing& edge : outgoing_) {
-    for (; edge.owed.outstanding() > 0; edge.owed.finish_oldest()) {
-      open.push_back(edge.owed.oldest());
     }
   }
   return open;
@@ -157,26 +151,24 @@ void MessagePump::begin_call(Algorithm algorithm) {
   drives_all_ = false;
 }
 
-bool MessagePump::CreditCount::is_due_after(std::uint64_t bytes) {
-  bytes_ += bytes;
-  ++messages_;
-  if (bytes_ < most_bytes_ && messages_ < kMostMessagesWithoutCredit) return false;
-  bytes_ = 0;
-  messages_ = 0;
-  return true;
+bool MessagePump::RunAhead::must_be_taken(std::uint64_t bytes) {
+  const bool now = bytes_ >= most_bytes_ || messages_ >= kMostMessagesAhead;
+  bytes_ = (now ? 0 : bytes_) + bytes;
+  messages_ = (now ? 0 : messages_) + 1;
+  return now;
 }
 
 bool MessagePump::start_sends(Outgoing& edge) {
   bool started = false;
   const std::uint64_t published = edge.end.published_slots();
-  while (edge.messages.outstanding() < published && edge.owed.outstanding() < kMostCredits) {
+  while (edge.messages.outstanding() < published) {
     const SlotHeader* slot = edge.end.slot(edge.messages.outstanding());
-    const std::uint64_t bytes = sizeof(SlotHeader) + slot->bytes;
-    edge.messages.start() =
-        messenger_->send(edge.peer, edge.tag, slot, bytes, Messenger::Delivery::sent);
-    if (edge.sent.is_due_after(bytes)) {
-      edge.owed.start() = messenger_->receive(edge.peer, edge.tag + 1, nullptr, 0);
-    }
+    const auto delivery = edge.run_ahead.must_be_taken(sizeof(SlotHeader) + slot->bytes)
+                              ? Messenger::Delivery::taken
+                              : Messenger::Delivery::sent;
+    Operation& message = edge.messages.start();
+    message =
+        messenger_->send(edge.peer, edge.tag, slot, sizeof(SlotHeader) + slot->bytes, delivery);
     started = true;
   }
   return started;
@@ -195,74 +187,34 @@ bool MessagePump::start_receives(Incoming& edge) {
   return started;
 }
 
-void MessagePump::look_at_oldest(OperationRing& operations, const char* what, int peer,
-                                 Finisher finisher) {
-  if (operations.outstanding() == 0) return;
-  oldest_.push_back({&operations.oldest(), what, peer});
-  finishers_.push_back(finisher);
-}
-
 bool MessagePump::finish_oldest(Direction direction) {
   oldest_.clear();
   finishers_.clear();
   for (Outgoing& edge : outgoing_) {
-    if (!drives(edge.algorithms)) continue;
-    look_at_oldest(edge.messages, "sending a slot", edge.peer, {&edge, nullptr, false});
-    if (direction == Direction::out) continue;
-    look_at_oldest(edge.owed, "hearing that slots were received", edge.peer,
-                   {&edge, nullptr, true});
+    if (!drives(edge.algorithms) || edge.messages.outstanding() == 0) continue;
+    oldest_.push_back({&edge.messages.oldest(), "sending a slot", edge.peer});
+    finishers_.push_back({&edge, nullptr});
   }
-  for (Incoming& edge : incoming_) {
-    if (!drives(edge.algorithms)) continue;
-    look_at_oldest(edge.credits, "telling that slots were received", edge.peer,
-                   {nullptr, &edge, true});
-    if (direction == Direction::out) continue;
-    look_at_oldest(edge.messages, "receiving a slot", edge.peer, {nullptr, &edge, false});
+  if (direction == Direction::both) {
+    for (Incoming& edge : incoming_) {
+      if (!drives(edge.algorithms) || edge.messages.outstanding() == 0) continue;
+      oldest_.push_back({&edge.messages.oldest(), "receiving a slot", edge.peer});
+      finishers_.push_back({nullptr, &edge});
+    }
   }
   if (oldest_.empty()) return false;
   messenger_->look(oldest_, ended_);
   for (const std::size_t position : ended_) {
-    const auto [out, in, credit] = finishers_[position];
+    const auto [out, in] = finishers_[position];
     if (out != nullptr) {
-      credit ? out->owed.finish_oldest() : message_has_left(*out);
+      out->messages.finish_oldest();
+      out->end.release();
     } else {
-      credit ? in->credits.finish_oldest() : message_has_come(*in);
+      in->messages.finish_oldest();
+      in->end.publish();
     }
   }
   return !ended_.empty();
-}
-
-void MessagePump::message_has_left(Outgoing& edge) {
-  edge.messages.finish_oldest();
-  edge.end.release();
-}
-
-void MessagePump::message_has_come(Incoming& edge) {
-  const std::uint64_t bytes = sizeof(SlotHeader) + edge.end.slot()->bytes;
-  edge.messages.finish_oldest();
-  edge.end.publish();
-  if (!edge.received.is_due_after(bytes)) return;
-  // The sender has heard all credits but one, since else it would have sent no more: those have ended here, too.
-  while (
-      edge.credits.outstanding() > 0 &&
-      messenger_->has_ended(edge.credits.oldest(), "telling that slots were received", edge.peer)) {
-    edge.credits.finish_oldest();
-  }
-  edge.credits.start() =
-      messenger_->send(edge.peer, edge.tag + 1, nullptr, 0, Messenger::Delivery::sent);
-}
-
-bool MessagePump::hear_credits() {
-  bool all = true;
-  for (Outgoing& edge : outgoing_) {
-    while (
-        edge.owed.outstanding() > 0 &&
-        messenger_->has_ended(edge.owed.oldest(), "hearing that slots were received", edge.peer)) {
-      edge.owed.finish_oldest();
-    }
-    all = all && edge.owed.outstanding() == 0;
-  }
-  return all;
 }
 
 bool MessagePump::hears_of_abort() {
@@ -322,12 +274,8 @@ std::optional<int> MessagePump::busy_peer() {
 }
 
 std::optional<int> MessagePump::peer_still_sent_to() {
-  for (Outgoing& edge : outgoing_) {
-    // A slot leaves later where the receiver owes credits.
-    if (drives(edge.algorithms) && edge.end.published_slots() > 0) return edge.peer;
-  }
-  for (const Incoming& edge : incoming_) {
-    if (drives(edge.algorithms) && edge.credits.outstanding() > 0) return edge.peer;
+  for (const Outgoing& edge : outgoing_) {
+    if (drives(edge.algorithms) && edge.messages.outstanding() > 0) return edge.peer;
   }
   for (std::size_t i = 0; i < saying_confirmation_.size(); ++i) {
     if (saying_confirmation_[i].under_way) return ranks_elsewhere_[i];

@@ -4,10 +4,10 @@
 // From a peer: a receive is posted into every free slot; slots are published in the order of their
 // messages, which the messenger keeps for one sender and tag. So the engine sees two local FIFOs.
 //
-// A messenger may buffer messages that the receiver has not taken yet. To bound how much, the receiver answers after every half
-// FIFO of bytes that it has received, or a thousand messages, by an empty message, a credit; and a sender whom the receiver owes
-// two credits sends no slot until one of them has come. Both count the same messages, so credits need no number. A call ends
-// without waiting for credits: on a long way the answer to its last message takes as long as a small call.
+// A messenger may buffer messages that the receiver has not taken yet. To bound how much, after every half FIFO of bytes, or a
+// thousand messages, the next one ends only when the receiver takes it (Delivery::taken). Not after every few messages: the end of
+// a small call would wait for the receiver's answer. And the next one, not the last of that half: if a call of half a FIFO ends with
+// it, the call would wait for the answer to its last message, which on a long way takes as long as the call.
 #pragma once
 
 #include <algorithm>
@@ -85,9 +85,8 @@ class MessagePump final : public Pump {
   static constexpr int kAbortTag = 0;
   static constexpr int kCallTag = 1;
   static constexpr int kConfirmTag = 2;
-  // Of slots; the credits for them have the next number. Two more for each channel. 3 and 4 are the messenger's own.
-  static constexpr int kFirstSlotTag = 5;
-  static constexpr std::uint32_t kMostCredits = 2;  // that a receiver owes
+  static constexpr int kFirstSlotTag =
+      5;  // and one more for each channel; 3 and 4 are the messenger's own
 
   // Consecutive messages of one edge, oldest first.
   class OperationRing {
@@ -103,13 +102,12 @@ class MessagePump final : public Pump {
     std::uint64_t started_ = 0;
     std::uint64_t finished_ = 0;
   };
-  // Counts messages, at their sender and at their receiver.
-  class CreditCount {
+  // Counts what was sent since the last message that the receiver answered.
+  class RunAhead {
    public:
-    explicit CreditCount(const FifoGeometry& fifo)
-        : most_bytes_(std::uint64_t{fifo.slots} * fifo.slot_bytes / 2) {}
-    // Whether the receiver answers this message by a credit.
-    bool is_due_after(std::uint64_t bytes);
+    explicit RunAhead(const FifoGeometry& fifo) : most_bytes_(fifo.slots * fifo.slot_bytes / 2) {}
+    // Whether this message is to end only when it is taken.
+    bool must_be_taken(std::uint64_t bytes);
 
    private:
     std::uint64_t most_bytes_;
@@ -122,8 +120,7 @@ class MessagePump final : public Pump {
     int tag;
     RecvEnd end;
     OperationRing messages;
-    CreditCount sent;
-    OperationRing owed{kMostCredits};  // receives of credits
+    RunAhead run_ahead;
   };
   struct Incoming {
     int peer;
@@ -131,8 +128,6 @@ class MessagePump final : public Pump {
     int tag;
     SendEnd end;
     OperationRing messages;
-    CreditCount received;
-    OperationRing credits{kMostCredits};  // on their way
   };
 
   // All memory that the messenger reads and writes. After a failure an operation may never end: then neither this memory
@@ -155,8 +150,6 @@ class MessagePump final : public Pump {
   bool end_operations();
   void abandon_receives();
   bool hear_what_is_expected();
-  // Whether all credits that receivers owe have come.
-  bool hear_credits();
   std::vector<Operation> open_receives();
   std::vector<Operation> open_sends();
   [[nodiscard]] bool drives(AlgorithmSet users) const {
@@ -165,8 +158,6 @@ class MessagePump final : public Pump {
   // Whether anything began.
   bool start_sends(Outgoing& edge);
   bool start_receives(Incoming& edge);
-  void message_has_left(Outgoing& edge);
-  void message_has_come(Incoming& edge);
   enum class Direction { out, both };  // sends alone, or receives too
   // Whether anything ended. Looks at the oldest operation of each edge.
   bool finish_oldest(Direction direction);
@@ -201,9 +192,7 @@ class MessagePump final : public Pump {
   struct Finisher {
     Outgoing* out;
     Incoming* in;
-    bool credit;  // else a slot
   };
-  void look_at_oldest(OperationRing& operations, const char* what, int peer, Finisher finisher);
   std::vector<Pending> oldest_;
   std::vector<Finisher> finishers_;
   std::vector<std::size_t> ended_;

@@ -12,7 +12,7 @@ namespace {
 constexpr FifoGeometry kGeometry{1024, 4};
 constexpr std::uint64_t kMessages = 500;
 
-TEST(MpiRunAhead, IsBoundedByCreditsOfTheReceiver) {
+TEST(MpiRunAhead, IsBoundedByMessagesThatTheReceiverAnswers) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   Mapping memory = map_private(contiguous_fifo_bytes(kGeometry));
@@ -38,7 +38,7 @@ TEST(MpiRunAhead, IsBoundedByCreditsOfTheReceiver) {
       ++sent;
     };
     for (int attempt = 0; attempt < 2000; ++attempt) send();
-    // Its own slots, and what MPI buffers while two credits are owed.
+    // Its own slots, and what MPI buffered before the first synchronous message.
     EXPECT_LE(sent, 2 * kGeometry.slots);
     MPI_Barrier(MPI_COMM_WORLD);
     while (sent < kMessages || pump.busy_peer()) send();
