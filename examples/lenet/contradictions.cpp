@@ -101,9 +101,10 @@ void refuse_contradictions(const Options& options) {
                                "is of no use: the samples of " + task.name + " are in no files");
   }
   if (options.batch_norm == "all" && (!task.normalises || options.strategy == "server-async")) {
-    throw CLI::ValidationError("--batch-norm",
-                               "all is for resnet18, and not for --strategy server-async, whose "
-                               "ranks take no steps together");
+    throw CLI::ValidationError(
+        "--batch-norm",
+        "all is for a model with batch normalisation, and not for --strategy server-async, whose "
+        "ranks take no steps together");
   }
   const TrainingOptions& training = options.training;
   if (!options.split.empty() &&

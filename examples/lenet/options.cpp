@@ -189,9 +189,11 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
   app.add_option("--device", options.device, "cpu, or cuda: GPUs, one for each rank in turn")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
-  app.add_option("--bucket-kib", options.bucket_kib,
-                 "cap of a bucket of gradients; 0: chosen from the measured speed of the ranks' "
-                 "links and the model's size. ResNet-18: 1024, others: 16")
+  app.add_option(
+         "--bucket-kib", options.bucket_kib,
+         "cap of a bucket of gradients; 0: chosen from the measured speed of the ranks' "
+         "links and the model's size. Where it is not named: 16 for lenet and spirals, 1024 for "
+         "resnet18")
       ->check(CLI::Range(std::size_t{0}, std::size_t{1} << 20U));
   bool overlap = false;
   bool no_overlap = false;

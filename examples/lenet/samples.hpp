@@ -9,8 +9,8 @@
 
 namespace lenet {
 
-// Each sample is some numbers and a class. The numbers are read as they are needed, so that they may be kept in any form:
-// the bytes of pictures need a quarter of the room of floats.
+// Each sample is some numbers and a class, of which there are 256 at most. The numbers are read as they are needed, so that they
+// may be kept in any form: the bytes of pictures need a quarter of the room of floats. (On GPUs, all are kept as floats.)
 struct Samples {
   std::size_t input_elems = 0;       // numbers of one sample
   std::vector<std::uint8_t> labels;  // each sample's class
@@ -27,7 +27,8 @@ struct Dataset {
   Samples test;
 };
 
-// `bytes`: `input_elems` for each label, one sample after the other. A byte b is the number b / 255.
+// `bytes`: `input_elems` for each label, one sample after the other. A byte b is the number b / 255. Throws std::invalid_argument
+// where there are more or fewer.
 Samples samples_of_bytes(std::size_t input_elems, std::vector<std::uint8_t> bytes,
                          std::vector<std::uint8_t> labels);
 // The same of numbers.

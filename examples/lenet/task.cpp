@@ -24,6 +24,9 @@ const std::array<const Task*, 3>& tasks() {
 }
 
 void require_fit(const Task& task, const Samples& samples, const char* which) {
+  if (samples.count() == 0) {
+    throw std::runtime_error(fmt::format("{} has no {} samples", task.name, which));
+  }
   if (samples.input_elems != task.input_elems) {
     throw std::runtime_error(
         fmt::format("the {} samples of {} have {} numbers each, but the model takes {}", which,
@@ -33,8 +36,8 @@ void require_fit(const Task& task, const Samples& samples, const char* which) {
                                   [&](std::uint8_t label) { return label >= task.classes; });
   if (wrong != samples.labels.end()) {
     throw std::runtime_error(
-        fmt::format("{} sample {} of {} is of class {}, but the model knows the classes 0 to {}",
-                    which, wrong - samples.labels.begin(), task.name, *wrong, task.classes - 1));
+        fmt::format("{} sample {} of {} is of class {}, but the model knows {} classes, from 0 on",
+                    which, wrong - samples.labels.begin(), task.name, *wrong, task.classes));
   }
 }
 
@@ -48,8 +51,8 @@ const Task& lenet_task() {
                           .read = read_images,
                           .folder = kFashionMnist,
                           .bucket_kib = 16,
-                          .make_model = lenet_on_cpu(),
-                          .build_on_gpu = lenet_on_gpu()};
+                          .make_model = model_on_cpu("lenet"),
+                          .build_on_gpu = model_on_gpu("lenet")};
   return kTask;
 }
 
@@ -61,8 +64,8 @@ const Task& resnet18_task() {
                           .read = read_images,
                           .folder = kFashionMnist,
                           .normalises = true,
-                          .make_model = resnet18_on_cpu(),
-                          .build_on_gpu = resnet18_on_gpu()};
+                          .make_model = model_on_cpu("resnet18"),
+                          .build_on_gpu = model_on_gpu("resnet18")};
   return kTask;
 }
 
@@ -73,8 +76,8 @@ const Task& spirals_task() {
                           .shapes = spirals::shapes(),
                           .read = [](const auto& /*folder*/) { return spirals::samples(); },
                           .bucket_kib = 16,
-                          .make_model = spirals_on_cpu(),
-                          .build_on_gpu = spirals_on_gpu()};
+                          .make_model = model_on_cpu("spirals"),
+                          .build_on_gpu = model_on_gpu("spirals")};
   return kTask;
 }
 

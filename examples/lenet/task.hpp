@@ -1,5 +1,5 @@
-// What is trained: a model, and the samples that it learns from. To train something else, make another Task, as
-// models/spirals.hpp does, and name it in task.cpp.
+// What is trained: a model, and the samples that it learns from. To train something else, make another Task, as task.cpp makes
+// spirals_task(): models/spirals.hpp has its samples and layers, and cpu/models.cpp and cuda/models.cpp name it for each device.
 #pragma once
 
 #include <filesystem>
@@ -34,13 +34,13 @@ struct Task {
   std::size_t input_elems = 0;  // numbers of one sample
   std::size_t classes = 0;
   std::shared_ptr<const ParameterShapes> shapes;
-  // The samples in a folder. Throws DataError.
+  // The samples in a folder. Throws DataError. Ranks that are threads call this, and make_model, at the same time.
   std::function<Dataset(const std::filesystem::path& folder)> read;
   std::string folder = {};        // where nobody names another; empty: the samples are in no files
   std::size_t bucket_kib = 1024;  // of a bucket of gradients, where nobody names another
   bool normalises = false;        // whether the model has batch normalisation
-  MakeModel make_model = {};      // empty in a build without oneDNN
-  BuildOnGpu build_on_gpu = {};   // empty in a build without cuDNN
+  MakeModel make_model = {};      // empty: not on CPUs, as in a build without oneDNN
+  BuildOnGpu build_on_gpu = {};   // empty: not on GPUs, as in a build without cuDNN
 };
 
 // LeNet on images of 28×28 pixels in 10 classes.

@@ -85,8 +85,8 @@ def run(line, folder):
     print({0: "ok:", 77: "left out:"}.get(done.returncode, "FAILED:"), shlex.join(words), flush=True)
     if done.returncode == 77:
         print(done.stdout)
-    elif done.returncode != 0:
-        sys.exit(done.stdout + done.stderr)
+    elif done.returncode != 0 or "Running 0 tests" in done.stdout:
+        sys.exit(f"FAILED: {done.stdout}{done.stderr}")
 
 
 with tempfile.TemporaryDirectory() as name:

@@ -76,6 +76,11 @@ TEST(Share, OfAllRanksAreTheWholeInOrder) {
   EXPECT_EQ(proportional, order);
 }
 
+TEST(Samples, OfTooFewNumbersAreRefused) {
+  EXPECT_THROW(samples_of_floats(2, {1, 2, 3}, {0, 1}), std::invalid_argument);
+  EXPECT_THROW(samples_of_bytes(2, {1, 2}, {0, 1}), std::invalid_argument);
+}
+
 struct Outcome {
   std::vector<float> parameters;
   EpochResult last;
@@ -212,8 +217,31 @@ TEST(Task, SamplesThatDoNotFitAreRefused) {
   Dataset unknown = good;
   unknown.test.labels = {1, 3};
   EXPECT_EQ(refusal(spirals_task(), unknown),
-            "test sample 1 of spirals is of class 3, but the model knows the classes 0 to 2");
+            "test sample 1 of spirals is of class 3, but the model knows 3 classes, from 0 on");
   EXPECT_THROW(make_cpu_learner(spirals_task(), unknown, {}, {}, {}), std::runtime_error);
+  Dataset untested = good;
+  untested.test.labels.clear();
+  EXPECT_EQ(refusal(spirals_task(), untested), "spirals has no test samples");
+  Task without_model = spirals_task();
+  without_model.make_model = {};
+  EXPECT_THROW(make_cpu_learner(without_model, good, {}, {}, {}), std::runtime_error);
+}
+
+// A task whose layers take something else than it says.
+TEST(Task, WhoseLayersDoNotFitItsParametersOrSamplesIsRefused) {
+  ParameterBlock parameters(spirals::shapes());
+  ParameterBlock gradients(spirals::shapes());
+  const auto model = spirals_task().make_model(parameters, gradients, {});
+  EXPECT_THROW(model->forward(std::vector<float>(3), std::vector<std::uint8_t>(1)),
+               std::invalid_argument);
+  EXPECT_THROW(model->forward(std::vector<float>(2), std::vector<std::uint8_t>(1, 3)),
+               std::invalid_argument);
+  const auto others = std::make_shared<const ParameterShapes>(
+      std::vector<ParameterShape>(6, {"other", {2, 2, 1, 1}}));
+  ParameterBlock wrong(others);
+  const auto unfit = spirals_task().make_model(wrong, wrong, {});
+  EXPECT_THROW(unfit->forward(std::vector<float>(2), std::vector<std::uint8_t>(1)),
+               std::invalid_argument);
 }
 
 TEST(Task, AreFoundByName) {

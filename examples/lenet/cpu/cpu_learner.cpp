@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -155,6 +156,7 @@ std::unique_ptr<Learner> make_cpu_learner(const Task& task, const Dataset& data,
                                           const TrainingOptions& options, RankOf place,
                                           const MakeExchange& make_exchange) {
   require_fit(task, data);
+  if (!task.make_model) throw std::runtime_error(task.name + " has no model for CPUs");
   return std::make_unique<CpuLearner>(task, data, options, place, make_exchange);
 }
 

@@ -1,8 +1,11 @@
 #include "graph.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 
 namespace lenet {
@@ -16,11 +19,15 @@ memory::desc describe(const Dims& dims, Tag tag) { return {dims, memory::data_ty
 
 Dims dims_of(const memory& value) { return onednn::dims_of(value.get_desc()); }
 
+std::size_t count_of(const Dims& dims) {
+  std::size_t count = 1;
+  for (const memory::dim dim : dims) count *= static_cast<std::size_t>(dim);
+  return count;
+}
+
 // Of activations whose layout the trainer chose.
 std::span<float> floats_of(const memory& value) {
-  std::size_t count = 1;
-  for (const memory::dim dim : dims_of(value)) count *= static_cast<std::size_t>(dim);
-  return {static_cast<float*>(value.get_data_handle()), count};
+  return {static_cast<float*>(value.get_data_handle()), count_of(dims_of(value))};
 }
 
 // The weights' shape, in the layout that oneDNN chooses.
@@ -39,6 +46,12 @@ Graph::Graph(std::size_t batch, Purpose purpose, ParameterBlock& parameters,
       norms_(norms) {}
 
 Graph::Weights Graph::weights(std::size_t parameter, const Dims& dims, Tag tag) {
+  const std::size_t count = count_of(dims);
+  if (!parameters_[parameter].empty() && parameters_[parameter].size() != count) {
+    throw std::invalid_argument(fmt::format("parameter {} has {} values, and its layer takes {}",
+                                            (*parameters_.shapes())[parameter].name,
+                                            parameters_[parameter].size(), count));
+  }
   if (parameters_[parameter].empty()) {
     const memory zeros = forward_.buffer(describe(dims, tag));
     std::fill(floats_of(zeros).begin(), floats_of(zeros).end(), 0.0F);
@@ -212,8 +225,10 @@ Graph::Tensor Graph::batch_norm(Tensor input, std::size_t gamma, std::size_t bet
   if (norms_.layers.size() == layer) norms_.layers.emplace_back(channels);
   const auto pass =
       std::make_shared<BatchNormPass>(floats_of(value(input)).size() / channels, channels);
-  const Tensor output = activation(forward_.buffer(value(input).get_desc()));
-  const memory in = value(input);
+  // Sample by sample and pixel by pixel, with the channels last.
+  const memory in =
+      forward_.reordered(value(input), describe(dims, dims.size() == 4 ? Tag::nhwc : Tag::nc));
+  const Tensor output = activation(forward_.buffer(in.get_desc()));
   const memory out = value(output);
   forward_.add([=, this] {
     BatchNorm& norm = norms_.layers[layer];
@@ -307,6 +322,10 @@ void Graph::end_in(Tensor logits) {
 void Graph::leave(Tensor last) { derive_backward(last); }
 
 void Graph::run_forward(std::span<const float> input) {
+  if (input.size() != input_elements()) {
+    throw std::invalid_argument(fmt::format("{} samples of this model are {} numbers, not {}",
+                                            batch_, input_elements(), input.size()));
+  }
   std::copy(input.begin(), input.end(), floats_of(value(Tensor{0})).begin());
   forward_.run(stream_, {});
 }
@@ -316,6 +335,10 @@ BatchResult Graph::forward(std::span<const float> input, std::span<const std::ui
   BatchResult result;
   const float* log_probabilities = floats_of(log_probabilities_).data();
   for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] >= classes_) {
+      throw std::invalid_argument(
+          fmt::format("a sample is of class {}, and this model knows {}", labels[i], classes_));
+    }
     const float* row = log_probabilities + i * classes_;
     result.loss -= static_cast<double>(row[labels[i]]);
     const auto answer = static_cast<std::size_t>(std::max_element(row, row + classes_) - row);

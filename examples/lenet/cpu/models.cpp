@@ -1,5 +1,7 @@
 #include "cpu/models.hpp"
 
+#include <map>
+
 #include "models/lenet_layers.hpp"
 #include "models/resnet18.hpp"
 #include "models/spirals.hpp"
@@ -7,18 +9,16 @@
 
 namespace lenet {
 
-namespace {
-
-MakeModel model_of(BuildGraph build) {
-  return [build](ParameterBlock& parameters, ParameterBlock& gradients, const SumOverRanks& sum) {
+MakeModel model_on_cpu(const std::string& name) {
+  static const std::map<std::string, BuildGraph> kModels{{"lenet", build_lenet<Graph>},
+                                                         {"resnet18", build_resnet18<Graph>},
+                                                         {"spirals", build_spirals<Graph>}};
+  const auto found = kModels.find(name);
+  if (found == kModels.end()) return {};
+  return [build = found->second](ParameterBlock& parameters, ParameterBlock& gradients,
+                                 const SumOverRanks& sum) {
     return std::make_unique<OnednnModel>(parameters, gradients, build, sum);
   };
 }
-
-}  // namespace
-
-MakeModel lenet_on_cpu() { return model_of(build_lenet<Graph>); }
-MakeModel resnet18_on_cpu() { return model_of(build_resnet18<Graph>); }
-MakeModel spirals_on_cpu() { return model_of(build_spirals<Graph>); }
 
 }  // namespace lenet

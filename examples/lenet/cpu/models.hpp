@@ -1,12 +1,13 @@
-// The models by oneDNN; empty in a build without it.
+// The models by oneDNN.
 #pragma once
+
+#include <string>
 
 #include "task.hpp"
 
 namespace lenet {
 
-MakeModel lenet_on_cpu();
-MakeModel resnet18_on_cpu();
-MakeModel spirals_on_cpu();
+// By the task's name; empty where there is none, and in a build without oneDNN.
+MakeModel model_on_cpu(const std::string& name);
 
 }  // namespace lenet

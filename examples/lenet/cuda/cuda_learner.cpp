@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <array>
 #include <functional>
 #include <map>
@@ -5,6 +7,7 @@
 #include <numeric>
 #include <rondo/cuda_gradient_reducer.hpp>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -263,6 +266,11 @@ class CudaLearner final : public Learner {
       model = std::make_unique<cuda::Graph>(libraries_, batch, purpose, in(parameters_),
                                             in(gradients_), norms_);
       task_.build_on_gpu(*model);
+      if (model->input_elems() != task_.input_elems || model->classes() != task_.classes) {
+        throw std::runtime_error(fmt::format(
+            "{} names {} numbers a sample and {} classes, but its layers take {} and tell {}",
+            task_.name, task_.input_elems, task_.classes, model->input_elems(), model->classes()));
+      }
       check(cudaDeviceSynchronize());
     }
     return *model;
@@ -383,6 +391,7 @@ std::unique_ptr<Learner> make_cuda_learner(const Task& task, const Dataset& data
                                            rondo::cuda::Communicator& devices,
                                            const std::optional<rondo::GradientOptions>& gradients) {
   require_fit(task, data);
+  if (!task.build_on_gpu) throw std::runtime_error(task.name + " has no model for GPUs");
   check(cudaSetDevice(devices.device()));
   return std::make_unique<CudaLearner>(task, data, options, devices, gradients);
 }

@@ -69,6 +69,11 @@ class Graph {
   // Where the batch goes before forward().
   [[nodiscard]] float* input_data() const { return activations_.front()->values.get(); }
   [[nodiscard]] std::uint8_t* labels() const { return labels_.get(); }
+  // Of one sample.
+  [[nodiscard]] std::size_t input_elems() const {
+    return activations_.front()->dims.count() / static_cast<std::size_t>(batch_);
+  }
+  [[nodiscard]] std::size_t classes() const { return static_cast<std::size_t>(logits_->dims.c); }
 
   // Adds the batch's loss and right answers to `totals`.
   void forward(Totals* totals);

@@ -1,5 +1,7 @@
 #include "cuda/models.hpp"
 
+#include <map>
+
 #include "graph.hpp"
 #include "models/lenet_layers.hpp"
 #include "models/resnet18.hpp"
@@ -7,8 +9,12 @@
 
 namespace lenet {
 
-BuildOnGpu lenet_on_gpu() { return build_lenet<cuda::Graph>; }
-BuildOnGpu resnet18_on_gpu() { return build_resnet18<cuda::Graph>; }
-BuildOnGpu spirals_on_gpu() { return build_spirals<cuda::Graph>; }
+BuildOnGpu model_on_gpu(const std::string& name) {
+  static const std::map<std::string, BuildOnGpu> kModels{{"lenet", build_lenet<cuda::Graph>},
+                                                         {"resnet18", build_resnet18<cuda::Graph>},
+                                                         {"spirals", build_spirals<cuda::Graph>}};
+  const auto found = kModels.find(name);
+  return found == kModels.end() ? BuildOnGpu() : found->second;
+}
 
 }  // namespace lenet

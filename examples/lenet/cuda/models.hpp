@@ -1,12 +1,13 @@
-// The models by cuDNN; empty in a build without it.
+// The models by cuDNN and cuBLAS.
 #pragma once
+
+#include <string>
 
 #include "task.hpp"
 
 namespace lenet {
 
-BuildOnGpu lenet_on_gpu();
-BuildOnGpu resnet18_on_gpu();
-BuildOnGpu spirals_on_gpu();
+// By the task's name; empty where there is none, and in a build without cuDNN.
+BuildOnGpu model_on_gpu(const std::string& name);
 
 }  // namespace lenet
