@@ -4,7 +4,8 @@
 usage: tools/study.py [options] RONDO_LENET STUDY [STUDY ...]
 
 Studies: devices (1 and 2 ranks), batch (batches of k times as many samples, and learning rates), evaluation (by all ranks, or by
-rank 0), slow (one of two workers takes four times as long), resnet18. docs/documents.md has what came out.
+rank 0), slow (one of two workers takes four times as long), resnet18, local_steps (averages of parameters now and then), shares (three
+ranks on two cores), parallel (parts of a model on several ranks). docs/documents.md has what came out.
 
 Each run is kept in OUT/study_NAME.json when it ends, and is not made again: a study that was stopped goes on where it was, on the same kind of machine. The
 runs in docs/documents.md are in bench/results (--out bench/results --page). Prints
@@ -14,6 +15,7 @@ python3-matplotlib).
 import argparse
 import dataclasses
 import datetime
+import functools
 import json
 import os
 import pathlib
@@ -40,6 +42,16 @@ class Line:
     label: str
     arguments: list
     published: str = ""
+    placed: str = ""  # shell words that start the program in each of `placed_ranks` ranks; empty: it starts its ranks itself
+    placed_ranks: int = 3
+
+
+@dataclasses.dataclass
+class Column:
+    title: str
+    value: Callable  # of a run
+    digits: int = 3
+    seeds: int | None = None  # of the first ones alone; None: of all
 
 
 @dataclasses.dataclass
@@ -47,6 +59,8 @@ class Study:
     lines: list
     seeds: int
     draw: Callable | None
+    columns: list
+    epochs: int = 10
 
 
 def ranks(count, **options):
@@ -58,17 +72,22 @@ def ranks(count, **options):
 
 def of_seeds(values, digits=3):
     middle = statistics.mean(values)
-    if len(values) == 1:
-        return f"{middle:.{digits}f}"
-    return f"{middle:.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
+    least, greatest = (f"{choose(values):.{digits}f}" for choose in (min, max))
+    return least if least == greatest else f"{middle:.{digits}f} ({least} to {greatest})"
 
 
 def final(run, key):
     return run["epochs"][-1][key]
 
 
-def mean_of(run, key):
-    return statistics.mean(epoch[key] for epoch in run["epochs"])
+def mean_of(run, key, first=0):
+    """Over the epochs from number `first` on, or over the last one where there are fewer."""
+    epochs = run["epochs"]
+    return statistics.mean(epoch[key] for epoch in epochs[min(first, len(epochs) - 1):])
+
+
+def mb_of(key):
+    return lambda run: mean_of(run, key) / 1e6
 
 
 def mean_over(runs, key):
@@ -76,11 +95,12 @@ def mean_over(runs, key):
     return [statistics.mean(values) for values in zip(*([epoch[key] for epoch in run["epochs"]] for run in runs))]
 
 
-def draw_epochs(lines, runs_of):
+def draw_epochs(lines, runs_of, timed=None):
+    """`timed`: of the first so many seeds the seconds are taken; None: of all."""
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.5), sharey=True)
     for line in lines:
         runs = runs_of[line.label]
-        accuracy, seconds = mean_over(runs, "test_accuracy"), mean_over(runs, "seconds")
+        accuracy, seconds = mean_over(runs, "test_accuracy"), mean_over(runs[:timed], "seconds")
         epochs = range(1, len(accuracy) + 1)
         elapsed = [sum(seconds[:epoch]) for epoch in epochs]
         for axis, across in zip(axes, (epochs, elapsed)):
@@ -114,18 +134,84 @@ def draw_batches(lines, runs_of):
     return figure
 
 
+def draw_bytes(lines, runs_of):
+    """What is learnt against what is sent."""
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.5))
+    for axis, key in zip(axes, ("test_accuracy", "train_loss")):
+        for line in lines:
+            values = [final(run, key) for run in runs_of[line.label]]
+            middle = statistics.mean(values)
+            axis.errorbar([SENT.value(runs_of[line.label][0])], [middle], yerr=[[middle - min(values)], [max(values) - middle]], marker="o",
+                          markersize=5, capsize=3, linestyle="none", label=line.label)
+        axis.set_xscale("log")
+        axis.set_xlabel("sent by a rank in an epoch, MB")
+        axis.set_ylabel(key.replace("_", " ") + " after the last epoch")
+        axis.grid(alpha=0.3)
+    axes[0].legend(fontsize=8)
+    return figure
+
+
+def draw_bars(axis, lines, runs_of, column):
+    values = [[column.value(run) for run in runs_of[line.label]] for line in lines]
+    middle = [statistics.mean(each) for each in values]
+    spread = [[m - min(each) for m, each in zip(middle, values)], [max(each) - m for m, each in zip(middle, values)]]
+    axis.bar(range(len(lines)), middle, yerr=spread, capsize=3)
+    axis.set_xticks(range(len(lines)), [line.label.replace(", ", ",\n") for line in lines], fontsize=8)
+    axis.set_ylabel(column.title)
+    axis.grid(alpha=0.3, axis="y")
+
+
+def draw_shares(lines, runs_of):
+    figure, axis = plt.subplots(figsize=(7, 4.5))
+    draw_bars(axis, lines, runs_of, LATER_SECONDS)
+    ideal = statistics.mean(LATER_SECONDS.value(run) for run in runs_of[lines[0].label]) / 2
+    axis.axhline(ideal, linestyle="--", color="gray", label="half of one rank's time")
+    axis.legend(fontsize=8)
+    return figure
+
+
+def draw_parts(lines, runs_of):
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.5))
+    draw_bars(axes[0], lines, runs_of, Column("sent by rank 0 in an epoch, MB", lambda run: SENT.value(run) + PARTS_SENT.value(run)))
+    draw_bars(axes[1], lines, runs_of, SECONDS)
+    return figure
+
+
+ACCURACY = Column("test accuracy", lambda run: final(run, "test_accuracy"))
+LOSS = Column("train loss", lambda run: final(run, "train_loss"))
+SECONDS = Column("seconds an epoch", lambda run: mean_of(run, "seconds"), 2)
+LATER_SECONDS = Column("seconds an epoch, from the second on", lambda run: mean_of(run, "seconds", first=1), 2)
+EVALUATION = Column("seconds to evaluate", lambda run: mean_of(run, "evaluation_seconds"), 2)
+SENT = Column("gradients or parameters sent an epoch, MB", mb_of("sent_bytes"), 1)
+PARTS_SENT = Column("sent between parts of a model an epoch, MB", mb_of("part_bytes"), 1)
+USUAL = [ACCURACY, LOSS, SECONDS, EVALUATION]
+# A run of ResNet-18 takes up to half an hour. Only those of seed 1 need the machine for themselves: only their seconds count.
+LONG = [ACCURACY, LOSS, dataclasses.replace(SECONDS, title="seconds an epoch, seed 1", seeds=1),
+        dataclasses.replace(EVALUATION, title="seconds to evaluate, seed 1", seeds=1)]
+
 SLOW = {"slow": "1:4"}
+# Rank 0 has a core for itself, ranks 1 and 2 share the other one; rondo-launch sets RONDO_RANK.
+CORES = sorted(os.sched_getaffinity(0))
+ONE_CORE, TWO_CORES = f"exec taskset -c {CORES[0]}", f"exec taskset -c $(( ${{RONDO_RANK:?}} > 0 ? {CORES[-1]} : {CORES[0]} ))"
 STUDIES = {
     "devices": Study([Line("1 rank", ranks(1, batch_size=256, lr=0.2), "0.85, 11.0 s; 0.80, 2.7 s"),
-                      Line("2 ranks", ranks(2, batch_size=256, lr=0.2), "0.83, 13.7 s; 0.84, 2.8 s")], 3, draw_epochs),
+                      Line("2 ranks", ranks(2, batch_size=256, lr=0.2), "0.83, 13.7 s; 0.84, 2.8 s")], 3, draw_epochs, USUAL),
     "batch": Study([Line(f"batch {256 * k}, lr {rate}", ranks(2, batch_size=256 * k, lr=rate)) for k in (1, 2, 4) for rate in (0.2, 0.4, 0.8)],
-                   2, draw_batches),
-    "evaluation": Study([Line("2 ranks, all evaluate", ranks(2, evaluate="all")), Line("2 ranks, rank 0 evaluates", ranks(2, evaluate="rank-0"))], 3, None),
+                   2, draw_batches, USUAL),
+    "evaluation": Study([Line("2 ranks, all evaluate", ranks(2, evaluate="all")), Line("2 ranks, rank 0 evaluates", ranks(2, evaluate="rank-0"))], 3, None, USUAL),
     "slow": Study([Line("server", ranks(3, strategy="server", **SLOW)), Line("server-async", ranks(3, strategy="server-async", **SLOW)),
                    Line("server-async, staleness at most 1", ranks(3, strategy="server-async", max_staleness=1, **SLOW)),
-                   Line("all-reduce, shares auto", ranks(2, shares="auto", **SLOW))], 2, draw_epochs),
+                   Line("all-reduce, shares auto", ranks(2, shares="auto", **SLOW))], 2, draw_epochs, USUAL),
     "resnet18": Study([Line("1 rank, batch 256, lr 0.1", ranks(1, model="resnet18", batch_size=256, lr=0.1), "0.92, 13.7 s"),
-                       Line("2 ranks, batch 512, lr 0.2", ranks(2, model="resnet18", batch_size=512, lr=0.2), "0.89, 8.4 s")], 1, draw_epochs),
+                       Line("2 ranks, batch 512, lr 0.2", ranks(2, model="resnet18", batch_size=512, lr=0.2), "0.89, 8.4 s")], 2, functools.partial(draw_epochs, timed=1), LONG),
+    "local_steps": Study([Line("gradients, every step", ranks(2))] + [Line(f"averages every {steps} steps", ranks(2, local_steps=steps)) for steps in (4, 16, 64)]
+                         + [Line("averages every epoch", ranks(2, local_steps=235))], 2, draw_bytes, [ACCURACY, LOSS, SENT]),
+    "shares": Study([Line("1 rank alone, one core", [], placed=ONE_CORE, placed_ranks=1), Line("equal shares", [], placed=TWO_CORES),
+                     Line("shares 2, 1, 1", ["--shares", "2,1,1"], placed=TWO_CORES), Line("shares auto", ["--shares", "auto"], placed=TWO_CORES)],
+                    2, draw_shares, [Column("seconds of epoch 1", lambda run: run["epochs"][0]["seconds"], 2), LATER_SECONDS, LOSS], epochs=4),
+    "parallel": Study([Line("2 ranks, data-parallel", ranks(2)), Line("2 ranks, rows", ranks(2, split="rows")), Line("2 ranks, columns", ranks(2, split="columns")),
+                       Line("2 ranks, layers", ranks(2, split="layers")), Line("4 ranks, data-parallel", ranks(4)), Line("4 ranks, 2 × 2, rows", ranks(4, split="rows"))],
+                      2, draw_parts, [LOSS, SECONDS, SENT, PARTS_SENT], epochs=1),
 }
 
 
@@ -149,16 +235,24 @@ class Kept:
         return self.all["runs"].get(shlex.join(arguments))
 
     def put(self, arguments, history):
-        self.all["runs"][shlex.join(arguments)] = dict(history, date=datetime.date.today().isoformat())
+        described = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=pathlib.Path(__file__).parent, capture_output=True, text=True)
+        self.all["runs"][shlex.join(arguments)] = dict(history, date=datetime.date.today().isoformat(), sources=described.stdout.strip())
         part = self.file.with_suffix(".part")
         part.write_text(json.dumps(self.all, indent=1) + "\n")
         part.rename(self.file)
 
 
-def train(program, arguments):
+def start_of(program, line):
+    """The words before the trainer's own arguments."""
+    if not line.placed:
+        return [program]
+    return [program.resolve().parents[2] / "tools/rondo-launch", "-n", str(line.placed_ranks), "sh", "-c", f'{line.placed} "$0" "$@"', program]
+
+
+def train(program, line, arguments):
     with tempfile.TemporaryDirectory() as folder:
         history = pathlib.Path(folder) / "history.json"
-        done = subprocess.run([program, *arguments, "--history", history], capture_output=True, text=True)
+        done = subprocess.run([*start_of(program, line), *arguments, "--history", history], capture_output=True, text=True)
         if done.returncode != 0:
             raise SystemExit(f"study: {shlex.join(arguments)}\n{done.stdout}{done.stderr}")
         return json.loads(history.read_text())
@@ -167,14 +261,14 @@ def train(program, arguments):
 def table_of(study, runs_of):
     body = []
     for line in study.lines:
-        runs = runs_of[line.label]
-        body.append([line.label, of_seeds([final(run, "test_accuracy") for run in runs]), of_seeds([final(run, "train_loss") for run in runs]),
-                     of_seeds([mean_of(run, "seconds") for run in runs], 2), of_seeds([mean_of(run, "evaluation_seconds") for run in runs], 2)])
-    head = ["", "test accuracy", "train loss", "seconds an epoch", "seconds to evaluate"]
+        body.append([line.label, *(of_seeds([column.value(run) for run in runs_of[line.label][:column.seeds]], column.digits) for column in study.columns)])
+    head = ["", *(column.title for column in study.columns)]
     if any(line.published for line in study.lines):
         head.append("published")
         body = [[*row, line.published] for row, line in zip(body, study.lines)]
-    return table(head, body)
+    dates = sorted({run["date"] for runs in runs_of.values() for run in runs})
+    seeds = len(runs_of[study.lines[0].label])
+    return table(head, body) + f"\n\n{seeds} seed{'s' if seeds > 1 else ''}; {' and '.join(dates)}"
 
 
 def run(name, options):
@@ -185,13 +279,17 @@ def run(name, options):
     for seed in range(1, seeds + 1):  # one after the other, so that a study that was stopped has something of each line
         for line in study.lines:
             data = ["--data", options.data] if options.data else []
-            arguments = [*line.arguments, "--seed", str(seed), *shlex.split(options.extra), *data]
-            if kept.get(arguments) is not None:
-                print(f"{name}: {line.label}, seed {seed}: kept, of {kept.get(arguments)['date']}", flush=True)
+            extra = shlex.split(options.extra)
+            # The trainer's own number of epochs is not named, as it was not when the first runs were kept.
+            epochs = [] if study.epochs == 10 or "--epochs" in extra else ["--epochs", str(study.epochs)]
+            arguments = [*line.arguments, "--seed", str(seed), *epochs, *extra, *data]
+            key = [f"--{line.placed_ranks}-bound-ranks", *arguments] if line.placed else arguments
+            if kept.get(key) is not None:
+                print(f"{name}: {line.label}, seed {seed}: kept, of {kept.get(key)['date']}", flush=True)
             else:
-                kept.put(arguments, train(options.program, arguments))
-                print(f"{name}: {line.label}, seed {seed}: test accuracy {final(kept.get(arguments), 'test_accuracy'):.4f}", flush=True)
-            runs_of[line.label].append(kept.get(arguments))
+                kept.put(key, train(options.program, line, arguments))
+                print(f"{name}: {line.label}, seed {seed}: test accuracy {final(kept.get(key), 'test_accuracy'):.4f}", flush=True)
+            runs_of[line.label].append(kept.get(key))
     print(table_of(study, runs_of))
     if options.page:
         fill("docs/documents.md", {f"study_{name}": lambda: table_of(study, runs_of)})

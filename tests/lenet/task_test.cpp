@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -51,8 +52,9 @@ TEST(Share, OfAMinibatchIsHalfOfItOnEachOfTwoRanks) {
   for (const int rank : {0, 1}) {
     Batch half;
     half.load(samples, share(order, rank, 2));
-    const auto begin = numbers.begin() + rank * 10;
-    EXPECT_EQ(half.inputs, (std::vector<float>(begin, begin + 10)));
+    const auto own =
+        std::span<const float>(numbers).subspan(static_cast<std::size_t>(rank) * 10, 10);
+    EXPECT_EQ(half.inputs, (std::vector<float>(own.begin(), own.end())));
     EXPECT_EQ(half.labels.size(), 2U);
   }
 }
