@@ -170,7 +170,7 @@ sim() {
     return
   fi
   for rate in 1gbit 400mbit 200mbit; do measure sim_validation_$rate tools/validate_sim.py $build --rates $rate; done
-  measure sim_validation_apart tools/validate_sim.py $build --apart
+  for cases in apart far traced; do measure sim_validation_$cases tools/validate_sim.py $build --cases $cases; done
 }
 
 exchange() { measure exchange tools/measure_exchange.py $build; }

@@ -17,6 +17,9 @@ STRATEGIES = {"ring": "ring", "hierarchical": "hierarchical", "halving_doubling"
 
 
 def table_validation(names):
+    missing = [name for name in names if load(name) is None]
+    if missing:
+        raise SystemExit(f"scaling_report: bench/results lacks {', '.join(missing)}: start tools/bench.sh sim")
     rows = [row for name in names for row in load(name)["rows"]]
     cases = {}
     for row in rows:
@@ -116,7 +119,8 @@ def draw_exchange():
 
 def main():
     fill("docs/scaling.md", {"validation": lambda: table_validation([f"sim_validation_{rate}" for rate in ("1gbit", "400mbit", "200mbit")]),
-                             "validation_apart": lambda: table_validation(["sim_validation_apart"]), "ranks": table_ranks})
+                             **{f"validation_{cases}": lambda cases=cases: table_validation([f"sim_validation_{cases}"]) for cases in ("apart", "far", "traced")},
+                             "ranks": table_ranks})
     fill("docs/trainer.md", {"exchange": table_exchange})
     plt.rcParams["svg.hashsalt"] = "rondo"
     draw_ranks()

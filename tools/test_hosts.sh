@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Runs a command under mpirun across several hosts that are network namespaces of this machine.
 #
-#   tools/test_hosts.sh [--hosts N] [--ranks-per-host K] [--rate 1gbit] [--map-by slot|node] [--pin] [--launcher RONDO_LAUNCH]
-#     -- PROGRAM ARGUMENTS...
+#   tools/test_hosts.sh [--hosts N] [--ranks-per-host K] [--rate 1gbit] [--delay-us 0] [--map-by slot|node] [--pin]
+#     [--launcher RONDO_LAUNCH] -- PROGRAM ARGUMENTS...
 #
+# --delay-us: how long every frame is under way, one way. Then a process of tools/delayed_links.py carries all frames, which takes
+# about 10 us of a core for each.
 # --launcher: a rondo-launch that starts the ranks in place of mpirun.
 # --pin: host i of N gets the i-th of N parts of the machine's cores; if there are no more cores than hosts, it gets
 # core i modulo their number.
@@ -19,12 +21,14 @@ rate=1gbit
 map_by=slot
 pin=
 launcher=
-usage() { sed -n '2,13s/^# \{0,1\}//p' "$0"; }
+delay_us=0
+usage() { sed -n '2,15s/^# \{0,1\}//p' "$0"; }
 while [ $# -gt 0 ]; do
   case "$1" in
     --hosts) hosts=$2; shift 2 ;;
     --ranks-per-host) ranks_per_host=$2; shift 2 ;;
     --rate) rate=$2; shift 2 ;;
+    --delay-us) delay_us=$2; shift 2 ;;
     --map-by) map_by=$2; shift 2 ;;
     --pin) pin=yes; shift ;;
     --launcher) launcher=$2; shift 2 ;;
@@ -34,6 +38,7 @@ while [ $# -gt 0 ]; do
   esac
 done
 [ $# -gt 0 ] || { usage >&2; exit 2; }
+[[ $delay_us =~ ^[0-9]+$ ]] || { echo "test_hosts: --delay-us $delay_us is not a number of microseconds" >&2; exit 2; }
 
 [ "$(id -u)" = 0 ] || { echo "test_hosts: making network namespaces needs root" >&2; exit 77; }
 command -v ip >/dev/null || { echo "test_hosts: ip is missing (Debian: iproute2)" >&2; exit 77; }
@@ -43,10 +48,14 @@ prefix=rondo$$
 made=()
 work=$(mktemp -d)
 run=
+links=
 cleanup() {
   trap - EXIT INT TERM
   if [ -n "$run" ]; then
     kill "$run" 2>/dev/null && wait "$run" || true
+  fi
+  if [ -n "$links" ]; then
+    kill "$links" 2>/dev/null && wait "$links" 2>/dev/null || true
   fi
   for space in "${made[@]}"; do
     ip netns delete "$space" 2>/dev/null || true
@@ -76,10 +85,23 @@ make_namespace "$prefix-net"
 need ip -n "$prefix-net" link add bridge0 type bridge
 need ip -n "$prefix-net" link set bridge0 up
 names=""
+spaces=()
+for ((i = 0; i < hosts; ++i)); do
+  make_namespace "$prefix-h$i"
+  spaces+=("$prefix-h$i")
+  [ "$delay_us" != 0 ] || need ip -n "$prefix-h$i" link add eth0 type veth peer name "port$i" netns "$prefix-net"
+done
+if [ "$delay_us" != 0 ]; then
+  : > "$work/links"
+  python3 "$(dirname "$0")/delayed_links.py" "$delay_us" "$prefix-net" "${spaces[@]}" > "$work/links" 2> "$work/links_errors" &
+  links=$!
+  until grep -q ready "$work/links"; do
+    kill -0 "$links" 2>/dev/null || { echo "test_hosts: this machine does not allow delayed links: $(tail -1 "$work/links_errors")" >&2; exit 77; }
+    sleep 0.05
+  done
+fi
 for ((i = 0; i < hosts; ++i)); do
   space=$prefix-h$i
-  make_namespace "$space"
-  need ip -n "$space" link add eth0 type veth peer name "port$i" netns "$prefix-net"
   ip -n "$space" address add "10.77.0.$((i + 1))/24" dev eth0
   ip -n "$space" link set eth0 up
   ip -n "$prefix-net" link set "port$i" master bridge0 up
