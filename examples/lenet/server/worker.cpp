@@ -15,6 +15,13 @@ ServedWorker::ServedWorker(ServerClient& servers, rondo::Communicator& workers, 
 void ServedWorker::begin(const ParameterBlock& parameters, std::size_t epochs_before) {
   epochs_before_ = epochs_before;
   if (workers_.rank() == 0) servers_.set(parameters.all());
+  read_what_all_have_sent();
+}
+
+// What a worker has sent is with a server, but the server may not have applied it yet. A server answers one worker's requests in
+// their order: when the first read has come, it has applied all that this worker had sent.
+void ServedWorker::read_what_all_have_sent() {
+  servers_.read(parameters_.all());
   workers_.barrier();
   servers_.read(parameters_.all());
   learner_.set_parameters(parameters_);
@@ -35,9 +42,7 @@ void ServedWorker::run_epoch(std::span<const std::uint32_t> order,
     }
   }
   ++epochs_;
-  workers_.barrier();  // all have pushed
-  servers_.read(parameters_.all());
-  learner_.set_parameters(parameters_);
+  read_what_all_have_sent();
 }
 
 void ServedWorker::take_parts(std::span<const std::uint32_t> order,

@@ -35,6 +35,7 @@ class ServedWorker {
   [[nodiscard]] std::size_t first_step() const {
     return (epochs_before_ + epochs_) * steps_of_an_epoch_;
   }
+  void read_what_all_have_sent();
   void take_parts(std::span<const std::uint32_t> order,
                   const std::function<void(std::size_t, std::size_t)>& on_step);
 
