@@ -185,7 +185,8 @@ EVALUATION = Column("seconds to evaluate", lambda run: mean_of(run, "evaluation_
 SENT = Column("gradients or parameters sent an epoch, MB", mb_of("sent_bytes"), 1)
 PARTS_SENT = Column("sent between parts of a model an epoch, MB", mb_of("part_bytes"), 1)
 USUAL = [ACCURACY, LOSS, SECONDS, EVALUATION]
-# A run of ResNet-18 takes up to half an hour. Only those of seed 1 need the machine for themselves: only their seconds count.
+# A run of ResNet-18 takes up to half an hour. The tables show only the seconds of seed 1, so only during its runs must nothing else
+# run on the machine.
 LONG = [ACCURACY, LOSS, dataclasses.replace(SECONDS, title="seconds an epoch, seed 1", seeds=1),
         dataclasses.replace(EVALUATION, title="seconds to evaluate, seed 1", seeds=1)]
 
@@ -280,7 +281,7 @@ def run(name, options):
         for line in study.lines:
             data = ["--data", options.data] if options.data else []
             extra = shlex.split(options.extra)
-            # The trainer's own number of epochs is not named, as it was not when the first runs were kept.
+            # The trainer's default of 10 epochs is not named: kept runs are found by their arguments, and those of earlier runs lack it.
             epochs = [] if study.epochs == 10 or "--epochs" in extra else ["--epochs", str(study.epochs)]
             arguments = [*line.arguments, "--seed", str(seed), *epochs, *extra, *data]
             key = [f"--{line.placed_ranks}-bound-ranks", *arguments] if line.placed else arguments

@@ -6,8 +6,9 @@
 //
 // A messenger may buffer messages that the receiver has not taken yet. To bound how much, after every half FIFO of bytes, or a
 // thousand messages, the next one ends only when the receiver takes it (Delivery::taken). Not after every few messages: the end of
-// a small call would wait for the receiver's answer. And the next one, not the last of that half: if a call of half a FIFO ends with
-// it, the call would wait for the answer to its last message, which on a long way takes as long as the call.
+// a small call would wait for the receiver's answer. It is the next message, not the last of that half, since a call ends when its
+// messages have ended: a call that sends half a FIFO would wait for the answer to its last message, and between distant hosts
+// that answer takes as long as the call.
 #pragma once
 
 #include <algorithm>
