@@ -7,10 +7,10 @@ Studies: devices (1 and 2 ranks), batch (batches of k times as many samples, and
 rank 0), slow (one of two workers takes four times as long), resnet18, local_steps (averages of parameters now and then), shares (three
 ranks on two cores), parallel (parts of a model on several ranks). docs/documents.md has what came out.
 
-Each run is kept in OUT/study_NAME.json when it ends, and is not made again: a study that was stopped goes on where it was, on the same kind of machine. The
-runs in docs/documents.md are in bench/results (--out bench/results --page). Prints
-a table in Markdown, with --page for docs/documents.md, too; draws PICTURES/study_NAME.svg. Nothing else should run on the machine meanwhile. Needs matplotlib (Debian:
-python3-matplotlib).
+Each run is kept in OUT/study_NAME.json when it ends, and is not made again: a study that was stopped goes on where it was, on the same kind of
+machine, or on any where the table shows no seconds of the missing runs. Nothing else should run on the machine during runs of which it does.
+The runs in docs/documents.md are in bench/results (--out bench/results --page). Prints a table in Markdown, with --page for
+docs/documents.md, too; draws PICTURES/study_NAME.svg. Needs matplotlib (Debian: python3-matplotlib).
 """
 import argparse
 import dataclasses
@@ -52,6 +52,7 @@ class Column:
     value: Callable  # of a run
     digits: int = 3
     seeds: int | None = None  # of the first ones alone; None: of all
+    timed: bool = False  # depends on the machine, and on what else runs there
 
 
 @dataclasses.dataclass
@@ -61,6 +62,10 @@ class Study:
     draw: Callable | None
     columns: list
     epochs: int = 10
+
+    def times(self, seed):
+        """Whether the table shows seconds of this seed's runs."""
+        return any(column.timed and (column.seeds is None or seed <= column.seeds) for column in self.columns)
 
 
 def ranks(count, **options):
@@ -179,16 +184,19 @@ def draw_parts(lines, runs_of):
 
 ACCURACY = Column("test accuracy", lambda run: final(run, "test_accuracy"))
 LOSS = Column("train loss", lambda run: final(run, "train_loss"))
-SECONDS = Column("seconds an epoch", lambda run: mean_of(run, "seconds"), 2)
-LATER_SECONDS = Column("seconds an epoch, from the second on", lambda run: mean_of(run, "seconds", first=1), 2)
-EVALUATION = Column("seconds to evaluate", lambda run: mean_of(run, "evaluation_seconds"), 2)
+SECONDS = Column("seconds an epoch", lambda run: mean_of(run, "seconds"), 2, timed=True)
+LATER_SECONDS = Column("seconds an epoch, from the second on", lambda run: mean_of(run, "seconds", first=1), 2, timed=True)
+EVALUATION = Column("seconds to evaluate", lambda run: mean_of(run, "evaluation_seconds"), 2, timed=True)
 SENT = Column("gradients or parameters sent an epoch, MB", mb_of("sent_bytes"), 1)
 PARTS_SENT = Column("sent between parts of a model an epoch, MB", mb_of("part_bytes"), 1)
 USUAL = [ACCURACY, LOSS, SECONDS, EVALUATION]
-# A run of ResNet-18 takes up to half an hour. The tables show only the seconds of seed 1, so only during its runs must nothing else
-# run on the machine.
-LONG = [ACCURACY, LOSS, dataclasses.replace(SECONDS, title="seconds an epoch, seed 1", seeds=1),
-        dataclasses.replace(EVALUATION, title="seconds to evaluate, seed 1", seeds=1)]
+
+
+def seconds_of(seeds, columns):
+    """These columns, with the seconds of the first seeds alone, so that runs of further seeds may be made on another machine, and beside other work."""
+    those = ", seed 1" if seeds == 1 else f", seeds 1 to {seeds}"
+    return [dataclasses.replace(column, title=column.title + those, seeds=seeds) if column.timed else column for column in columns]
+
 
 SLOW = {"slow": "1:4"}
 # Rank 0 has a core for itself, ranks 1 and 2 share the other one; rondo-launch sets RONDO_RANK.
@@ -198,18 +206,18 @@ STUDIES = {
     "devices": Study([Line("1 rank", ranks(1, batch_size=256, lr=0.2), "0.85, 11.0 s; 0.80, 2.7 s"),
                       Line("2 ranks", ranks(2, batch_size=256, lr=0.2), "0.83, 13.7 s; 0.84, 2.8 s")], 3, draw_epochs, USUAL),
     "batch": Study([Line(f"batch {256 * k}, lr {rate}", ranks(2, batch_size=256 * k, lr=rate)) for k in (1, 2, 4) for rate in (0.2, 0.4, 0.8)],
-                   2, draw_batches, USUAL),
+                   3, draw_batches, seconds_of(2, USUAL)),
     "evaluation": Study([Line("2 ranks, all evaluate", ranks(2, evaluate="all")), Line("2 ranks, rank 0 evaluates", ranks(2, evaluate="rank-0"))], 3, None, USUAL),
     "slow": Study([Line("server", ranks(3, strategy="server", **SLOW)), Line("server-async", ranks(3, strategy="server-async", **SLOW)),
                    Line("server-async, staleness at most 1", ranks(3, strategy="server-async", max_staleness=1, **SLOW)),
                    Line("all-reduce, shares auto", ranks(2, shares="auto", **SLOW))], 2, draw_epochs, USUAL),
     "resnet18": Study([Line("1 rank, batch 256, lr 0.1", ranks(1, model="resnet18", batch_size=256, lr=0.1), "0.92, 13.7 s"),
-                       Line("2 ranks, batch 512, lr 0.2", ranks(2, model="resnet18", batch_size=512, lr=0.2), "0.89, 8.4 s")], 2, functools.partial(draw_epochs, timed=1), LONG),
+                       Line("2 ranks, batch 512, lr 0.2", ranks(2, model="resnet18", batch_size=512, lr=0.2), "0.89, 8.4 s")], 3, functools.partial(draw_epochs, timed=1), seconds_of(1, USUAL)),
     "local_steps": Study([Line("gradients, every step", ranks(2))] + [Line(f"averages every {steps} steps", ranks(2, local_steps=steps)) for steps in (4, 16, 64)]
-                         + [Line("averages every epoch", ranks(2, local_steps=235))], 2, draw_bytes, [ACCURACY, LOSS, SENT]),
+                         + [Line("averages every epoch", ranks(2, local_steps=235))], 3, draw_bytes, [ACCURACY, LOSS, SENT]),
     "shares": Study([Line("1 rank alone, one core", [], placed=ONE_CORE, placed_ranks=1), Line("equal shares", [], placed=TWO_CORES),
                      Line("shares 2, 1, 1", ["--shares", "2,1,1"], placed=TWO_CORES), Line("shares auto", ["--shares", "auto"], placed=TWO_CORES)],
-                    2, draw_shares, [Column("seconds of epoch 1", lambda run: run["epochs"][0]["seconds"], 2), LATER_SECONDS, LOSS], epochs=4),
+                    2, draw_shares, [Column("seconds of epoch 1", lambda run: run["epochs"][0]["seconds"], 2, timed=True), LATER_SECONDS, LOSS], epochs=4),
     "parallel": Study([Line("2 ranks, data-parallel", ranks(2)), Line("2 ranks, rows", ranks(2, split="rows")), Line("2 ranks, columns", ranks(2, split="columns")),
                        Line("2 ranks, layers", ranks(2, split="layers")), Line("4 ranks, data-parallel", ranks(4)), Line("4 ranks, 2 × 2, rows", ranks(4, split="rows"))],
                       2, draw_parts, [LOSS, SECONDS, SENT, PARTS_SENT], epochs=1),
@@ -222,22 +230,24 @@ def processor():
 
 
 class Kept:
-    """The runs of a study, by their arguments, in a file."""
+    """The runs of a study, by their arguments, in a file, which names the machine that the seconds in the study's table are of."""
 
     def __init__(self, file):
         self.file = file
-        here = {"processor": processor(), "cores": os.cpu_count()}
-        self.all = json.loads(file.read_text()) if file.exists() else dict(here, runs={})
-        there = {name: self.all[name] for name in here}
-        if there != here:
-            raise SystemExit(f"study: {file} has runs of another machine ({there}, and this is {here}): take another --out")
+        self.here = {"processor": processor(), "cores": os.cpu_count()}
+        self.all = json.loads(file.read_text()) if file.exists() else dict(self.here, runs={})
+
+    def require_this_machine(self):
+        there = {name: self.all[name] for name in self.here}
+        if there != self.here:
+            raise SystemExit(f"study: {self.file} has runs of another machine ({there}, and this is {self.here}): take another --out")
 
     def get(self, arguments):
         return self.all["runs"].get(shlex.join(arguments))
 
     def put(self, arguments, history):
         described = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=pathlib.Path(__file__).parent, capture_output=True, text=True)
-        self.all["runs"][shlex.join(arguments)] = dict(history, date=datetime.date.today().isoformat(), sources=described.stdout.strip())
+        self.all["runs"][shlex.join(arguments)] = dict(history, date=datetime.date.today().isoformat(), sources=described.stdout.strip(), machine=self.here)
         part = self.file.with_suffix(".part")
         part.write_text(json.dumps(self.all, indent=1) + "\n")
         part.rename(self.file)
@@ -288,6 +298,8 @@ def run(name, options):
             if kept.get(key) is not None:
                 print(f"{name}: {line.label}, seed {seed}: kept, of {kept.get(key)['date']}", flush=True)
             else:
+                if study.times(seed):
+                    kept.require_this_machine()
                 kept.put(key, train(options.program, line, arguments))
                 print(f"{name}: {line.label}, seed {seed}: test accuracy {final(kept.get(key), 'test_accuracy'):.4f}", flush=True)
             runs_of[line.label].append(kept.get(key))

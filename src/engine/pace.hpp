@@ -52,7 +52,8 @@ class Pace {
     return round >= awake_rounds_ || compares_calls(round);
   }
   [[nodiscard]] bool compares_calls(std::uint64_t round) const {
-    return round >= spin_rounds_ && round % kRoundsPerClock == 0;
+    const bool naps_long = round >= awake_rounds_ && !naps_early_;
+    return round >= spin_rounds_ && round % (naps_long ? kLongNapsPerLook : kRoundsPerClock) == 0;
   }
 
  private:
@@ -62,6 +63,9 @@ class Pace {
   // With a pump a wait yields less often: MPI itself yields where it is configured to.
   static constexpr std::uint64_t kRoundsPerYieldWithPump = 8;
   static constexpr std::uint64_t kRoundsPerClock = 64;
+  // Naps grow to a millisecond. Ranks of two hosts whose calls go along different edges learn of it only by such a look,
+  // and a rank tells the one it waits for of its call in such a look: with 64 naps between them that took 0.1 s.
+  static constexpr std::uint64_t kLongNapsPerLook = 16;
 
   Surroundings around_;
   bool spins_;

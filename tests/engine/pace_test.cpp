@@ -89,9 +89,16 @@ TEST(Pace, NapsEarlyWhileTheNetworkWorksOnALongVector) {
 TEST(Pace, LooksAroundNowAndThenAndAtEverySleep) {
   const Pace alone = pace({});
   for (std::uint64_t round = 0; round < 3000; ++round) {
-    const bool calls = round >= 64 && round % 64 == 0;
+    const bool calls = round >= 64 && round % (round < 2064 ? 64 : 16) == 0;
     ASSERT_EQ(alone.compares_calls(round), calls) << round;
     ASSERT_EQ(alone.reads_clock(round), calls || round >= 2064) << round;
+  }
+}
+
+TEST(Pace, ComparesCallsLessOftenWhileNapsAreShort) {
+  const Pace bulk = pace({true, false, {microseconds(120), kBulk}}, kBulk);
+  for (std::uint64_t round = 0; round < 3000; ++round) {
+    ASSERT_EQ(bulk.compares_calls(round), round > 0 && round % 64 == 0) << round;
   }
 }
 
