@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/lenet/bright_bars.hpp"
+#include "tests/lenet/same_moves.hpp"
 #include "tests/support/ranks.hpp"
 
 namespace lenet {
@@ -29,6 +30,7 @@ struct Outcome {
   std::size_t part_bytes = 0;
 };
 
+constexpr std::uint64_t kSeed = 3;
 constexpr int kEpochs = 2;
 constexpr std::size_t kBatch = 64;  // and one of 38
 
@@ -40,7 +42,7 @@ Exchange summing(rondo::Communicator& comm, ParameterBlock& gradients) {
 }
 
 Outcome train_rank(rondo::Communicator& comm, const Task& task) {
-  const TrainingOptions options{.batch_size = kBatch, .rate = 0.05F, .seed = 3};
+  const TrainingOptions options{.batch_size = kBatch, .rate = 0.05F, .seed = kSeed};
   const auto learner =
       make_cpu_learner(task, dataset(), options, {comm.rank(), comm.size()},
                        [&](ParameterBlock& gradients) { return summing(comm, gradients); });
@@ -87,10 +89,8 @@ Outcome train_split(Split split, int parts, int ranks, std::size_t micro_batches
     }
     EXPECT_NEAR(mine.test_accuracy, one_rank().test_accuracy, 1e-9) << "rank " << comm.rank();
     if (model->part() != 0) return;
-    for (std::size_t i = 0; i < whole.all().size(); ++i) {
-      ASSERT_NEAR(whole.all()[i], one_rank().parameters[i], 1e-5)
-          << "rank " << comm.rank() << ", value " << i;
-    }
+    expect_same_moves(whole.all(), one_rank().parameters, whole.shapes(), kSeed,
+                      "rank " + std::to_string(comm.rank()));
     if (comm.rank() == 0) outcome = mine;
   });
   return outcome;

@@ -17,6 +17,7 @@
 
 #include "batches.hpp"
 #include "models/spirals.hpp"
+#include "tests/lenet/same_moves.hpp"
 #include "tests/support/ranks.hpp"
 #include "trainer.hpp"
 
@@ -118,9 +119,8 @@ TEST(Spirals, AreLearntAndTwoRanksDoTheArithmeticOfOne) {
   const Outcome one = train(spirals_task(), data, 1, 3, 0.2F);
   EXPECT_GT(one.last.test_accuracy, 0.8);
   const Outcome two = train(spirals_task(), data, 2, 3, 0.2F);
-  for (std::size_t i = 0; i < one.parameters.size(); ++i) {
-    ASSERT_NEAR(two.parameters[i], one.parameters[i], 1e-4) << i;
-  }
+  expect_same_moves(two.parameters, one.parameters, spirals_task().shapes, TrainingOptions{}.seed,
+                    "two ranks");
 }
 
 // Finds the factors of a sum: neither oneDNN nor classes nor softmax.

@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/lenet/bright_bars.hpp"
+#include "tests/lenet/same_moves.hpp"
 #include "tests/support/ranks.hpp"
 
 namespace lenet {
@@ -25,6 +26,8 @@ const Dataset& dataset() {
   static const Dataset kData{bright_bars(230, 1), bright_bars(101, 2)};
   return kData;
 }
+
+constexpr std::uint64_t kSeed = 3;
 
 struct Outcome {
   std::vector<float> parameters;
@@ -63,7 +66,7 @@ Outcome train(int ranks, const How& how) {
   rondo::test::run_ranks(ranks, {.algorithm = how.algorithm}, [&](rondo::Communicator& comm) {
     const TrainingOptions options{.batch_size = how.batch_size,
                                   .rate = 0.05F,
-                                  .seed = 3,
+                                  .seed = kSeed,
                                   .passes = how.passes,
                                   .shares = how.shares,
                                   .warmup_epochs = how.warmup_epochs,
@@ -90,25 +93,20 @@ Outcome train(int ranks, const How& how) {
   return outcome;
 }
 
+void expect_same(const Outcome& actual, const Outcome& expected, const std::string& what) {
+  EXPECT_NEAR(actual.loss, expected.loss, 1e-5) << what;
+  expect_same_moves(actual.parameters, expected.parameters, lenet_shapes(), kSeed, what);
+}
+
 // Minibatches of 64 leave one of 38, and neither 64 nor 38 divides by 3.
 TEST(Trainer, TwoAndThreeRanksDoTheArithmeticOfOne) {
   const Outcome one = train(1, {});
   for (const rondo::Algorithm algorithm : {rondo::Algorithm::ring, rondo::Algorithm::naive}) {
     for (const int ranks : {2, 3}) {
       const Outcome many = train(ranks, {.algorithm = algorithm});
-      EXPECT_NEAR(many.loss, one.loss, 1e-5);
+      expect_same(many, one, std::to_string(ranks) + " ranks");
       EXPECT_NEAR(many.test_accuracy, one.test_accuracy, 1e-9);
-      for (std::size_t i = 0; i < one.parameters.size(); ++i) {
-        ASSERT_NEAR(many.parameters[i], one.parameters[i], 1e-5) << ranks << " ranks, value " << i;
-      }
     }
-  }
-}
-
-void expect_near(const Outcome& actual, const Outcome& expected, const std::string& what) {
-  EXPECT_NEAR(actual.loss, expected.loss, 1e-5) << what;
-  for (std::size_t i = 0; i < expected.parameters.size(); ++i) {
-    ASSERT_NEAR(actual.parameters[i], expected.parameters[i], 1e-5) << what << ", value " << i;
   }
 }
 
@@ -116,7 +114,7 @@ TEST(Trainer, SharesInAnyProportionDoTheArithmeticOfOneRank) {
   const Outcome one = train(1, {});
   for (const std::vector<double>& shares :
        {std::vector<double>{3, 1}, {0, 1}, {1, 2.5, 0.5}, {1e-9, 1, 1}}) {
-    expect_near(train(static_cast<int>(shares.size()), {.shares = shares}), one,
+    expect_same(train(static_cast<int>(shares.size()), {.shares = shares}), one,
                 std::to_string(shares[0]) + " : " + std::to_string(shares[1]));
   }
 }
@@ -213,9 +211,9 @@ TEST(Trainer, MovingAveragesAreThoseOfAllSamples) {
 // Whatever the ranks' shares are: an average is weighted by samples.
 TEST(Trainer, SeparateStepsThatAreAveragedAtOnceAddUpToOne) {
   const Outcome one = train(1, {});
-  expect_near(train(3, {.local_steps = 1}), one, "equal shares");
-  expect_near(train(3, {.shares = {1, 2.5, 0.5}, .local_steps = 1}), one, "1 : 2.5 : 0.5");
-  expect_near(train(2, {.shares = {0, 1}, .local_steps = 1}), one, "0 : 1");
+  expect_same(train(3, {.local_steps = 1}), one, "equal shares");
+  expect_same(train(3, {.shares = {1, 2.5, 0.5}, .local_steps = 1}), one, "1 : 2.5 : 0.5");
+  expect_same(train(2, {.shares = {0, 1}, .local_steps = 1}), one, "0 : 1");
 }
 
 // What a rank tells of itself: all samples are somebody's, and waiting for others is nobody's time.
@@ -255,6 +253,7 @@ TEST(Trainer, SeparateStepsLearnWithFewerBytes) {
   EXPECT_EQ(every.sent_bytes, 4 * vector_bytes);
   EXPECT_EQ(third.sent_bytes, 2 * vector_bytes);
   EXPECT_EQ(train(1, {}).sent_bytes, 0);
+  expect_same(train(2, {.local_steps = 1}), every, "averages after every step");
 }
 
 TEST(Trainer, ResyncingUndoesADrift) {
@@ -283,7 +282,7 @@ TEST(Trainer, TheRateGrowsInTheWarmup) {
   EXPECT_FLOAT_EQ(rate_at(1000, 4, options), 0.4F);
   EXPECT_FLOAT_EQ(rate_at(0, 4, {.rate = 0.4F}), 0.4F);
   EXPECT_NE(train(1, {.warmup_epochs = 1}).hash, train(1, {}).hash);
-  expect_near(train(2, {.warmup_epochs = 1}), train(1, {.warmup_epochs = 1}), "warm-up");
+  expect_same(train(2, {.warmup_epochs = 1}), train(1, {.warmup_epochs = 1}), "warm-up");
 }
 
 TEST(Trainer, TheSameRunGivesTheSameBits) {
@@ -308,10 +307,7 @@ TEST(Trainer, SeveralPassesAddUpToOne) {
   const Outcome one = train(2, {});
   for (const int passes : {2, 3, 40}) {  // the last leaves some passes without samples
     const Outcome many = train(2, {.passes = passes});
-    EXPECT_NEAR(many.loss, one.loss, 1e-5) << passes;
-    for (std::size_t i = 0; i < one.parameters.size(); ++i) {
-      ASSERT_NEAR(many.parameters[i], one.parameters[i], 1e-5) << passes << " passes, value " << i;
-    }
+    expect_same(many, one, std::to_string(passes) + " passes");
   }
 }
 
