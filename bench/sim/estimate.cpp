@@ -174,7 +174,10 @@ Answer step_answer(const Question& question, Answer answer, const std::vector<Si
 
 Spread spread_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  return {values.front(), values[values.size() / 2], values.back()};
+  const std::size_t half = values.size() / 2;
+  const double median =
+      values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+  return {values.front(), median, values.back()};
 }
 
 std::vector<Answer> answers_to(const Question& question) {

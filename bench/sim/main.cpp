@@ -78,6 +78,12 @@ void print(const Question& question, const std::vector<Answer>& answers) {
         "and inside "
         "a host it has other algorithms\n");
   }
+  const auto& asked = question.strategies;
+  if (std::find(asked.begin(), asked.end(), Strategy::server) != asked.end()) {
+    fmt::print(
+        "# server: the least that servers take, since copies are not counted, and cores that "
+        "processes share neither\n");
+  }
   if (question.job) print_best(question, answers);
 }
 

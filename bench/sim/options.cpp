@@ -1,6 +1,7 @@
 #include "bench/sim/options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <rondo/version.hpp>
 
 #include "bench/overlap/files.hpp"
@@ -57,11 +58,9 @@ void add_job_options(CLI::App& app, Named& named, Options& options) {
   CLI::Option* model = app.add_option(
       "--model", named.model,
       "answers for a training step: resnet50, or a JSON file as rondo-overlap reads");
-  CLI::Option* trace =
-      app.add_option("--trace", named.trace,
-                     "the same from a timeline, as rondo-lenet --trace writes; best with small "
-                     "buckets")
-          ->excludes(model);
+  app.add_option("--trace", named.trace,
+                 "the same from a timeline, as rondo-lenet --trace writes; best with small buckets")
+      ->excludes(model);
   app.add_option("--compute-ms", named.compute_ms, "how long backprop takes")
       ->check(kRate)
       ->needs(model)
@@ -82,12 +81,31 @@ void add_job_options(CLI::App& app, Named& named, Options& options) {
                  "answers for an epoch, too, if not 0")
       ->check(kAmount)
       ->capture_default_str();
-  app.parse_complete_callback([&app, model, trace] {
-    if (model->count() + trace->count() > 0) return;
-    for (const char* name : {"--compute-spread", "--bucket-kib", "--steps-per-epoch"}) {
-      if (app.count(name) > 0) throw CLI::ValidationError(name, "is for --model or --trace");
+}
+
+// Throws CLI::ValidationError for an option that the answer would not depend on.
+void refuse_useless(const CLI::App& app, const Named& named) {
+  const bool job = app.count("--model") + app.count("--trace") > 0;
+  for (const char* name : {"--compute-spread", "--bucket-kib", "--steps-per-epoch"}) {
+    if (!job && app.count(name) > 0) {
+      throw CLI::ValidationError(name, "is for --model or --trace");
     }
-  });
+  }
+  if (job && app.count("--kib") > 0) {
+    throw CLI::ValidationError("--kib", "is for calls, and not for --model or --trace");
+  }
+  const bool served = std::find(named.strategies.begin(), named.strategies.end(), "server") !=
+                      named.strategies.end();
+  if (app.count("--servers") > 0 && !served) {
+    throw CLI::ValidationError("--servers", "is for the strategy 'server'");
+  }
+  if (app.count("--measure") == 0) return;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() > 0 && option->get_name() != "--measure") {
+      throw CLI::ValidationError(option->get_name(),
+                                 "does not go with --measure, which simulates nothing");
+    }
+  }
 }
 
 Network network_of(const Named& named) {
@@ -156,6 +174,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
   app.set_version_flag("--version", RONDO_VERSION);
   try {
     app.parse(argc, argv);
+    refuse_useless(app, named);
   } catch (const CLI::ParseError& error) {
     return app.exit(error);
   }

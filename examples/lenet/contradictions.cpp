@@ -36,16 +36,16 @@ void refuse_contradictions_of_strategy(const Options& options) {
   }
   const bool trains_otherwise =
       !training.shares.empty() || training.measure_shares || !options.slow.empty() ||
-      !options.history.empty() || !options.checkpoint.empty() || training.warmup_epochs > 0 ||
-      training.local_steps > 0 || training.resync_steps > 0 || training.passes > 1 ||
-      options.wire != "exact" || options.overlap || options.bucket_kib || !options.trace.empty() ||
-      options.evaluate != "all" || options.batch_norm != "rank";
+      !options.checkpoint.empty() || training.warmup_epochs > 0 || training.local_steps > 0 ||
+      training.resync_steps > 0 || training.passes > 1 || options.wire != "exact" ||
+      options.overlap || options.bucket_kib || !options.trace.empty() ||
+      options.batch_norm != "rank" || options.train_samples + options.test_samples > 0;
   if (options.measured_exchanges > 0 && (options.algo == "none" || trains_otherwise)) {
     throw CLI::ValidationError("--measure-exchange",
-                               "trains nothing: --algo none, --shares, --slow, --history, "
-                               "--checkpoint, --warmup, --local-steps, --resync, --accumulate, "
-                               "--wire, --overlap, --bucket-kib, --trace, --evaluate and "
-                               "--batch-norm do not go with it");
+                               "trains nothing: --algo none, --shares, --slow, --checkpoint, "
+                               "--warmup, --local-steps, --resync, --accumulate, --wire, "
+                               "--overlap, --bucket-kib, --trace, --batch-norm, --train-samples "
+                               "and --test-samples do not go with it");
   }
   if (options.most_staleness && options.strategy != "server-async") {
     throw CLI::ValidationError("--max-staleness", "is for --strategy server-async");
@@ -107,6 +107,11 @@ void refuse_contradictions(const Options& options) {
         "ranks take no steps together");
   }
   const TrainingOptions& training = options.training;
+  if (options.batch_norm == "all" && training.local_steps > 0) {
+    throw CLI::ValidationError("--batch-norm",
+                               "all is not for --local-steps, where each rank has parameters of "
+                               "its own, whose statistics have no meaning together");
+  }
   if (!options.split.empty() &&
       (options.model != "lenet" || options.device == "cuda" || options.strategy != "all-reduce" ||
        options.algo == "mpi" || options.measured_steps > 0 || options.measured_exchanges > 0 ||
@@ -149,9 +154,6 @@ void refuse_contradictions(const Options& options) {
   if (of_cpus && (options.device == "cuda" || options.measured_steps > 0)) {
     throw CLI::ValidationError("--shares, --warmup, --local-steps and --resync",
                                "are for training with --device cpu");
-  }
-  if (options.measured_steps > 0 && !options.history.empty()) {
-    throw CLI::ValidationError("--history", "is for training; --json is for --measure-overlap");
   }
   if (training.local_steps > 0 &&
       (training.resync_steps > 0 || !options.trace.empty() || options.wire != "exact" ||

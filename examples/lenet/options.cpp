@@ -31,7 +31,7 @@ std::vector<double> shares_named(const std::string& text) {
     double share = 0;
     const char* end = part.data() + part.size();
     const auto read = std::from_chars(part.data(), end, share);
-    if (read.ec != std::errc() || read.ptr != end || !(share >= 0)) {
+    if (read.ec != std::errc() || read.ptr != end || !(share >= 0) || text.ends_with(',')) {
       throw CLI::ValidationError(
           "--shares", "'" + text + "' is not equal, auto or numbers from 0 on with commas");
     }
@@ -77,9 +77,11 @@ void add_task_options(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("--train-samples", options.train_samples,
                  "trains on so many samples, the first; 0: all")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--test-samples", options.test_samples,
                  "tests on so many samples, the first; 0: all")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
 }
 
@@ -95,7 +97,8 @@ void add_strategy_options(CLI::App& app, Options& options) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--max-staleness", options.most_staleness,
-                 "server-async: at most so many updates come between a worker's pull and its push");
+                 "server-async: at most so many updates come between a worker's pull and its push")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--slow", options.slow,
                  "RANK:FACTOR: that rank takes so many times as long for gradients, by sleeping");
   app.add_option("--measure-exchange", options.measured_exchanges,
@@ -140,9 +143,11 @@ void add_worker_options(CLI::App& app, Options& options) {
          "no gradients are summed: after so many steps of each rank alone, and at the end of "
          "an epoch, all take the average of their parameters; 0: gradients are summed in "
          "every step")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--resync", options.training.resync_steps,
                  "after so many steps all take rank 0's parameters; 0: never")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--evaluate", options.evaluate,
                  "after an epoch all ranks classify a share of the test set each, or rank-0 all of "
@@ -181,6 +186,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
       ->check(rondo::launch::finite_between(0, 1e6))
       ->capture_default_str();
   app.add_option("--seed", options.training.seed, "seed of parameters and shuffles")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--algo", options.algo,
                  "how gradients are summed; mpi: on the CPU, under mpirun; none: one rank alone")
@@ -238,6 +244,11 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
   app.add_option("--threads", options.threads, "compute threads of a rank, on the CPU")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  for (const char* measuring : {"--measure-overlap", "--measure-exchange"}) {
+    for (const char* training : {"--epochs", "--lr", "--evaluate", "--history"}) {
+      app.get_option(measuring)->excludes(app.get_option(training));
+    }
+  }
   rondo::launch::add_rank_options(app, options.ranks, options.processes, 64);
   app.set_version_flag("--version", RONDO_VERSION);
   try {

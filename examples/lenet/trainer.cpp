@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <numeric>
 #include <span>
 #include <stdexcept>
@@ -105,6 +106,13 @@ EpochResult Trainer::run_epoch(int epoch,
   std::array<double, 2> totals = {sum.loss, static_cast<double>(sum.correct)};
   comm_.all_reduce(totals);
   result.train_loss = totals[0] / static_cast<double>(order.size());
+  if (!std::isfinite(result.train_loss)) {
+    throw std::runtime_error(fmt::format(
+        "the loss of epoch {} is infinite or no number: the parameters have grown beyond "
+        "what a float holds; take a smaller learning rate (--lr), or let it grow "
+        "(--warmup)",
+        epoch));
+  }
   result.train_accuracy = totals[1] / static_cast<double>(order.size());
   result.seconds = slowest(seconds_since(start));
   result.sent_bytes = sent_bytes_;

@@ -28,14 +28,19 @@ def write_pictures(folder, name, count, seed):
             file.write(header + bytes(data))
 
 
-def run(folder, *arguments, epochs=2, batch_size=64):
-    command = [program, "--data", folder, "--epochs", str(epochs), "--batch-size", str(batch_size), "--lr", "0.05",
+def run(folder, *arguments, epochs=2, batch_size=64, lr="0.05"):
+    command = [program, "--data", folder, "--epochs", str(epochs), "--batch-size", str(batch_size), "--lr", lr,
                "--history", folder / "history.json", *arguments]
     result = subprocess.run(command, capture_output=True, text=True, timeout=100)
     if result.returncode != 0:
         print(result.stdout + result.stderr)
         return result.returncode, result.stdout + result.stderr
     return 0, json.loads((folder / "history.json").read_text())
+
+
+def measure(folder, *arguments):
+    result = subprocess.run([program, "--data", folder, "--batch-size", "64", *arguments], capture_output=True, text=True, timeout=100)
+    return result.returncode, result.stdout + result.stderr
 
 
 def ends_after_a_kill(folder, victim):
@@ -151,18 +156,28 @@ with tempfile.TemporaryDirectory() as name:
                         (("--split", "rows", "--strategy", "server"), "is for LeNet on the CPU, and not for --strategy")):
         code, output = run(folder, *two, *extra)
         expect(code != 0 and text in output, f"{' '.join(map(str, extra))} is refused")
-    for extra in (("--lr", "nan"), ("--lr", "-1"), ("--warmup", "nan"), ("--slow", "1:1e300"), ("--servers", "7"), ("--micro-batches", "9", "--split", "rows"),
-                  ("--local-steps", "2", "--algo", "naive"), ("--measure-exchange", "2", "--algo", "none"), ("--measure-exchange", "2", "--shares", "5,1"),
+    for lr in ("nan", "-1"):
+        code, output = run(folder, *two, lr=lr)
+        expect(code != 0 and "--lr: " in output and "At Most" not in output, f"--lr {lr} is refused")
+    for extra in (("--warmup", "nan"), ("--slow", "1:1e300"), ("--servers", "7"), ("--micro-batches", "9", "--split", "rows"),
+                  ("--local-steps", "2", "--algo", "naive"), ("--local-steps", "-1"), ("--resync", "-1"), ("--seed", "-1"), ("--train-samples", "-5"),
+                  ("--test-samples", "-5"), ("--max-staleness", "-1", "--strategy", "server-async"),
+                  ("--batch-norm", "all", "--model", "resnet18", "--local-steps", "2"),
                   ("--checkpoint", folder / "x", "--trace", folder / ".." / folder.name / "x"), ("--checkpoint", folder / "x", "--trace", folder / "x.part")):
         code, output = run(folder, *two, *extra)
         expect(code != 0 and (f"{extra[0]}: " in output or "is the file of" in output), f"{' '.join(map(str, extra))} is refused")
     for shares, text in (("1,2,3", "--shares has 3 numbers, but 2 ranks train"), ("0,0", "must have a sum above 0"), ("1e308,1e308", "a finite one"),
-                         ("1,x", "is not equal, auto or numbers"), ("1,-2", "is not equal, auto or numbers")):
+                         ("1,x", "is not equal, auto or numbers"), ("1,-2", "is not equal, auto or numbers"),
+                         ("3,1,", "is not equal, auto or numbers")):
         code, output = run(folder, *two, "--shares", shares)
         expect(code != 0 and text in output, f"--shares {shares} is refused")
     code, output = run(folder, *two, "--local-steps", "2", "--resync", "2")
     expect(code != 0 and "sums no gradients" in output, "--local-steps with --resync is refused")
-    code, output = run(folder, *two, "--shares", "1,2", "--measure-overlap", "2")
-    expect(code != 0 and "are for training" in output, "unequal shares in a measurement are refused")
+    for extra, text in ((("--measure-overlap", "2", "--shares", "1,2"), "are for training"), (("--measure-exchange", "2", "--shares", "5,1"), "trains nothing"),
+                        (("--measure-exchange", "2", "--algo", "none"), "trains nothing"), (("--measure-exchange", "2", "--train-samples", "7"), "trains nothing"),
+                        (("--measure-exchange", "2", "--lr", "5"), "excludes"), (("--measure-exchange", "2", "--epochs", "3"), "excludes"),
+                        (("--measure-overlap", "2", "--evaluate", "rank-0"), "excludes"), (("--measure-overlap", "2", "--epochs", "3"), "excludes")):
+        code, output = measure(folder, *two, *extra)
+        expect(code != 0 and text in output, f"{' '.join(extra)} is refused")
     code, output = run(folder, *two, "--shares", "1,2", "--device", "cuda")
     expect(code != 0 and "are for training with --device cpu" in output, "unequal shares on GPUs are refused")

@@ -185,6 +185,46 @@ TEST(Trainer, MeasuredSharesFollowTheSpeedOfTheRanks) {
   });
 }
 
+// The first step of an epoch also makes buffers, so its time counts only where there is no other.
+TEST(Trainer, SharesAreMeasuredInEpochsOfOneStep) {
+  rondo::test::run_ranks(2, {}, [](rondo::Communicator& comm) {
+    const TrainingOptions options{
+        .batch_size = 230, .measure_shares = true, .slowdown = comm.rank() == 1 ? 50.0 : 1.0};
+    const auto learner = make_cpu_learner(
+        lenet_task(), dataset(), options, {comm.rank(), comm.size()},
+        [&](ParameterBlock& gradients) {
+          return exchange_by([&](std::span<float> all) { comm.all_reduce(all); }, gradients);
+        });
+    Trainer trainer(comm, dataset(), options, *learner);
+    trainer.run_epoch(1, [](std::size_t, std::size_t) {});
+    const Computed computed = learner->computed();
+    EXPECT_EQ(computed.timed_samples, 115U);
+    EXPECT_GT(computed.seconds, 0);
+    const EpochResult second = trainer.run_epoch(2, [](std::size_t, std::size_t) {});
+    ASSERT_EQ(second.shares.size(), 2U);
+    EXPECT_GT(second.shares[0], second.shares[1]);
+  });
+}
+
+TEST(Trainer, ALossThatIsNoNumberEndsTheTraining) {
+  rondo::test::run_ranks(2, {}, [](rondo::Communicator& comm) {
+    const TrainingOptions options{.batch_size = 64, .rate = 1e6F};
+    const auto learner = make_cpu_learner(
+        lenet_task(), dataset(), options, {comm.rank(), comm.size()},
+        [&](ParameterBlock& gradients) {
+          return exchange_by([&](std::span<float> all) { comm.all_reduce(all); }, gradients);
+        });
+    Trainer trainer(comm, dataset(), options, *learner);
+    EXPECT_THROW(
+        {
+          for (int epoch = 1; epoch <= 5; ++epoch) {
+            trainer.run_epoch(epoch, [](std::size_t, std::size_t) {});
+          }
+        },
+        std::runtime_error);
+  });
+}
+
 // Rank 1 has trained on nothing, so its moving averages count for nothing.
 TEST(Trainer, MovingAveragesAreThoseOfAllSamples) {
   rondo::test::run_ranks(3, {}, [](rondo::Communicator& comm) {

@@ -46,6 +46,9 @@ refuses "ranks" --ranks 0
 for option in --link-mbit --latency-us --jitter-us --burst-kib; do refuses "$option" $option nan; done
 refuses "kib" --kib 18014398509481984
 refuses "is for --model or --trace" --steps-per-epoch 10
+refuses "is for calls" --model "$model" --kib 64
+refuses "is for the strategy 'server'" --strategies ring --servers 2
+refuses "does not go with --measure" --measure "$folder/network" --ranks 8
 refuses "none of this can be simulated" --ranks 8 --ranks-per-host 3
 # What the library would refuse is marked, and not recommended.
 "$sim" --ranks 8 --strategies halving_doubling --kib 64,16384 >"$folder/marked"

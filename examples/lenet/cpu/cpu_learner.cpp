@@ -71,7 +71,13 @@ class CpuLearner final : public Learner {
     model_->forget_sizes();
   }
   void set_rate(float rate) override { options_.rate = rate; }
-  Computed computed() const override { return computed_; }
+  Computed computed() const override {
+    Computed all = computed_;
+    if (all.timed_samples > 0) return all;
+    all.timed_samples = all.samples;  // of the epoch's only step
+    all.seconds = first_seconds_;
+    return all;
+  }
 
   BatchResult totals() override { return totals_; }
 
@@ -87,7 +93,7 @@ class CpuLearner final : public Learner {
 
  private:
   // Leaves in gradients_ those of these samples. `timed`: whether the time counts: the first step of an epoch also makes the
-  // buffers for its size.
+  // buffers for its size, so its time only counts where there is no other step.
   void compute(std::span<const std::uint32_t> mine, bool timed) {
     const auto start = Clock::now();
     waited_ = {};
@@ -103,9 +109,13 @@ class CpuLearner final : public Learner {
     const auto own_time = [&] { return Clock::now() - start - waited_; };
     if (options_.slowdown > 1) std::this_thread::sleep_for(own_time() * (options_.slowdown - 1));
     computed_.samples += mine.size();
-    if (!timed) return;
+    const double seconds = std::chrono::duration<double>(own_time()).count();
+    if (!timed) {
+      first_seconds_ = seconds;
+      return;
+    }
     computed_.timed_samples += mine.size();
-    computed_.seconds += std::chrono::duration<double>(own_time()).count();
+    computed_.seconds += seconds;
   }
 
   // The same, with the time that it takes added to waited_.
@@ -148,6 +158,7 @@ class CpuLearner final : public Learner {
   std::vector<std::uint32_t> order_;
   BatchResult totals_;
   Computed computed_;
+  double first_seconds_ = 0;  // of the epoch's first step, which computed_ does not count
 };
 
 }  // namespace
