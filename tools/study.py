@@ -23,6 +23,7 @@ import shlex
 import statistics
 import subprocess
 import tempfile
+import textwrap
 from typing import Callable
 
 try:
@@ -89,6 +90,10 @@ def mean_of(run, key, first=0):
     """Over the epochs from number `first` on, or over the last one where there are fewer."""
     epochs = run["epochs"]
     return statistics.mean(epoch[key] for epoch in epochs[min(first, len(epochs) - 1):])
+
+
+def staleness_of(run, key):
+    return run["staleness"][key] if "staleness" in run else 0  # only servers count it
 
 
 def mb_of(key):
@@ -161,7 +166,7 @@ def draw_bars(axis, lines, runs_of, column):
     middle = [statistics.mean(each) for each in values]
     spread = [[m - min(each) for m, each in zip(middle, values)], [max(each) - m for m, each in zip(middle, values)]]
     axis.bar(range(len(lines)), middle, yerr=spread, capsize=3)
-    axis.set_xticks(range(len(lines)), [line.label.replace(", ", ",\n") for line in lines], fontsize=8)
+    axis.set_xticks(range(len(lines)), [textwrap.fill(line.label, 16) for line in lines], fontsize=8)
     axis.set_ylabel(column.title)
     axis.grid(alpha=0.3, axis="y")
 
@@ -190,6 +195,7 @@ EVALUATION = Column("seconds to evaluate", lambda run: mean_of(run, "evaluation_
 SENT = Column("gradients or parameters sent an epoch, MB", mb_of("sent_bytes"), 1)
 PARTS_SENT = Column("sent between parts of a model an epoch, MB", mb_of("part_bytes"), 1)
 USUAL = [ACCURACY, LOSS, SECONDS, EVALUATION]
+STALENESS = [Column("staleness, mean", lambda run: staleness_of(run, "mean"), 2), Column("staleness, greatest", lambda run: staleness_of(run, "greatest"), 0)]
 
 
 def seconds_of(seeds, columns):
@@ -210,7 +216,7 @@ STUDIES = {
     "evaluation": Study([Line("2 ranks, all evaluate", ranks(2, evaluate="all")), Line("2 ranks, rank 0 evaluates", ranks(2, evaluate="rank-0"))], 3, None, USUAL),
     "slow": Study([Line("server", ranks(3, strategy="server", **SLOW)), Line("server-async", ranks(3, strategy="server-async", **SLOW)),
                    Line("server-async, staleness at most 1", ranks(3, strategy="server-async", max_staleness=1, **SLOW)),
-                   Line("all-reduce, shares auto", ranks(2, shares="auto", **SLOW))], 2, draw_epochs, USUAL),
+                   Line("all-reduce, shares auto", ranks(2, shares="auto", **SLOW))], 2, draw_epochs, USUAL + STALENESS),
     "resnet18": Study([Line("1 rank, batch 256, lr 0.1", ranks(1, model="resnet18", batch_size=256, lr=0.1), "0.92, 13.7 s"),
                        Line("2 ranks, batch 512, lr 0.2", ranks(2, model="resnet18", batch_size=512, lr=0.2), "0.89, 8.4 s")], 3, functools.partial(draw_epochs, timed=1), seconds_of(1, USUAL)),
     "local_steps": Study([Line("gradients, every step", ranks(2))] + [Line(f"averages every {steps} steps", ranks(2, local_steps=steps)) for steps in (4, 16, 64)]

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Runs every command of docs/documents.md in a small form: commands.py PAGE BUILD SOURCES
+"""Runs every command of some pages in a small form: commands.py BUILD SOURCES PAGE...
 
 Test hosts are left out, since they need root: their programs run as ranks of this host. So is mpirun where there is none.
 """
 import gzip
+import os
 import pathlib
 import random
 import re
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-page, build, sources = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
+build, sources, *pages = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
 # By program: values that replace those of the page, or are added.
 SMALL = {
     "rondo-lenet": {"--epochs": "1", "--batch-size": "64", "--train-samples": "128", "--test-samples": "64", "--measure-overlap": "2",
@@ -25,7 +26,10 @@ SMALL = {
     "study.py": {"--seeds": "1", "--extra": "--epochs 1 --train-samples 64 --test-samples 32"},
 }
 PROGRAMS = {*SMALL, "rondo-topo", "agree_with_torch.py", "test_lenet_trainer", "test_lenet_task", "test_lenet_model"}
+# More ranks than cores, which mpirun refuses unless it is told; for ranks that the page has on hosts of their own. Open MPI 4 and 5.
+CROWDED = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
 ONLY_IF_NAMED = {"--measure-overlap", "--measure-exchange", "--exchange-kib"}
+NOT_WITH = {"--measure-overlap": {"--epochs"}, "--measure-exchange": {"--epochs", "--train-samples", "--test-samples"}}
 
 
 def write_pictures(folder):
@@ -63,16 +67,18 @@ def small(words):
     at = next(i for i, word in enumerate(words) if pathlib.Path(word).name in PROGRAMS)
     start, program = words[:at], words[at:]
     name = pathlib.Path(program[0]).name
+    useless = {option for measuring, options in NOT_WITH.items() if measuring in program for option in options}
     for option, value in SMALL.get(name, {}).items():
         if option in program:
             program[program.index(option) + 1] = value
-        elif option not in ONLY_IF_NAMED:
+        elif option not in ONLY_IF_NAMED | useless:
             program[1:1] = [option, value]
     return start, program
 
 
 def run(line, folder):
     start, program = small(on_this_host(shlex.split(line)))
+    crowded = CROWDED if line.startswith("tools/test_hosts.sh") or os.cpu_count() < 2 else {}
     name = pathlib.Path(program[0]).name
     if name in ("rondo-lenet", "study.py") and "spirals" not in program:
         program += ["--data", str(folder)]
@@ -81,7 +87,7 @@ def run(line, folder):
     # What the command writes goes to the folder; what it reads or starts is in the build.
     words = [re.sub(r"^build/([^/]+)$", rf"{folder}/\1", word) for word in start + program]
     words = [re.sub(r"^build(?=/)", str(build), word) for word in words]
-    done = subprocess.run(words, cwd=sources, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(words, cwd=sources, env=os.environ | crowded, capture_output=True, text=True, timeout=200)
     print({0: "ok:", 77: "left out:"}.get(done.returncode, "FAILED:"), shlex.join(words), flush=True)
     if done.returncode == 77:
         print(done.stdout)
@@ -91,5 +97,6 @@ def run(line, folder):
 
 with tempfile.TemporaryDirectory() as name:
     write_pictures(pathlib.Path(name))
-    for command in commands(page.read_text()):
-        run(command, pathlib.Path(name))
+    for page in pages:
+        for command in commands(page.read_text()):
+            run(command, pathlib.Path(name))
