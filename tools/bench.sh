@@ -139,6 +139,7 @@ gradients() {
   fi
   measure overlap_two_hosts tools/test_hosts.sh --hosts 2 --pin --rate 25mbit -- "$lenet" --bucket-kib 0 --measure-overlap 40 --batch-size 4096
   measure overlap_two_hosts_256 tools/test_hosts.sh --hosts 2 --pin --rate 300mbit -- "$lenet" --bucket-kib 0 --measure-overlap 200
+  measure overlap_resnet18_two_hosts tools/test_hosts.sh --hosts 2 -- "$lenet" --model resnet18 --measure-overlap 5 --train-samples 512 --test-samples 100 --batch-size 64
   local hosts
   for hosts in 2 4 8; do
     measure overlap_resnet50_$hosts tools/test_hosts.sh --hosts $hosts -- "$overlap" --bucket-kib 0,64,256,1024,4096,16384 -n 5
@@ -170,7 +171,7 @@ sim() {
     return
   fi
   for rate in 1gbit 400mbit 200mbit; do measure sim_validation_$rate tools/validate_sim.py $build --rates $rate; done
-  for cases in apart far traced; do measure sim_validation_$cases tools/validate_sim.py $build --cases $cases; done
+  for cases in apart far servers traced; do measure sim_validation_$cases tools/validate_sim.py $build --cases $cases; done
 }
 
 exchange() { measure exchange tools/measure_exchange.py $build; }

@@ -341,7 +341,8 @@ def table_readme_many():
 def table_overlap_lenet():
     body = []
     runs = {"one host, batch 256": "overlap_one_host", "two hosts, 25 Mbit/s, batch 4096": "overlap_two_hosts",
-            "two hosts, 300 Mbit/s, batch 256": "overlap_two_hosts_256"}
+            "two hosts, 300 Mbit/s, batch 256": "overlap_two_hosts_256",
+            "ResNet-18, two hosts, 1 Gbit/s, batch 64": "overlap_resnet18_two_hosts"}
     for label, name in runs.items():
         run = load(name)
         if run is None:

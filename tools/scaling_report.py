@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt  # noqa: E402  (after the backend is chosen)
 
 from bench_report import fill, load, save, source, table  # noqa: E402
 
-STRATEGIES = {"ring": "ring", "hierarchical": "hierarchical", "halving_doubling": "halving_doubling", "server": "servers, one beside each rank"}
+STRATEGIES = {"ring": "ring", "hierarchical": "hierarchical", "halving_doubling": "halving_doubling", "server": "servers, one beside each rank (the least)"}
 
 
 def table_validation(names):
@@ -119,7 +119,7 @@ def draw_exchange():
 
 def main():
     fill("docs/scaling.md", {"validation": lambda: table_validation([f"sim_validation_{rate}" for rate in ("1gbit", "400mbit", "200mbit")]),
-                             **{f"validation_{cases}": lambda cases=cases: table_validation([f"sim_validation_{cases}"]) for cases in ("apart", "far", "traced")},
+                             **{f"validation_{cases}": lambda cases=cases: table_validation([f"sim_validation_{cases}"]) for cases in ("apart", "far", "servers", "traced")},
                              "ranks": table_ranks})
     fill("docs/trainer.md", {"exchange": table_exchange})
     plt.rcParams["svg.hashsalt"] = "rondo"

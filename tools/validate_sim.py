@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares what rondo-sim says with what test hosts take, and writes tables in Markdown.
 
-usage: tools/validate_sim.py BUILD [--cases usual|apart|far|traced] [--json OUT.json] [--rates RATES] [--hosts COUNTS] [--quick]
+usage: tools/validate_sim.py BUILD [--cases usual|apart|far|servers|traced] [--json OUT.json] [--rates RATES] [--hosts COUNTS] [--quick]
 
 The network is measured once at each rate, on two hosts. Then calls and training steps are measured on each number of hosts, and
 simulated on the network that was measured:
@@ -9,6 +9,7 @@ simulated on the network that was measured:
 usual   calls of several sizes, and steps of ResNet-50, overlapped with a backprop that sleeps
 apart   the same at another rate, with other numbers of hosts and sizes, and hosts of two ranks: kept apart while rondo-sim was written
 far     calls between hosts whose messages are under way for 3 ms
+servers exchanges with parameter servers, by the trainer: one on a host of its own, or one beside each worker
 traced  steps of ResNet-18, simulated from a timeline that was written at 2 Gbit/s
 
 Needs root, as
@@ -46,6 +47,7 @@ RANKS_PER_HOST = {"hierarchical": 2}
 BURST_KIB = 256  # of the token buckets of tools/test_hosts.sh
 COMPUTE_MS_AT_1GBIT = 600  # and more on slower links, so that a part of the communication always hides
 BUCKETS_KIB = (1024, 25600)
+EXCHANGED_KIB = (8192, 1024)
 # Of the trainer's timeline, and of the steps that are simulated from it. The samples are for 16 minibatches.
 TRACED_KIB, TRACED_RATE = 256, "2gbit"
 TRACED_BUCKETS_KIB = (1024, 8192)
@@ -53,6 +55,7 @@ TRAINER = ("--model", "resnet18", "--batch-size", 64, "--train-samples", 1024, "
 DELAY_US = {"far": 3000}
 # By cases: calls, rates, numbers of hosts.
 CASES = {"usual": (CALLS, "1gbit,400mbit,200mbit", "2,4,8"), "apart": (APART, "300mbit", "3,6"), "far": (FAR, "100mbit", "2,4,8"),
+         "servers": ({}, "400mbit,200mbit", "2,4,8"),
          "traced": ({}, "1gbit,400mbit", "2")}  # a host for each core of the machine: they compute
 
 
@@ -75,8 +78,8 @@ class Validation:
     def __init__(self, build, folder, quick, name):
         self.build, self.folder, self.quick, self.name = pathlib.Path(build).resolve(), pathlib.Path(folder), quick, name
 
-    def on_hosts(self, hosts, rate, program, *arguments, ranks_per_host=1):
-        run([ROOT / "tools/test_hosts.sh", "--hosts", hosts, "--ranks-per-host", ranks_per_host, "--rate", rate,
+    def on_hosts(self, hosts, rate, program, *arguments, ranks_per_host=1, map_by="slot"):
+        run([ROOT / "tools/test_hosts.sh", "--hosts", hosts, "--ranks-per-host", ranks_per_host, "--map-by", map_by, "--rate", rate,
              "--delay-us", DELAY_US.get(self.name, 0), "--", self.build / program, *arguments])
 
     def json_of(self, measure):
@@ -114,6 +117,17 @@ class Validation:
             sim = self.simulated(network, "--ranks", hosts, "--strategies", "ring", "--model", "resnet50", "--compute-ms", compute_ms(rate), "--bucket-kib", kib)
             yield {"what": f"step of ResNet-50, buckets of {kib} KiB", "measured_us": row["time_us"]["during"]["median"], "simulated_us": sim["step_us"]["median"]}
 
+    def exchanges(self, network, hosts, rate):
+        """The library has no call for servers: rondo-sim has formulas for them, of which this tells how far they are right."""
+        for kib in EXCHANGED_KIB[:1] if self.quick else EXCHANGED_KIB:
+            for servers, here, text in ((1, 1, "a server on a host of its own"), (hosts, 2, "a server beside each worker")):
+                measured = self.json_of(lambda file, kib=kib, servers=servers, here=here: self.on_hosts(
+                    hosts, rate, "examples/lenet/rondo-lenet", "--strategy", "server", "--servers", servers, "--measure-exchange", 10, "--exchange-kib", kib,
+                    "--json", file, ranks_per_host=here, map_by="node"))  # the last ranks are the servers
+                # A server's host has a worker there, whose vectors take no time: so the link carries those of the others.
+                sim = self.simulated(network, "--ranks", hosts, "--strategies", "server", "--servers", servers, "--kib", kib)
+                yield {"what": f"{text}, {kib} KiB", "measured_us": measured["exchange_us"]["median"], "simulated_us": sim["call_us"]["median"]}
+
     def trace_of(self, hosts):
         """A timeline of the trainer's steps at another rate, written once."""
         file = self.folder / f"trace_{hosts}.json"
@@ -134,6 +148,8 @@ class Validation:
         yield from self.calls(network, hosts, rate)
         if self.name in ("usual", "apart") and not self.quick:
             yield from self.steps(network, hosts, rate)
+        if self.name == "servers":
+            yield from self.exchanges(network, hosts, rate)
         if self.name == "traced":
             yield from self.traced_steps(network, hosts, rate)
 

@@ -203,7 +203,13 @@ double by_servers(const Network& network, int ranks, std::size_t bytes, std::uin
   const double shard = static_cast<double>(bytes) / servers;
   const double to_servers = shard * servers_here * (ranks - here);
   const double from_ranks = shard * (servers - least_servers_here) * here;
-  const double on_link = std::max(to_servers, from_ranks) / network.link_bytes_per_us;
+  // What the busier of these links carries in a push and, the same way, in a pull: of pauses between the two it has saved.
+  const bool at_servers = to_servers >= from_ranks;
+  const double one_way = std::max(to_servers, from_ranks);
+  const double other_way = at_servers ? shard * (servers - servers_here) * here
+                                      : shard * least_servers_here * (ranks - here);
+  const double saved = std::min(network.burst_bytes, std::max(one_way - other_way, 0.0));
+  const double on_link = std::max(one_way - saved, 0.0) / network.link_bytes_per_us;
   // A server hears of each rank, and the rank beside it tells each server.
   const double messages = (ranks - 1.0 + servers - 1.0) * network.slice_us;
   const double reduced = shard * (ranks - 1) / network.reduce_bytes_per_us;

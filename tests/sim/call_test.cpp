@@ -113,6 +113,17 @@ TEST(Server, WaitsForTheLinkOfTheOnlyOne) {
   EXPECT_DOUBLE_EQ(call_us(network, Strategy::server, 4, 1200), 2 * (2 * 400 * 2 / 100.0));
 }
 
+// The link of the only server rests one way while it carries the other way; those of hosts with a rank and a server never do.
+TEST(Server, LinksOfTokenBucketsSaveOnlyTheirPauses) {
+  Network network = links_of(100);
+  network.burst_bytes = 500;
+  EXPECT_DOUBLE_EQ(call_us(network, Strategy::server, 4, 800), 2 * (3 * 200 / 100.0));
+  network.servers = 1;
+  EXPECT_DOUBLE_EQ(call_us(network, Strategy::server, 4, 800), 2 * (3 * 800 - 500) / 100.0);
+  network.burst_bytes = 1e6;
+  EXPECT_NEAR(call_us(network, Strategy::server, 4, 800), 0, 1e-9);
+}
+
 TEST(Server, IsNeverAloneWithLessThanAnElement) {
   EXPECT_EQ(servers_of({}, 8, 400), 8);
   EXPECT_EQ(servers_of({}, 8, 12), 3);

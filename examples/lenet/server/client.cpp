@@ -57,8 +57,9 @@ rondo::Range shard_of(std::size_t elements, std::size_t servers, std::size_t ser
   return rondo::chunk_range(elements, servers, server);
 }
 
-ServerClient::ServerClient(std::vector<rondo::Communicator> servers, bool in_order)
-    : servers_(std::move(servers)), in_order_(in_order) {}
+ServerClient::ServerClient(std::vector<rondo::Communicator> servers, std::size_t worker,
+                           bool bounded)
+    : servers_(std::move(servers)), worker_(worker), bounded_(bounded) {}
 
 ServerClient::~ServerClient() {
   if (std::uncaught_exceptions() > exceptions_) return;
@@ -75,34 +76,36 @@ ServerClient::~ServerClient() {
 void ServerClient::send_all(const Request& request, std::span<const float> values) {
   const RequestMessage message = message_of(request);
   Calls calls;
-  for (std::size_t i = 0; i < servers_.size(); ++i) {
+  for (std::size_t k = 0; k < servers_.size(); ++k) {
+    const std::size_t i = in_turn(k);
     const rondo::Range part = shard_of(values.size(), servers_.size(), i);
     calls.add(i, servers_[i].send_async(message, kServer));
     calls.add(i, servers_[i].send_async(values.subspan(part.offset, part.count), kServer));
+    if (!bounded_) calls.wait();
   }
   calls.wait();
 }
 
-void ServerClient::receive_all(const Request& request, std::span<float> values, bool in_order) {
+void ServerClient::receive_all(const Request& request, std::span<float> values) {
   const RequestMessage message = message_of(request);
   Calls calls;
-  for (std::size_t i = 0; i < servers_.size(); ++i) {
+  for (std::size_t k = 0; k < servers_.size(); ++k) {
+    const std::size_t i = bounded_ ? k : in_turn(k);
     const rondo::Range part = shard_of(values.size(), servers_.size(), i);
     calls.add(i, servers_[i].send_async(message, kServer));
     calls.add(i, servers_[i].recv_async(values.subspan(part.offset, part.count), kServer));
-    if (in_order) calls.wait();
+    calls.wait();
   }
-  calls.wait();
 }
 
 void ServerClient::set(std::span<const float> parameters) {
   send_all({Request::set, 0}, parameters);
 }
 void ServerClient::read(std::span<float> parameters) {
-  receive_all({Request::read, 0}, parameters, false);
+  receive_all({Request::read, 0}, parameters);
 }
 void ServerClient::pull(std::span<float> parameters) {
-  receive_all({Request::pull, 0}, parameters, in_order_);
+  receive_all({Request::pull, 0}, parameters);
 }
 void ServerClient::push(std::span<const float> gradients, float scale) {
   send_all({Request::push, std::bit_cast<std::uint32_t>(scale)}, gradients);

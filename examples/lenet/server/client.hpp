@@ -17,12 +17,17 @@ namespace lenet {
 // The elements of server `server`: shards differ by at most one element.
 rondo::Range shard_of(std::size_t elements, std::size_t servers, std::size_t server);
 
-// All calls but take() are for all shards at once. They throw std::runtime_error, which names the server.
+// All calls but take() are for all shards. They throw std::runtime_error, which names the server.
+//
+// A worker talks to one server after the other, and worker w begins with server w: so at any time the workers are with
+// different servers, as long as they keep step. 8 MiB to all four servers at once took 1.44 times as long on four hosts at
+// 200 Mbit/s: vectors of several workers then meet on the way to each server.
 class ServerClient {
  public:
-  // `servers`: a communicator for each (pair_up()). `in_order`: pulls from one server after the other, which servers with a
-  // bound on staleness need: else each of two workers might be in the other's way at one of them.
-  ServerClient(std::vector<rondo::Communicator> servers, bool in_order);
+  // `servers`: a communicator for each (pair_up()). `bounded`: the servers have a bound on staleness, for which calls wait.
+  // There, pulls go to server 0 first, and pushes to all at once, since each of two workers might else wait for the other
+  // one at different servers.
+  ServerClient(std::vector<rondo::Communicator> servers, std::size_t worker, bool bounded);
   ServerClient(const ServerClient&) = delete;
   ServerClient& operator=(const ServerClient&) = delete;
   // Tells the servers that this worker is done; when an exception ends it, they learn that from its communicators.
@@ -37,10 +42,13 @@ class ServerClient {
 
  private:
   void send_all(const Request& request, std::span<const float> values);
-  void receive_all(const Request& request, std::span<float> values, bool in_order);
+  void receive_all(const Request& request, std::span<float> values);
+  // The server that is this worker's k-th.
+  [[nodiscard]] std::size_t in_turn(std::size_t k) const { return (worker_ + k) % servers_.size(); }
 
   std::vector<rondo::Communicator> servers_;
-  bool in_order_;
+  std::size_t worker_;
+  bool bounded_;
   int exceptions_ = std::uncaught_exceptions();
 };
 

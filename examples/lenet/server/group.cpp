@@ -39,7 +39,8 @@ Staleness train_with_servers(
     serve(std::move(pairs), shard);
     counted = shard.staleness();
   } else {
-    ServerClient client(std::move(pairs), options.most_staleness.has_value());
+    ServerClient client(std::move(pairs), static_cast<std::size_t>(comm.rank()),
+                        options.most_staleness.has_value());
     train(*workers, client);
   }
   return sum_over(comm, counted);
