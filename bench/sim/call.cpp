@@ -129,6 +129,7 @@ double by_schedule(const Network& network, Strategy strategy, int ranks, std::si
   limit_slices(plan, count);
   Events::Shape shape{element_bytes};
   const FifoGeometry& fifo = strategy == Strategy::ring ? sizes.ring : sizes.off_ring;
+  shape.fifo = fifo;
   shape.between_hosts_slots = static_cast<int>(fifo.slots);
   shape.within_host_slots = static_cast<int>(chosen.memory.ring.slots);
   shape.one_sender = strategy == Strategy::ring;
@@ -168,8 +169,14 @@ double hierarchical(const Network& network, int ranks, std::size_t bytes,
       rows < hosts ? even_out(plan.slicing, bytes / static_cast<std::size_t>(owners))
                    : kElementBytes;
   limit_slices(plan, rows * owners);
-  Events::Shape shape{element_bytes, owners,          static_cast<int>(fifo.slots), 0,
-                      true,          simulation.calls};
+  Events::Shape shape;
+  shape.element_bytes = element_bytes;
+  shape.stride = owners;
+  shape.fifo = fifo;
+  shape.between_hosts_slots = static_cast<int>(fifo.slots);
+  shape.within_host_slots = 0;
+  shape.one_sender = true;
+  shape.calls = simulation.calls;
   std::vector<ActorPlace> actors;
   for (int host = 0; host < rows; ++host) {
     for (int owner = 0; owner < owners; ++owner) {

@@ -1,7 +1,10 @@
 #include "bench/sim/events.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <stdexcept>
+
+#include "fifo/fifo.hpp"
 
 namespace rondo::sim {
 
@@ -107,9 +110,13 @@ int Events::actor_at(const Actor& actor, int number, int position) const {
 
 Events::Edge& Events::edge(int from, int to) {
   const std::uint64_t key = (static_cast<std::uint64_t>(from) << 32U) | static_cast<unsigned>(to);
-  Edge& edge = edges_[key];
-  edge.from = from;
-  edge.to = to;
+  const auto [found, is_new] = edges_.try_emplace(key);
+  Edge& edge = found->second;
+  if (is_new) {
+    edge.from = from;
+    edge.to = to;
+    edge.run_ahead = detail::RunAhead(shape_.fifo);
+  }
   return edge;
 }
 
@@ -147,10 +154,40 @@ void Events::attempt(int number, double now) {
   const double end = now + work_us(actor.step, bytes);
   if (actor.from != nullptr) take(*actor.from, end);
   if (actor.to != nullptr) send(*actor.to, end, bytes);
-  const auto call = static_cast<std::size_t>(actor.calls_made);
+  const int call = actor.calls_made;
   advance(actor);
-  ends_[call] = std::max(ends_[call], end);
-  if (!actor.done(shape_)) queue_.push({end, number});
+  if (actor.calls_made == call) {
+    queue_.push({end, number});
+  } else if (actor.unanswered > 0) {
+    actor.drains = true;
+    actor.drains_since = end;
+  } else {
+    end_call(number, std::max(end, actor.answered_at));
+  }
+}
+
+// Of the call before the one that has been loaded.
+void Events::end_call(int number, double time) {
+  Actor& actor = actors_[static_cast<std::size_t>(number)];
+  actor.drains = false;
+  double& last = ends_[static_cast<std::size_t>(actor.calls_made) - 1];
+  last = std::max(last, time);
+  if (!actor.done(shape_)) queue_.push({time, number});
+}
+
+void Events::hear_answer(int sender, double time) {
+  Actor& actor = actors_[static_cast<std::size_t>(sender)];
+  actor.answered_at = std::max(actor.answered_at, time);
+  if (--actor.unanswered == 0 && actor.drains) {
+    end_call(sender, std::max(actor.drains_since, actor.answered_at));
+  }
+}
+
+// How long a message without bytes is under way.
+double Events::message_us() {
+  if (network_.jitter_us == 0) return network_.latency_us;
+  return network_.latency_us +
+         std::exponential_distribution<double>(1 / network_.jitter_us)(random_);
 }
 
 void Events::take(Edge& edge, double now) {
@@ -164,19 +201,18 @@ void Events::take(Edge& edge, double now) {
 void Events::send(Edge& edge, double now, double bytes) {
   ++edge.under_way;
   if (!leaves_host(edge)) {
-    arrive(edge, now);
+    arrive(edge, now, false);
     return;
   }
+  const bool answered =
+      edge.run_ahead.must_be_taken(sizeof(detail::SlotHeader) + static_cast<std::uint64_t>(bytes));
+  if (answered) ++actors_[static_cast<std::size_t>(edge.from)].unanswered;
   double& link_free = link_out_free_[static_cast<std::size_t>(host_of(edge.from))];
   const double link_us = bytes / network_.link_bytes_per_us;
   const double sent = carry(link_free, now, link_us);
   const double start = std::max(now, sent - link_us);
-  const OnLink slice{link_us, sent - start};
-  double late = network_.latency_us;
-  if (network_.jitter_us > 0) {
-    late += std::exponential_distribution<double>(1 / network_.jitter_us)(random_);
-  }
-  edge.last_reached = std::max(edge.last_reached, start + late);
+  const OnLink slice{link_us, sent - start, answered};
+  edge.last_reached = std::max(edge.last_reached, start + message_us());
   if (shape_.one_sender) {
     reach(edge, edge.last_reached, slice);
   } else {
@@ -187,7 +223,7 @@ void Events::send(Edge& edge, double now, double bytes) {
 // The receiver's link carries the slice as it comes, if the link is free then, and not before the sender's has.
 void Events::reach(Edge& edge, double now, OnLink slice) {
   double& link_free = link_in_free_[static_cast<std::size_t>(host_of(edge.to))];
-  arrive(edge, std::max(carry(link_free, now, slice.us), now + slice.sent_us));
+  arrive(edge, std::max(carry(link_free, now, slice.us), now + slice.sent_us), slice.answered);
 }
 
 double Events::carry(double& link_free, double now, double link_us) const {
@@ -197,8 +233,10 @@ double Events::carry(double& link_free, double now, double link_us) const {
   return std::max(now, link_free);
 }
 
-void Events::arrive(Edge& edge, double time) {
+// The receiver waits for messages in all free slots of its FIFO, so it takes a message when it comes.
+void Events::arrive(Edge& edge, double time, bool answered) {
   edge.arrivals.push_back(time);
+  if (answered) hear_answer(edge.from, time + message_us());
   if (!edge.receiver_waits) return;
   edge.receiver_waits = false;
   queue_.push({time, edge.to});

@@ -3,7 +3,8 @@
 // An actor is a rank with its schedule, as run_schedule would walk it: window by window, step by step, slice by slice. A
 // slice begins when what it needs has come, in the order of time, and takes the rank's time. What it sends then goes
 // along the links of both hosts, each of which carries one slice at a time, the first to come first; within a host it is
-// there at once.
+// there at once. As in the library, some messages between hosts end only with the receiver's answer (carrier/run_ahead.hpp),
+// and an actor ends a call when its messages have ended.
 //
 // Many ranks are alike. On N positions of a ring, each does in its own place what all others do, and so does a power of two of
 // positions in halving_doubling: then fewer actors, a whole number of hosts, stand for all, and what actor a does for the
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include "bench/sim/network.hpp"
+#include "carrier/run_ahead.hpp"
 #include "schedule/schedule.hpp"
 #include "schedule/slicing.hpp"
 
@@ -43,6 +45,8 @@ class Events {
   struct Shape {
     double element_bytes = 4;
     int stride = 1;  // from the actor of one position to that of the next
+    // Of the edges between hosts, by which the library decides what is answered.
+    detail::FifoGeometry fifo = {};
     // How many slices a FIFO has room for.
     int between_hosts_slots = 64;
     int within_host_slots = 8;
@@ -67,6 +71,7 @@ class Events {
     int under_way = 0;            // sent and not taken
     bool receiver_waits = false;
     bool sender_waits = false;
+    detail::RunAhead run_ahead{detail::FifoGeometry{}};
   };
   struct Actor {
     ActorPlace place;
@@ -82,12 +87,19 @@ class Events {
     Range part;
     Edge* from = nullptr;
     Edge* to = nullptr;
+    // Messages of this call whose answers have not come, and when the last of the others comes.
+    int unanswered = 0;
+    double answered_at = 0;
+    // Its own part of a call is over, at that time, but messages are unanswered.
+    bool drains = false;
+    double drains_since = 0;
     [[nodiscard]] bool done(const Shape& shape) const { return calls_made == shape.calls; }
   };
   // How long a slice takes on a link; and how long it does on the sender's, less where that link has saved up a pause.
   struct OnLink {
     double us = 0;
     double sent_us = 0;
+    bool answered = false;  // by the receiver
   };
   // An actor's next slice, or a slice that begins to come to the receiver's link.
   struct Event {
@@ -108,7 +120,10 @@ class Events {
   void reach(Edge& edge, double now, OnLink slice);
   // Returns when the link has carried a slice that takes `link_us` and that comes `now`.
   [[nodiscard]] double carry(double& link_free, double now, double link_us) const;
-  void arrive(Edge& edge, double time);
+  void arrive(Edge& edge, double time, bool answered);
+  void hear_answer(int sender, double time);
+  void end_call(int number, double time);
+  [[nodiscard]] double message_us();
   void take(Edge& edge, double now);
   [[nodiscard]] Edge& edge(int from, int to);
   [[nodiscard]] int actor_at(const Actor& actor, int number, int position) const;

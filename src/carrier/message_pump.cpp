@@ -16,7 +16,6 @@
 namespace rondo::detail {
 namespace {
 
-constexpr std::uint64_t kMostMessagesAhead = 1024;
 constexpr std::uint64_t kRoundsPerLook = 64;
 // How long a rank that lost its connection to a peer waits for the message that says why the communicator has ended.
 constexpr std::chrono::milliseconds kForTheReason{200};
@@ -149,13 +148,6 @@ bool MessagePump::end_operations() {
 void MessagePump::begin_call(Algorithm algorithm) {
   algorithm_ = algorithm;
   drives_all_ = false;
-}
-
-bool MessagePump::RunAhead::must_be_taken(std::uint64_t bytes) {
-  const bool now = bytes_ >= most_bytes_ || messages_ >= kMostMessagesAhead;
-  bytes_ = (now ? 0 : bytes_) + bytes;
-  messages_ = (now ? 0 : messages_) + 1;
-  return now;
 }
 
 bool MessagePump::start_sends(Outgoing& edge) {

@@ -3,12 +3,6 @@
 // Towards a peer: a published slot is sent from where it is, and released once the messenger is done with it.
 // From a peer: a receive is posted into every free slot; slots are published in the order of their
 // messages, which the messenger keeps for one sender and tag. So the engine sees two local FIFOs.
-//
-// A messenger may buffer messages that the receiver has not taken yet. To bound how much, after every half FIFO of bytes, or a
-// thousand messages, the next one ends only when the receiver takes it (Delivery::taken). Not after every few messages: the end of
-// a small call would wait for the receiver's answer. It is the next message, not the last of that half, since a call ends when its
-// messages have ended: a call that sends half a FIFO would wait for the answer to its last message, and between distant hosts
-// that answer takes as long as the call.
 #pragma once
 
 #include <algorithm>
@@ -21,6 +15,7 @@
 
 #include "carrier/messenger.hpp"
 #include "carrier/pump.hpp"
+#include "carrier/run_ahead.hpp"
 #include "fifo/fifo.hpp"
 
 namespace rondo::detail {
@@ -102,18 +97,6 @@ class MessagePump final : public Pump {
     std::vector<Operation> operations_;
     std::uint64_t started_ = 0;
     std::uint64_t finished_ = 0;
-  };
-  // Counts what was sent since the last message that the receiver answered.
-  class RunAhead {
-   public:
-    explicit RunAhead(const FifoGeometry& fifo) : most_bytes_(fifo.slots * fifo.slot_bytes / 2) {}
-    // Whether this message is to end only when it is taken.
-    bool must_be_taken(std::uint64_t bytes);
-
-   private:
-    std::uint64_t most_bytes_;
-    std::uint64_t bytes_ = 0;
-    std::uint64_t messages_ = 0;
   };
   struct Outgoing {
     int peer;

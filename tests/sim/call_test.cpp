@@ -49,6 +49,21 @@ TEST(RecursiveDoubling, OfEightRanksHasThreeHops) {
   EXPECT_DOUBLE_EQ(call_us(hops_of(10, 1), Strategy::recursive_doubling, 8, 64), 3 * 10 + 4 * 1);
 }
 
+// After half a FIFO, a message ends only with the receiver's answer, and a call ends with its messages: the first slice of the
+// last step is answered after three times the latency, when the rank has had all its data.
+TEST(RecursiveDoubling, WaitsForAnswersBetweenDistantHosts) {
+  Network network = links_of(12);
+  network.latency_us = 3000;
+  const auto us = [&](std::size_t bytes, int calls) {
+    return call_us(network, Strategy::recursive_doubling, 4, bytes, {.calls = calls});
+  };
+  EXPECT_DOUBLE_EQ(us(1024, 2), us(1024, 1)) << "less than half a FIFO";
+  const std::size_t half = 32768;
+  EXPECT_LT(us(half, 1), 2 * 3000 + 1.5 * half / 12) << "the first call has nothing before it";
+  EXPECT_GT(us(half, 2), 3 * 3000);
+  EXPECT_LT(us(half, 2), 3 * 3000 + half / 12.0);
+}
+
 TEST(HalvingDoubling, OfEightRanksHasSixHops) {
   EXPECT_DOUBLE_EQ(call_us(hops_of(10, 1), Strategy::halving_doubling, 8, 512), 6 * (10 + 2 * 1));
 }
