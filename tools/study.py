@@ -275,7 +275,7 @@ def train(program, line, arguments):
         return json.loads(history.read_text())
 
 
-def table_of(study, runs_of):
+def table_of(study, runs_of, machine):
     body = []
     for line in study.lines:
         body.append([line.label, *(of_seeds([column.value(run) for run in runs_of[line.label][:column.seeds]], column.digits) for column in study.columns)])
@@ -285,7 +285,8 @@ def table_of(study, runs_of):
         body = [[*row, line.published] for row, line in zip(body, study.lines)]
     dates = sorted({run["date"] for runs in runs_of.values() for run in runs})
     seeds = len(runs_of[study.lines[0].label])
-    return table(head, body) + f"\n\n{seeds} seed{'s' if seeds > 1 else ''}; {' and '.join(dates)}"
+    timed = f"; seconds: {machine['processor']}, {machine['cores']} cores" if study.times(1) else ""
+    return table(head, body) + f"\n\n{seeds} seed{'s' if seeds > 1 else ''}; {' and '.join(dates)}{timed}"
 
 
 def run(name, options):
@@ -309,9 +310,9 @@ def run(name, options):
                 kept.put(key, train(options.program, line, arguments))
                 print(f"{name}: {line.label}, seed {seed}: test accuracy {final(kept.get(key), 'test_accuracy'):.4f}", flush=True)
             runs_of[line.label].append(kept.get(key))
-    print(table_of(study, runs_of))
+    print(table_of(study, runs_of, kept.all))
     if options.page:
-        fill("docs/documents.md", {f"study_{name}": lambda: table_of(study, runs_of)})
+        fill("docs/documents.md", {f"study_{name}": lambda: table_of(study, runs_of, kept.all)})
     if study.draw:
         figure = study.draw(study.lines, runs_of)
         figure.tight_layout()
