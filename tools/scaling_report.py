@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt  # noqa: E402  (after the backend is chosen)
 
 from bench_report import fill, load, save, source, table  # noqa: E402
 
-STRATEGIES = {"ring": "ring", "hierarchical": "hierarchical", "halving_doubling": "halving_doubling", "server": "servers, one beside each rank (the least)"}
+STRATEGIES = {"ring": "ring", "hierarchical": "hierarchical", "halving_doubling": "halving_doubling", "server": "servers, one beside each rank (about the least)"}
 
 
 def table_validation(names):

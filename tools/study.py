@@ -248,6 +248,10 @@ class Kept:
         if there != self.here:
             raise SystemExit(f"study: {self.file} has runs of another machine ({there}, and this is {self.here}): take another --out")
 
+    def is_of_the_files_machine(self, arguments):
+        there = {name: self.all[name] for name in self.here}
+        return self.get(arguments).get("machine", there) == there
+
     def get(self, arguments):
         return self.all["runs"].get(shlex.join(arguments))
 
@@ -303,6 +307,8 @@ def run(name, options):
             arguments = [*line.arguments, "--seed", str(seed), *epochs, *extra, *data]
             key = [f"--{line.placed_ranks}-bound-ranks", *arguments] if line.placed else arguments
             if kept.get(key) is not None:
+                if study.times(seed) and not kept.is_of_the_files_machine(key):
+                    raise SystemExit(f"study: {line.label}, seed {seed} ran on another machine than the runs whose seconds the table shows: take it out of {kept.file}")
                 print(f"{name}: {line.label}, seed {seed}: kept, of {kept.get(key)['date']}", flush=True)
             else:
                 if study.times(seed):

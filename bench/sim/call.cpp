@@ -210,13 +210,14 @@ double by_servers(const Network& network, int ranks, std::size_t bytes, std::uin
   const double shard = static_cast<double>(bytes) / servers;
   const double to_servers = shard * servers_here * (ranks - here);
   const double from_ranks = shard * (servers - least_servers_here) * here;
-  // What the busier of these links carries in a push and, the same way, in a pull: of pauses between the two it has saved.
+  // The same direction of that link carries less in the other of the two phases. What it could have carried meanwhile, up to
+  // the burst, it carries at once.
   const bool at_servers = to_servers >= from_ranks;
   const double one_way = std::max(to_servers, from_ranks);
   const double other_way = at_servers ? shard * (servers - servers_here) * here
                                       : shard * least_servers_here * (ranks - here);
-  const double saved = std::min(network.burst_bytes, std::max(one_way - other_way, 0.0));
-  const double on_link = std::max(one_way - saved, 0.0) / network.link_bytes_per_us;
+  const double saved = std::min(network.burst_bytes, std::max(one_way - other_way, 0.0) / 2);
+  const double on_link = (one_way - saved) / network.link_bytes_per_us;
   // A server hears of each rank, and the rank beside it tells each server.
   const double messages = (ranks - 1.0 + servers - 1.0) * network.slice_us;
   const double reduced = shard * (ranks - 1) / network.reduce_bytes_per_us;

@@ -81,8 +81,8 @@ void print(const Question& question, const std::vector<Answer>& answers) {
   const auto& asked = question.strategies;
   if (std::find(asked.begin(), asked.end(), Strategy::server) != asked.end()) {
     fmt::print(
-        "# server: the least that servers take, since copies are not counted, and cores that "
-        "processes share neither\n");
+        "# server: about the least that servers take, since neither copies nor shared cores are "
+        "counted\n");
   }
   if (question.job) print_best(question, answers);
 }

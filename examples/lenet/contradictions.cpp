@@ -39,7 +39,7 @@ void refuse_contradictions_of_strategy(const Options& options) {
       !options.checkpoint.empty() || training.warmup_epochs > 0 || training.local_steps > 0 ||
       training.resync_steps > 0 || training.passes > 1 || options.wire != "exact" ||
       options.overlap || options.bucket_kib || !options.trace.empty() ||
-      options.batch_norm != "rank" || options.train_samples + options.test_samples > 0;
+      options.batch_norm != "rank" || options.train_samples > 0 || options.test_samples > 0;
   if (options.measured_exchanges > 0 && (options.algo == "none" || trains_otherwise)) {
     throw CLI::ValidationError("--measure-exchange",
                                "trains nothing: --algo none, --shares, --slow, --checkpoint, "

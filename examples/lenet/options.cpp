@@ -65,6 +65,9 @@ Slow slow_named(const std::string& text) {
   return slow;
 }
 
+// CLI11 takes numbers below 0 and above 2⁶⁴ for others.
+const CLI::Validator kCount = rondo::launch::finite_between(0, 1e15);
+
 void add_task_options(CLI::App& app, Options& options) {
   app.add_option("--model", options.model,
                  "what is trained: LeNet, or ResNet-18 without pooling after its first layer, on "
@@ -77,11 +80,11 @@ void add_task_options(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("--train-samples", options.train_samples,
                  "trains on so many samples, the first; 0: all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kCount)
       ->capture_default_str();
   app.add_option("--test-samples", options.test_samples,
                  "tests on so many samples, the first; 0: all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kCount)
       ->capture_default_str();
 }
 
@@ -98,7 +101,7 @@ void add_strategy_options(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("--max-staleness", options.most_staleness,
                  "server-async: at most so many updates come between a worker's pull and its push")
-      ->check(CLI::NonNegativeNumber);
+      ->check(kCount);
   app.add_option("--slow", options.slow,
                  "RANK:FACTOR: that rank takes so many times as long for gradients, by sleeping");
   app.add_option("--measure-exchange", options.measured_exchanges,
@@ -143,11 +146,11 @@ void add_worker_options(CLI::App& app, Options& options) {
          "no gradients are summed: after so many steps of each rank alone, and at the end of "
          "an epoch, all take the average of their parameters; 0: gradients are summed in "
          "every step")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kCount)
       ->capture_default_str();
   app.add_option("--resync", options.training.resync_steps,
                  "after so many steps all take rank 0's parameters; 0: never")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kCount)
       ->capture_default_str();
   app.add_option("--evaluate", options.evaluate,
                  "after an epoch all ranks classify a share of the test set each, or rank-0 all of "
@@ -186,7 +189,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
       ->check(rondo::launch::finite_between(0, 1e6))
       ->capture_default_str();
   app.add_option("--seed", options.training.seed, "seed of parameters and shuffles")
-      ->check(CLI::NonNegativeNumber)
+      ->check(kCount)
       ->capture_default_str();
   app.add_option("--algo", options.algo,
                  "how gradients are summed; mpi: on the CPU, under mpirun; none: one rank alone")

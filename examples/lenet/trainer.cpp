@@ -103,15 +103,18 @@ EpochResult Trainer::run_epoch(int epoch,
   run_steps(order, on_step);
   const BatchResult sum = learner_.totals();
   EpochResult result;
-  std::array<double, 2> totals = {sum.loss, static_cast<double>(sum.correct)};
+  const ParameterBlock parameters = learner_.parameters();
+  const bool finite = std::all_of(parameters.all().begin(), parameters.all().end(),
+                                  [](float value) { return std::isfinite(value); });
+  std::array<double, 3> totals = {sum.loss, static_cast<double>(sum.correct), finite ? 0.0 : 1.0};
   comm_.all_reduce(totals);
   result.train_loss = totals[0] / static_cast<double>(order.size());
-  if (!std::isfinite(result.train_loss)) {
-    throw std::runtime_error(fmt::format(
-        "the loss of epoch {} is infinite or no number: the parameters have grown beyond "
-        "what a float holds; take a smaller learning rate (--lr), or let it grow "
-        "(--warmup)",
-        epoch));
+  if (!std::isfinite(result.train_loss) || totals[2] > 0) {
+    throw std::runtime_error(
+        fmt::format("in epoch {} the parameters have grown beyond what a float holds; take a "
+                    "smaller learning rate (--lr), or let it grow (--warmup); if training went on "
+                    "from a checkpoint, go on from an earlier one or begin anew",
+                    epoch));
   }
   result.train_accuracy = totals[1] / static_cast<double>(order.size());
   result.seconds = slowest(seconds_since(start));

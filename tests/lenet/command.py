@@ -160,7 +160,7 @@ with tempfile.TemporaryDirectory() as name:
         code, output = run(folder, *two, lr=lr)
         expect(code != 0 and "--lr: " in output and "At Most" not in output, f"--lr {lr} is refused")
     for extra in (("--warmup", "nan"), ("--slow", "1:1e300"), ("--servers", "7"), ("--micro-batches", "9", "--split", "rows"),
-                  ("--local-steps", "2", "--algo", "naive"), ("--local-steps", "-1"), ("--resync", "-1"), ("--seed", "-1"), ("--train-samples", "-5"),
+                  ("--local-steps", "2", "--algo", "naive"), ("--local-steps", "-1"), ("--resync", "-1"), ("--seed", "-1"), ("--seed", "99999999999999999999"), ("--train-samples", "-5"),
                   ("--test-samples", "-5"), ("--max-staleness", "-1", "--strategy", "server-async"),
                   ("--batch-norm", "all", "--model", "resnet18", "--local-steps", "2"),
                   ("--checkpoint", folder / "x", "--trace", folder / ".." / folder.name / "x"), ("--checkpoint", folder / "x", "--trace", folder / "x.part")):

@@ -73,6 +73,11 @@ ServerClient::~ServerClient() {
   }
 }
 
+bool ServerClient::one_by_one(std::size_t values) const {
+  constexpr std::size_t kShardBytes = std::size_t{256} << 10U;
+  return values / servers_.size() * sizeof(float) >= kShardBytes;
+}
+
 void ServerClient::send_all(const Request& request, std::span<const float> values) {
   const RequestMessage message = message_of(request);
   Calls calls;
@@ -81,31 +86,32 @@ void ServerClient::send_all(const Request& request, std::span<const float> value
     const rondo::Range part = shard_of(values.size(), servers_.size(), i);
     calls.add(i, servers_[i].send_async(message, kServer));
     calls.add(i, servers_[i].send_async(values.subspan(part.offset, part.count), kServer));
-    if (!bounded_) calls.wait();
+    if (one_by_one(values.size())) calls.wait();
   }
   calls.wait();
 }
 
-void ServerClient::receive_all(const Request& request, std::span<float> values) {
+void ServerClient::receive_all(const Request& request, std::span<float> values, bool in_order) {
   const RequestMessage message = message_of(request);
   Calls calls;
   for (std::size_t k = 0; k < servers_.size(); ++k) {
-    const std::size_t i = bounded_ ? k : in_turn(k);
+    const std::size_t i = in_order ? k : in_turn(k);
     const rondo::Range part = shard_of(values.size(), servers_.size(), i);
     calls.add(i, servers_[i].send_async(message, kServer));
     calls.add(i, servers_[i].recv_async(values.subspan(part.offset, part.count), kServer));
-    calls.wait();
+    if (in_order || one_by_one(values.size())) calls.wait();
   }
+  calls.wait();
 }
 
 void ServerClient::set(std::span<const float> parameters) {
   send_all({Request::set, 0}, parameters);
 }
 void ServerClient::read(std::span<float> parameters) {
-  receive_all({Request::read, 0}, parameters);
+  receive_all({Request::read, 0}, parameters, false);
 }
 void ServerClient::pull(std::span<float> parameters) {
-  receive_all({Request::pull, 0}, parameters);
+  receive_all({Request::pull, 0}, parameters, bounded_);
 }
 void ServerClient::push(std::span<const float> gradients, float scale) {
   send_all({Request::push, std::bit_cast<std::uint32_t>(scale)}, gradients);
