@@ -31,6 +31,7 @@ CALLS = {
     "halving_doubling": ([32 * KIB, 256 * KIB], (4, 8)),
     "recursive_doubling": ([32 * KIB, 256 * KIB], (4, 8)),
     "naive": ([256 * KIB, 2048 * KIB], (4, 8)),
+    "hierarchical": ([256 * KIB, 2048 * KIB], (2, 4, 8)),
 }
 FAR = {
     "ring": ([32 * KIB, 1024 * KIB], (2, 4, 8)),
