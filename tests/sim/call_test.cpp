@@ -137,7 +137,7 @@ TEST(Server, LinksOfTokenBucketsSaveOnlyTheirPauses) {
   EXPECT_DOUBLE_EQ(call_us(network, Strategy::server, 4, 800), 2 * (3 * 800 - 500) / 100.0);
   network.burst_bytes = 1e6;
   // It saves while it rests, which is as long as it carries the other half.
-  EXPECT_DOUBLE_EQ(call_us(network, Strategy::server, 4, 800), 2 * (3 * 800 / 2) / 100.0);
+  EXPECT_DOUBLE_EQ(call_us(network, Strategy::server, 4, 800), 2 * 1200 / 100.0);
 }
 
 TEST(Server, IsNeverAloneWithLessThanAnElement) {
