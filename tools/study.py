@@ -243,14 +243,16 @@ class Kept:
         self.here = {"processor": processor(), "cores": os.cpu_count()}
         self.all = json.loads(file.read_text()) if file.exists() else dict(self.here, runs={})
 
+    @property
+    def machine(self):
+        return {name: self.all[name] for name in self.here}
+
     def require_this_machine(self):
-        there = {name: self.all[name] for name in self.here}
-        if there != self.here:
-            raise SystemExit(f"study: {self.file} has runs of another machine ({there}, and this is {self.here}): take another --out")
+        if self.machine != self.here:
+            raise SystemExit(f"study: {self.file} has runs of another machine ({self.machine}, and this is {self.here}): take another --out")
 
     def is_of_the_files_machine(self, arguments):
-        there = {name: self.all[name] for name in self.here}
-        return self.get(arguments).get("machine", there) == there
+        return self.get(arguments).get("machine", self.machine) == self.machine
 
     def get(self, arguments):
         return self.all["runs"].get(shlex.join(arguments))
@@ -316,9 +318,9 @@ def run(name, options):
                 kept.put(key, train(options.program, line, arguments))
                 print(f"{name}: {line.label}, seed {seed}: test accuracy {final(kept.get(key), 'test_accuracy'):.4f}", flush=True)
             runs_of[line.label].append(kept.get(key))
-    print(table_of(study, runs_of, kept.all))
+    print(table_of(study, runs_of, kept.machine))
     if options.page:
-        fill("docs/documents.md", {f"study_{name}": lambda: table_of(study, runs_of, kept.all)})
+        fill("docs/documents.md", {f"study_{name}": lambda: table_of(study, runs_of, kept.machine)})
     if study.draw:
         figure = study.draw(study.lines, runs_of)
         figure.tight_layout()

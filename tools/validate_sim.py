@@ -125,7 +125,7 @@ class Validation:
                 measured = self.json_of(lambda file, kib=kib, servers=servers, here=here: self.on_hosts(
                     hosts, rate, "examples/lenet/rondo-lenet", "--strategy", "server", "--servers", servers, "--measure-exchange", 10, "--exchange-kib", kib,
                     "--json", file, ranks_per_host=here, map_by="node"))  # the last ranks are the servers
-                # A server's host has a worker there, whose vectors take no time: so the link carries those of the others.
+                # In the simulation a worker is beside the only server. Its vectors do not take the link, which so carries those of hosts - 1 workers, as here.
                 sim = self.simulated(network, "--ranks", hosts, "--strategies", "server", "--servers", servers, "--kib", kib)
                 yield {"what": f"{text}, {kib} KiB", "measured_us": measured["exchange_us"]["median"], "simulated_us": sim["call_us"]["median"]}
 

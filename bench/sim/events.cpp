@@ -159,8 +159,7 @@ void Events::attempt(int number, double now) {
   if (actor.calls_made == call) {
     queue_.push({end, number});
   } else if (actor.unanswered > 0) {
-    actor.drains = true;
-    actor.drains_since = end;
+    actor.own_end = end;
   } else {
     end_call(number, std::max(end, actor.answered_at));
   }
@@ -169,7 +168,7 @@ void Events::attempt(int number, double now) {
 // Of the call before the one that has been loaded.
 void Events::end_call(int number, double time) {
   Actor& actor = actors_[static_cast<std::size_t>(number)];
-  actor.drains = false;
+  actor.own_end.reset();
   double& last = ends_[static_cast<std::size_t>(actor.calls_made) - 1];
   last = std::max(last, time);
   if (!actor.done(shape_)) queue_.push({time, number});
@@ -178,8 +177,8 @@ void Events::end_call(int number, double time) {
 void Events::hear_answer(int sender, double time) {
   Actor& actor = actors_[static_cast<std::size_t>(sender)];
   actor.answered_at = std::max(actor.answered_at, time);
-  if (--actor.unanswered == 0 && actor.drains) {
-    end_call(sender, std::max(actor.drains_since, actor.answered_at));
+  if (--actor.unanswered == 0 && actor.own_end) {
+    end_call(sender, std::max(*actor.own_end, actor.answered_at));
   }
 }
 

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <queue>
 #include <random>
 #include <unordered_map>
@@ -90,9 +91,8 @@ class Events {
     // Messages of this call whose answers have not come, and when the last of the others comes.
     int unanswered = 0;
     double answered_at = 0;
-    // Its own part of a call is over, at that time, but messages are unanswered.
-    bool drains = false;
-    double drains_since = 0;
+    // When its own part of the call ended, while messages of it are unanswered.
+    std::optional<double> own_end = {};
     [[nodiscard]] bool done(const Shape& shape) const { return calls_made == shape.calls; }
   };
   // How long a slice takes on a link; and how long it does on the sender's, less where that link has saved up a pause.

@@ -65,7 +65,7 @@ Slow slow_named(const std::string& text) {
   return slow;
 }
 
-// CLI11 takes numbers below 0 and above 2⁶⁴ for others.
+// CLI11 itself would turn numbers below 0 or above 2⁶⁴ into other ones.
 const CLI::Validator kCount = rondo::launch::finite_between(0, 1e15);
 
 void add_task_options(CLI::App& app, Options& options) {

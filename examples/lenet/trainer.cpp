@@ -103,21 +103,12 @@ EpochResult Trainer::run_epoch(int epoch,
   run_steps(order, on_step);
   const BatchResult sum = learner_.totals();
   EpochResult result;
-  const ParameterBlock parameters = learner_.parameters();
-  const bool finite = std::all_of(parameters.all().begin(), parameters.all().end(),
-                                  [](float value) { return std::isfinite(value); });
-  std::array<double, 3> totals = {sum.loss, static_cast<double>(sum.correct), finite ? 0.0 : 1.0};
+  std::array<double, 2> totals = {sum.loss, static_cast<double>(sum.correct)};
   comm_.all_reduce(totals);
   result.train_loss = totals[0] / static_cast<double>(order.size());
-  if (!std::isfinite(result.train_loss) || totals[2] > 0) {
-    throw std::runtime_error(
-        fmt::format("in epoch {} the parameters have grown beyond what a float holds; take a "
-                    "smaller learning rate (--lr), or let it grow (--warmup); if training went on "
-                    "from a checkpoint, go on from an earlier one or begin anew",
-                    epoch));
-  }
   result.train_accuracy = totals[1] / static_cast<double>(order.size());
   result.seconds = slowest(seconds_since(start));
+  refuse_what_is_not_finite(epoch, result.train_loss);
   result.sent_bytes = sent_bytes_;
   if (!options_.shares.empty()) result.shares = of_one(options_.shares);
   if (options_.measure_shares) measure_shares();
@@ -127,6 +118,21 @@ EpochResult Trainer::run_epoch(int epoch,
   result.evaluation_seconds = slowest(seconds_since(evaluation));
   epochs_done_ = epoch;
   return result;
+}
+
+// The same on all ranks, whichever of them has the numbers.
+void Trainer::refuse_what_is_not_finite(int epoch, double loss) {
+  const ParameterBlock parameters = learner_.parameters();
+  const bool finite = std::all_of(parameters.all().begin(), parameters.all().end(),
+                                  [](float value) { return std::isfinite(value); });
+  std::array<int, 1> refused = {finite && std::isfinite(loss) ? 0 : 1};
+  comm_.all_reduce(refused, rondo::ReduceOp::max);
+  if (refused[0] == 0) return;
+  throw std::runtime_error(
+      fmt::format("in epoch {} the parameters have grown beyond what a float holds; take a "
+                  "smaller learning rate (--lr), or let it grow (--warmup); if training went on "
+                  "from a checkpoint, go on from an earlier one or begin anew",
+                  epoch));
 }
 
 void Trainer::run_steps(std::span<const std::uint32_t> order,

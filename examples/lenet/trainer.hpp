@@ -67,6 +67,7 @@ class Trainer {
   void average_parameters();
   void take_parameters_of_rank_0();
   void measure_shares();
+  void refuse_what_is_not_finite(int epoch, double loss);
   void average_statistics();
   double evaluate();
   double slowest(double seconds);

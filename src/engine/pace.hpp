@@ -63,8 +63,8 @@ class Pace {
   // With a pump a wait yields less often: MPI itself yields where it is configured to.
   static constexpr std::uint64_t kRoundsPerYieldWithPump = 8;
   static constexpr std::uint64_t kRoundsPerClock = 64;
-  // Naps grow to a millisecond. Ranks of two hosts whose calls go along different edges learn of it only by such a look,
-  // and a rank tells the one it waits for of its call in such a look: with 64 naps between them that took 0.1 s.
+  // Naps grow to a millisecond. Ranks of two hosts may wait in different calls, whose messages go along different edges: then
+  // each learns of the other's call only when both compare calls. With 64 naps between two looks that took 0.1 s.
   static constexpr std::uint64_t kLongNapsPerLook = 16;
 
   Surroundings around_;

@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <rondo/cuda_gradient_reducer.hpp>
 #include <span>
 #include <stdexcept>
@@ -15,86 +14,19 @@
 #include "batches.hpp"
 #include "graph.hpp"
 #include "learner.hpp"
+#include "resident_samples.hpp"
+#include "step_graph.hpp"
 
 namespace lenet {
 namespace {
 
 using cuda::Buffer;
 using cuda::check;
+using cuda::ResidentSamples;
+using cuda::StepGraph;
 using cuda::Totals;
 
 constexpr std::size_t kEvaluationBatch = 1000;
-
-template <class T>
-Buffer<T> upload(const std::vector<T>& values) {
-  Buffer<T> buffer(values.size());
-  if (!values.empty()) {
-    check(
-        cudaMemcpy(buffer.get(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
-  }
-  return buffer;
-}
-
-// In pieces, so that the host has room for one of them alone.
-Buffer<float> upload_inputs(const Samples& samples) {
-  constexpr std::size_t kPiece = 1024;
-  Buffer<float> buffer(samples.count() * samples.input_elems);
-  std::vector<std::uint32_t> all(samples.count());
-  std::iota(all.begin(), all.end(), 0U);
-  Batch batch;
-  for (std::size_t done = 0; done < all.size(); done += kPiece) {
-    batch.load(samples, minibatch(all, done / kPiece, kPiece));
-    check(cudaMemcpy(buffer.get() + done * samples.input_elems, batch.inputs.data(),
-                     batch.inputs.size() * sizeof(float), cudaMemcpyHostToDevice));
-  }
-  return buffer;
-}
-
-struct ResidentSamples {
-  explicit ResidentSamples(const Samples& samples)
-      : input_elems(samples.input_elems),
-        inputs(upload_inputs(samples)),
-        labels(upload(samples.labels)) {}
-  [[nodiscard]] cuda::DeviceSamples view() const {
-    return {inputs.get(), labels.get(), input_elems};
-  }
-
-  std::size_t input_elems;
-  Buffer<float> inputs;
-  Buffer<std::uint8_t> labels;
-};
-
-// A whole step, captured once and replayed.
-class StepGraph {
- public:
-  template <class Enqueue>
-  StepGraph(cudaStream_t stream, Enqueue&& enqueue) {
-    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    cudaGraph_t graph = nullptr;
-    try {
-      enqueue();
-    } catch (...) {
-      cudaStreamEndCapture(stream, &graph);
-      if (graph != nullptr) cudaGraphDestroy(graph);
-      throw;
-    }
-    check(cudaStreamEndCapture(stream, &graph));
-    // The reducer's kernels keep their stream's priority.
-    const cudaError_t code =
-        cudaGraphInstantiate(&executable_, graph, cudaGraphInstantiateFlagUseNodePriority);
-    cudaGraphDestroy(graph);
-    check(code);
-    check(cudaGraphUpload(executable_, stream));
-    check(cudaStreamSynchronize(stream));
-  }
-  StepGraph(const StepGraph&) = delete;
-  StepGraph& operator=(const StepGraph&) = delete;
-  ~StepGraph() { cudaGraphExecDestroy(executable_); }
-  void launch(cudaStream_t stream) const { check(cudaGraphLaunch(executable_, stream)); }
-
- private:
-  cudaGraphExec_t executable_ = nullptr;
-};
 
 // Batch normalisation is over this rank's samples alone as long as this lives.
 class WithoutRanks {
