@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <optional>
 #include <random>
 
 namespace lenet {
@@ -44,10 +45,12 @@ void initialise(ParameterBlock& parameters, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const ParameterShape& shape = (*parameters.shapes())[i];
-    std::normal_distribution<float> normal(shape.mean, shape.deviation);
+    // Biases have no deviation, and a normal distribution must have one.
+    std::optional<std::normal_distribution<float>> normal;
+    if (shape.deviation > 0) normal.emplace(shape.mean, shape.deviation);
     float* next = parameters[i].data();
     for (const bool mine : elements_of_part(shape)) {
-      const float value = shape.deviation > 0 ? normal(random) : shape.mean;
+      const float value = normal ? (*normal)(random) : shape.mean;
       if (mine) *next++ = value;
     }
   }
