@@ -12,6 +12,10 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
   shift
 done
 [ $# = 0 ] || shift
+if ! mkdir -p "$folder" 2>/dev/null || [ ! -w "$folder" ]; then
+  echo "build: the folder $folder cannot be written; name another one, such as /tmp/rondo-build" >&2
+  exit 1
+fi
 if [ ! -f "$folder/build.ninja" ]; then
   if [[ " ${options[*]} " != *" -Dcuda="* ]]; then
     devices=$(nvidia-smi -L 2>/dev/null) || true

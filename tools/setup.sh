@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
 # Installs the missing packages that Rondo needs on Debian 12 and 13 or Ubuntu, and prints their names.
-# With --demo, only what tools/demo.sh needs; else what all tests need. With --lint, also Clang, for the format check,
-# clang-tidy and a second compiler, and PyTorch, which the trainer's models are compared with; with --aarch64, also what
-# tools/aarch64.sh needs, which adds arm64 as a foreign architecture of this system; with --bench, also the libraries that
-# tools/bench.sh compares Rondo with.
+# With --demo, only what tools/demo.sh needs; else what all tests need. With --lint, also what .ci/run needs: Clang, for the
+# format check and as a second compiler, ccache, what tools/lint.py needs to fetch clang-tidy, and PyTorch, which the
+# trainer's models are compared with; with --aarch64, also what tools/aarch64.sh needs, which adds arm64 as a foreign
+# architecture of this system; with --bench, also the libraries that tools/bench.sh compares Rondo with; with --bare, only
+# what tools/bare.sh needs.
 set -euo pipefail
 
+# dpkg-dev tells Meson in which folder Debian keeps libraries: without, they would be installed where nothing looks.
 packages=(
-  g++ meson ninja-build pkg-config
+  g++ meson ninja-build pkg-config dpkg-dev
   libopenmpi-dev openmpi-bin libhwloc-dev libhwy-dev libfmt-dev libsodium-dev libucx-dev
   libcli11-dev nlohmann-json3-dev
   libdnnl-dev zlib1g-dev libxxhash-dev dataset-fashion-mnist
 )
-if [ "${1:-}" != --demo ]; then packages+=(libgtest-dev libbenchmark-dev iproute2 python3-matplotlib); fi
-if [ "${1:-}" = --lint ]; then packages+=(clang-format-19 clang-tidy-19 clang-19 libclang-rt-19-dev libomp-19-dev python3-torch); fi
+if [ "${1:-}" != --demo ]; then packages+=(libgtest-dev libbenchmark-dev iproute2 elfutils python3-matplotlib); fi
+if [ "${1:-}" = --lint ]; then packages+=(clang-format-19 clang-19 libclang-rt-19-dev libomp-19-dev python3-venv ccache python3-torch); fi
+if [ "${1:-}" = --bare ]; then packages=(debootstrap git); fi
 if [ "${1:-}" = --aarch64 ]; then
   # Other distributions keep packages for foreign architectures on other servers.
   grep -qx 'ID=debian' /etc/os-release || { echo "setup: --aarch64 is for Debian" >&2; exit 1; }
@@ -38,5 +41,8 @@ if [ "$(id -u)" != 0 ]; then
 fi
 export DEBIAN_FRONTEND=noninteractive
 if [ "${1:-}" = --aarch64 ]; then "${as_root[@]}" dpkg --add-architecture arm64; fi
-"${as_root[@]}" apt-get update -q
-"${as_root[@]}" apt-get install -y -q --no-install-recommends "${missing[@]}"
+if ! { "${as_root[@]}" apt-get update -q &&
+  "${as_root[@]}" apt-get install -y -q --no-install-recommends "${missing[@]}"; }; then
+  echo "setup: these packages could not be installed: ${missing[*]}. Is there a network that reaches Debian's servers? What apt-get said is above." >&2
+  exit 1
+fi
