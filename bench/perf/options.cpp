@@ -32,12 +32,10 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
   auto collectives = names<Collective>(kCollectiveCount);
   collectives.erase("barrier");
   collectives.erase("recv");
-  app.add_option(
-         "--op", options.op,
-         "collective; send: a message from rank 0 to rank 1 and one back, of which the time is "
-         "half; "
-         "sendrecv: all ranks to the next one")
-      ->transform(CLI::CheckedTransformer(collectives));
+  launch::add_named_option(
+      app, "--op", options.op, collectives,
+      "collective; send: a message from rank 0 to rank 1 and one back, of which the time is half; "
+      "sendrecv: all ranks to the next one");
   app.add_option(
          "--algo", options.algos,
          fmt::format("auto, ring, naive, one_shot, recursive_doubling, halving_doubling, "
@@ -54,10 +52,9 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
   app.add_option("-f", options.factor, "factor from one size to the next")
       ->check(CLI::Range(1.01, 1e9))
       ->capture_default_str();
-  app.add_option("-d", options.type, "element type")
-      ->transform(CLI::CheckedTransformer(names<DataType>(kDataTypeCount)));
-  app.add_option("-o", options.redop, "reduction")
-      ->transform(CLI::CheckedTransformer(names<ReduceOp>(kReduceOpCount)));
+  launch::add_named_option(app, "-d", options.type, names<DataType>(kDataTypeCount),
+                           "element type");
+  launch::add_named_option(app, "-o", options.redop, names<ReduceOp>(kReduceOpCount), "reduction");
   app.add_option("-n", options.iterations,
                  "timed iterations; 0: as many as fit in a third of a second")
       ->check(CLI::NonNegativeNumber)
@@ -87,12 +84,8 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
       ->transform(CLI::AsSizeValue(false));
   app.add_option("--slots", options.host.slots, "slots of a FIFO; 0: the library chooses");
   app.add_flag("--rank-order", options.host.rank_order, "promise reductions in rank order");
-  app.add_option("--carrier", options.host.carrier, "between ranks: auto, shm, mpi or ucx")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, CarrierChoice>{{"auto", CarrierChoice::automatic},
-                                               {"shm", CarrierChoice::shm},
-                                               {"mpi", CarrierChoice::mpi},
-                                               {"ucx", CarrierChoice::ucx}}));
+  launch::add_named_option(app, "--carrier", options.host.carrier, launch::carrier_names(),
+                           "what carries slots between ranks");
   app.add_option("--tune", options.tune,
                  "instead of the rows: measure which algorithm is the fastest at which sizes, and "
                  "write this file for RONDO_TUNING");

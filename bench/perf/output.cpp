@@ -73,7 +73,8 @@ std::string choices(const std::vector<Row>& rows) {
 
 void print_header(const Options& options, int ranks) {
   fmt::print(
-      "# {} of {}, {}, {} ranks; times are medians of the slowest rank's, in us; gbps are "
+      "# {} of {}, {}, {} ranks; times are medians of the slowest rank's, in us; algbw and busbw "
+      "in "
       "10^9 bytes a second\n",
       name(options.op), name(options.type), name(options.redop), ranks);
   const std::size_t width = algo_width(options);

@@ -29,7 +29,7 @@ int guarded(const char* program, const std::function<int()>& what) {
   try {
     return what();
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", program, error.what());
+    report(program, error.what());
     return kFailed;
   }
 }
@@ -91,6 +91,11 @@ int run_processes(const How& how, const std::function<int(Communicator)>& body) 
 }
 
 }  // namespace
+
+void report(const char* program, const char* text) {
+  const std::string line = std::string(program) + ": " + text + "\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+}
 
 bool starts_mpi(int ranks, int processes) {
   if (!kHasMpi || ranks + processes > 0) return false;

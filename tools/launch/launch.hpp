@@ -25,4 +25,8 @@ bool starts_mpi(int ranks, int processes);
 // process makes a thread or uses a device.
 int launch(const How& how, int* argc, char*** argv, const std::function<int(Communicator)>& body);
 
+// Writes "program: text" and the end of the line to standard error at once, so that it is not mixed with what other ranks
+// write there.
+void report(const char* program, const char* text);
+
 }  // namespace rondo::launch

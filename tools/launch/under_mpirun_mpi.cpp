@@ -1,6 +1,5 @@
 #include <mpi.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <rondo/mpi.hpp>
@@ -29,7 +28,7 @@ int run_under_mpirun(const How& how, int* argc, char*** argv,
   try {
     code = body(from_mpi(MPI_COMM_WORLD, how.options));
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", how.program, error.what());
+    report(how.program, error.what());
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   MPI_Finalize();

@@ -68,12 +68,8 @@ Options parse(int argc, char** argv) {
       ->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_flag("--require-peer-access", options.require_peer_access,
                "with --device cuda: fail where GPUs do not reach each other's memory");
-  const std::map<std::string, CarrierChoice> carriers = {{"auto", CarrierChoice::automatic},
-                                                         {"shm", CarrierChoice::shm},
-                                                         {"mpi", CarrierChoice::mpi},
-                                                         {"ucx", CarrierChoice::ucx}};
-  app.add_option("--carrier", options.carrier, "auto, shm, mpi or ucx")
-      ->transform(CLI::CheckedTransformer(carriers));
+  launch::add_named_option(app, "--carrier", options.carrier, launch::carrier_names(),
+                           "what carries slots between ranks");
   app.set_version_flag("--version", RONDO_VERSION);
   try {
     app.parse(argc, argv);
