@@ -30,6 +30,35 @@ check "each line has its rank, also one without an end" [ "$output" = "[0] 0 of 
 [1] end
 [2] 2 of 3, 2 of 3
 [2] end" ]
+# Python writes to a pipe in blocks, as C and C++ do, and to a terminal line by line.
+"$launch" -n 1 python3 -c 'print("early")
+import os, sys
+while not os.path.exists(sys.argv[1]): pass' "$work/seen" >"$work/lines" &
+until grep -q "^\[0\] early$" "$work/lines"; do :; done
+touch "$work/seen"
+wait $!
+check "a line comes when it is written" [ $? = 0 ]
+output=$("$launch" -n 1 python3 -c 'print("before"); import os; os.kill(os.getpid(), 9)' 2>/dev/null)
+check "what a rank wrote before it was killed is shown" [ "$output" = "[0] before" ]
+output=$("$launch" -n 1 sh -c 'printf "a\tb\r\nc\n"' | od -c)
+check "no character is changed" [ "$output" = "$(printf '[0] a\tb\r\n[0] c\n' | od -c)" ]
+output=$("$launch" -n 2 --grace 1000 sh -c '
+  if [ $RONDO_RANK = 1 ]; then echo $$ > "$0/one.new"; mv "$0/one.new" "$0/one"; exit 7; fi
+  while [ ! -e "$0/one" ]; do :; done
+  while kill -0 $(cat "$0/one") 2>/dev/null; do :; done
+  echo "rank 1 is gone" >&2; exit 1' "$work" 2>&1)
+check "the other ranks may say what they saw" grep -q "^\[0\] rank 1 is gone$" <<<"$output"
+output=$("$launch" -np 2 sh -c 'echo $RONDO_SIZE -np' | sort)
+check "-np is -n" [ "$output" = "[0] 2 -np
+[1] 2 -np" ]
+check "a rank alone is bound to all cores" [ "$("$launch" -n 1 --bind --no-prefix nproc)" = "$(nproc)" ]
+# All ranks together have all hardware threads. Where each core has one, each rank has another.
+"$launch" -n "$(nproc)" --bind --no-prefix python3 -c 'import os; print(*os.sched_getaffinity(0))' >"$work/bound"
+all=$(tr ' ' '\n' <"$work/bound" | sort -un | wc -l)
+check "bound ranks share the cores" [ "$all" = "$(nproc)" ]
+if ! grep -q '[,-]' /sys/devices/system/cpu/cpu0/topology/thread_siblings_list; then
+  check "each has its own" [ "$(sort -u "$work/bound" | wc -l)" = "$(nproc)" ]
+fi
 output=$("$launch" -n 1 --no-prefix -- echo plain -n 2)
 check "what follows the program belongs to it" [ "$output" = "plain -n 2" ]
 

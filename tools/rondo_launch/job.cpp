@@ -5,7 +5,7 @@
 
 namespace rondo::launcher {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, first_rank, ranks, size, store, secret, grace_seconds,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, first_rank, ranks, size, store, secret, grace_seconds, bind,
                                    prefix, folder, environment, command)
 
 std::string to_line(const Job& job) { return nlohmann::json(job).dump() + "\n"; }

@@ -15,6 +15,7 @@ struct Job {
   std::string store;
   std::string secret;  // empty: none
   double grace_seconds = 0;
+  bool bind = false;
   bool prefix = true;
   std::string folder;  // in which the program starts; empty: where this process is
   std::vector<std::pair<std::string, std::string>> environment;  // set for the program

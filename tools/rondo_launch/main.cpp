@@ -17,6 +17,7 @@
 #include "job.hpp"
 #include "options.hpp"
 #include "supervisor.hpp"
+#include "topology/machine.hpp"
 
 namespace rondo::launcher {
 namespace {
@@ -27,8 +28,25 @@ std::chrono::milliseconds grace_of(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
 }
 
+// The hardware threads of rank `local` of `ranks` on this host: as many whole cores as each can have, or one core in turn
+// where there are fewer cores than ranks.
+std::vector<int> share_of(const std::vector<std::vector<int>>& cores, int local, int ranks) {
+  const auto index = static_cast<std::size_t>(local);
+  const auto parts = static_cast<std::size_t>(ranks);
+  const std::size_t first =
+      parts > cores.size() ? index % cores.size() : index * cores.size() / parts;
+  const std::size_t end = parts > cores.size() ? first + 1 : (index + 1) * cores.size() / parts;
+  std::vector<int> share;
+  for (std::size_t core = first; core < end; ++core) {
+    share.insert(share.end(), cores[core].begin(), cores[core].end());
+  }
+  return share;
+}
+
 // Starts the ranks of this host.
 void start_ranks(Supervisor& supervisor, const Job& job) {
+  const std::vector<std::vector<int>> cores =
+      job.bind ? detail::usable_cores().cores : std::vector<std::vector<int>>();
   for (int local = 0; local < job.ranks; ++local) {
     const int rank = job.first_rank + local;
     Start what;
@@ -46,6 +64,7 @@ void start_ranks(Supervisor& supervisor, const Job& job) {
     set("RONDO_STORE", job.store);
     if (!job.secret.empty()) set("RONDO_SECRET", job.secret);
     what.command = job.command;
+    if (job.bind) what.hardware_threads = share_of(cores, local, job.ranks);
     supervisor.add(start(what));
   }
 }
@@ -108,6 +127,7 @@ int run_on_hosts(const Options& options, const FileDescriptor& alive) {
   Supervisor supervisor(grace_of(options.grace_seconds), alive);
   Job job;
   job.grace_seconds = options.grace_seconds;
+  job.bind = options.bind;
   job.prefix = options.prefix;
   job.folder = std::filesystem::current_path().string();
   job.command = options.command;
@@ -176,6 +196,7 @@ int run_here(const Options& options, const Folder& folder, const FileDescriptor&
   Job job;
   job.ranks = job.size = std::max(options.ranks, 1);
   job.store = "unix://" + folder.path() + "/socket";
+  job.bind = options.bind;
   job.prefix = options.prefix;
   job.command = options.command;
   start_ranks(supervisor, job);

@@ -68,6 +68,19 @@ std::vector<HostRanks> place(const std::vector<HostRanks>& hosts, int ranks) {
   return placed;
 }
 
+// The words of the command line, last first, as CLI11 takes them; "-np" before the program is "-n", as for mpirun.
+std::vector<std::string> with_mpirun_spelling(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  for (std::size_t i = 0; i < words.size() && words[i].starts_with('-'); ++i) {
+    if (words[i] == "--") break;
+    if (words[i] == "-np") words[i] = "-n";
+    const CLI::Option* option = app.get_option_no_throw(words[i]);
+    if (option != nullptr && option->get_expected_max() > 0) ++i;  // its value
+  }
+  std::reverse(words.begin(), words.end());
+  return words;
+}
+
 Options parse(int argc, char** argv) {
   Options options;
   CLI::App app(
@@ -96,17 +109,21 @@ Options parse(int argc, char** argv) {
                  "an environment variable that ranks of other hosts get too, as those that begin "
                  "with RONDO_ do")
       ->allow_extra_args(false);
-  app.add_option("--grace", options.grace_seconds,
-                 "seconds that the other ranks have to end when one has failed")
+  app.add_option(
+         "--grace", options.grace_seconds,
+         "seconds that the other ranks have to end when one has failed; after the first fifth "
+         "they are asked to (SIGTERM)")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
+  app.add_flag("--bind", options.bind,
+               "bind each rank to its share of the cores that this program may use on the host");
   app.add_flag("!--no-prefix", options.prefix, "show lines as they are");
   app.add_flag("--serve", options.serves)->group("");
   app.set_version_flag("--version", RONDO_VERSION);
   app.prefix_command();
   app.footer("Then the program and its arguments: rondo-launch -n 4 PROGRAM ARGUMENTS");
   try {
-    app.parse(argc, argv);
+    app.parse(with_mpirun_spelling(app, argc, argv));
     options.command = app.remaining();
     if (!options.command.empty() && options.command[0] == "--") {
       options.command.erase(options.command.begin());

@@ -17,6 +17,7 @@ struct Options {
   std::string ssh = "ssh";
   int port = 0;  // 0: chosen at random
   double grace_seconds = 5;
+  bool bind = false;
   bool prefix = true;
   bool serves = false;  // another rondo-launch has started this one, and tells it what to start
   std::vector<std::string> forwarded;  // names of environment variables for other hosts

@@ -1,9 +1,13 @@
 #include "process.hpp"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -34,6 +38,38 @@ Pipe make_pipe() {
   return {FileDescriptor(ends[0]), FileDescriptor(ends[1])};
 }
 
+// A terminal that changes nothing of what is written to it; not valid where there is none.
+Pipe make_terminal() {
+  FileDescriptor ours(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  std::array<char, 64> name{};
+  if (!ours.valid() || ::grantpt(ours.get()) != 0 || ::unlockpt(ours.get()) != 0 ||
+      ::ptsname_r(ours.get(), name.data(), name.size()) != 0) {
+    return Pipe();
+  }
+  FileDescriptor of_rank(::open(name.data(), O_RDWR | O_NOCTTY | O_CLOEXEC));
+  termios settings{};
+  if (!of_rank.valid() || ::tcgetattr(of_rank.get(), &settings) != 0) return Pipe();
+  ::cfmakeraw(&settings);
+  ::tcsetattr(of_rank.get(), TCSANOW, &settings);
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) ::ioctl(of_rank.get(), TIOCSWINSZ, &size);
+  return {std::move(ours), std::move(of_rank)};
+}
+
+void bind_to(const std::vector<int>& hardware_threads) {
+  if (hardware_threads.empty()) return;
+  const int last = *std::max_element(hardware_threads.begin(), hardware_threads.end());
+  cpu_set_t* set = CPU_ALLOC(last + 1);
+  const std::size_t bytes = CPU_ALLOC_SIZE(last + 1);
+  CPU_ZERO_S(bytes, set);
+  for (const int thread : hardware_threads) CPU_SET_S(thread, bytes, set);
+  if (::sched_setaffinity(0, bytes, set) != 0) {
+    ::dprintf(STDERR_FILENO, "rondo-launch: cannot bind this rank to hardware thread %d: %s\n",
+              hardware_threads.front(), std::strerror(errno));
+  }
+  CPU_FREE(set);
+}
+
 // In the new process; only what may be called between fork and exec in a process without threads.
 [[noreturn]] void become(const Start& what, pid_t parent, int in, int out, int err) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -46,6 +82,7 @@ Pipe make_pipe() {
   ::dup2(in, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(err, STDERR_FILENO);
+  bind_to(what.hardware_threads);
   for (const auto& [name, value] : what.environment) ::setenv(name.c_str(), value.c_str(), 1);
   if (!what.folder.empty() && ::chdir(what.folder.c_str()) != 0) {
     ::dprintf(STDERR_FILENO, "rondo-launch: cannot go to %s: %s\n", what.folder.c_str(),
@@ -84,7 +121,7 @@ void Lines::forward() {
   std::array<char, 65536> buffer{};
   const ssize_t bytes = ::read(from_.get(), buffer.data(), buffer.size());
   if (bytes < 0 && (errno == EINTR || errno == EAGAIN)) return;
-  if (bytes <= 0) return end();
+  if (bytes <= 0) return end();  // a terminal says so by an error, EIO
   std::string_view text(buffer.data(), static_cast<std::size_t>(bytes));
   std::string whole;  // lines that are written together stay together
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
@@ -116,7 +153,9 @@ void Process::send(int signal) {
 }
 
 Process start(const Start& what) {
-  Pipe out = make_pipe();
+  Pipe out;
+  if (!what.is_host) out = make_terminal();
+  if (!out.write.valid()) out = make_pipe();
   Pipe err = make_pipe();
   Pipe in;
   if (what.is_host) {

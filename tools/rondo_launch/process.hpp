@@ -54,9 +54,12 @@ struct Start {
   std::string folder;  // empty: this one
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<std::string> command;
+  std::vector<int> hardware_threads;  // that it is bound to; empty: not bound
   bool is_host = false;
 };
 
+// A rank's standard output is a terminal, as below mpirun, so that each line comes as soon as it is written: to a pipe, C
+// and C++ write only blocks of some KiB. Where the system has no more terminals, it is a pipe all the same.
 // The process is in a group of its own, and is killed if this one ends. A program that cannot be started ends with the code
 // that a shell gives, 126 or 127, and says why. Throws std::system_error.
 Process start(const Start& what);

@@ -20,6 +20,9 @@ namespace {
 // How much longer another host has than its ranks, to end them and to say so.
 constexpr std::chrono::seconds kForAnotherHost{2};
 constexpr std::chrono::milliseconds kForLastLines{200};
+// The part of the grace in which ranks may end by themselves before they are asked to. Their calls fail when a rank ends, so
+// that they can say why.
+constexpr int kOwnPartOfGrace = 5;
 
 bool ends_programs(int signal) {
   return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
@@ -69,9 +72,11 @@ void Supervisor::wait_for_events() {
     }
   }
   int wait = -1;
-  if (deadline_) {
+  if (ask_at_ || deadline_) {
+    const Clock::time_point next = std::min(ask_at_.value_or(Clock::time_point::max()),
+                                            deadline_.value_or(Clock::time_point::max()));
     const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(*deadline_ - Clock::now()).count();
+        std::chrono::duration_cast<std::chrono::milliseconds>(next - Clock::now()).count();
     wait = static_cast<int>(std::max<std::int64_t>(left + 1, 0));
   }
   if (::poll(requests.data(), requests.size(), wait) <= 0) return;
@@ -156,10 +161,11 @@ void Supervisor::note_end(Process& process, int status) {
     fmt::print(stderr, "rondo-launch: {} {}{}\n", process.name, how,
                all_ended() ? "" : "; the other ranks are ended");
   }
-  end_all();
+  ask_at_ = Clock::now() + grace_ / kOwnPartOfGrace;
 }
 
 void Supervisor::end_all() {
+  ask_at_.reset();
   for (Process& process : processes_) {
     process.send(SIGTERM);
     process.send(SIGCONT);  // it may be suspended
@@ -171,6 +177,7 @@ void Supervisor::end_all() {
 }
 
 void Supervisor::keep_deadline() {
+  if (ask_at_ && Clock::now() >= *ask_at_) end_all();
   if (!deadline_ || Clock::now() < *deadline_) return;
   for (Process& process : processes_) {
     process.send(SIGKILL);

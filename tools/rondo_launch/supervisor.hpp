@@ -48,6 +48,8 @@ class Supervisor {
   std::string input_;
   int code_ = 0;
   bool passed_on_ = false;  // a signal that usually ends a program
+  std::optional<Clock::time_point>
+      ask_at_;  // when ranks are asked to end that have not ended by themselves
   std::optional<Clock::time_point> deadline_;
 };
 
