@@ -29,8 +29,8 @@ namespace rondo {
 ///
 /// Destroy the communicator before MPI_Finalize.
 ///
-/// Throws UsageError (null communicator, MPI not initialised, options that differ between ranks or
-/// are out of range) and TransportError (too little shared memory, MPI failures).
+/// Throws UsageError (null communicator, MPI not initialised, MPI that sees this process alone although a launcher has
+/// started several, options that differ between ranks or are out of range) and TransportError (too little shared memory, MPI failures).
 RONDO_API Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options = {});
 
 }  // namespace rondo

@@ -146,6 +146,42 @@ std::string first_of_slurm_hosts(const std::string& list) {
   return first;
 }
 
+std::string objection_to_mpi_alone(const Variables& variables) {
+  // Whoever starts processes for an MPI comes first: it is right about its own. The others may have started that one.
+  struct Counter {
+    const char* launcher;
+    const char* sign;  // set if the launcher has started this very process
+    const char* size;
+    const char* cure;
+  };
+  constexpr const char* kOtherMpi =
+      "the program was built with another MPI than the launcher's; start it with its own MPI's "
+      "mpirun";
+  constexpr Counter kCounters[] = {
+      {"Open MPI's mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", kOtherMpi},
+      {"mpiexec (or another launcher with PMI)", "PMI_RANK", "PMI_SIZE", kOtherMpi},
+      {"rondo-launch", "RONDO_RANK", "RONDO_SIZE",
+       "rondo-launch starts no MPI; start the program with mpirun, or join by "
+       "rondo::from_environment()"},
+      {"torchrun", "RANK", "WORLD_SIZE",
+       "torchrun starts no MPI; start the program with mpirun, or join by "
+       "rondo::from_environment()"},
+      {"Slurm's srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
+       "srun started the processes without MPI; use srun --mpi=pmix (or the plugin that this MPI "
+       "needs), or mpirun"},
+  };
+  for (const Counter& counter : kCounters) {
+    const std::optional<std::string> size = variables(counter.size);
+    if (!variables(counter.sign) || !size) continue;
+    if (*size == "1") return {};
+    return fmt::format(
+        "MPI_COMM_WORLD has 1 rank, but {} started {} processes ({} is {}), each of which would "
+        "work alone: {}. (MPI_COMM_SELF makes a group of this process alone, if that is meant)",
+        counter.launcher, *size, counter.size, *size, counter.cure);
+  }
+  return {};
+}
+
 LaunchedRank launched_rank(const Variables& variables) {
   for (const Launcher& launcher : kLaunchers) {
     if (!variables(launcher.signs[0]) || !variables(launcher.signs[1])) continue;

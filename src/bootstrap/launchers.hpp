@@ -22,6 +22,10 @@ struct LaunchedRank {
 // another launcher started.
 LaunchedRank launched_rank(const Variables& variables);
 
+// For a process that MPI says is alone: why it is not, if a launcher has started several. Each of them would then work
+// alone without a word. Empty if no launcher says so, or if MPI's own launcher says that the process is alone.
+std::string objection_to_mpi_alone(const Variables& variables);
+
 // The first host of a list as Slurm writes it: "gpu[03-05,9],login" begins with gpu03.
 std::string first_of_slurm_hosts(const std::string& list);
 

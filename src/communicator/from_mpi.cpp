@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/check_mpi.hpp"
+#include "base/environment.hpp"
+#include "bootstrap/launchers.hpp"
 #include "bootstrap/mpi_bootstrap.hpp"
 #include "carrier/message_pump.hpp"
 #include "carrier/mpi_messenger.hpp"
@@ -37,6 +39,15 @@ void require_running_mpi(MPI_Comm comm) {
   }
 }
 
+// Where MPI does not see the processes that were started together, each would be a world of its own.
+void require_the_launchers_world(MPI_Comm comm) {
+  int ranks = 0;
+  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &ranks), "MPI_Comm_size");
+  if (ranks > 1 || comm == MPI_COMM_SELF) return;
+  const std::string objection = objection_to_mpi_alone(environment_of_others);
+  if (!objection.empty()) throw UsageError("from_mpi: " + objection);
+}
+
 // A duplicate that reports errors instead of ending the program.
 MPI_Comm duplicate_of(MPI_Comm comm) {
   MPI_Comm duplicate = MPI_COMM_NULL;
@@ -50,6 +61,7 @@ MPI_Comm duplicate_of(MPI_Comm comm) {
 
 Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
   detail::require_running_mpi(comm);
+  detail::require_the_launchers_world(comm);
   const MPI_Comm duplicate = detail::duplicate_of(comm);
   std::unique_ptr<detail::Messenger> messenger = detail::message_by_mpi(duplicate);
   detail::MpiBootstrap bootstrap(duplicate);

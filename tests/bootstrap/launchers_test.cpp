@@ -14,12 +14,14 @@ namespace {
 
 using Map = std::map<std::string, std::string>;
 
-LaunchedRank read(const Map& set) {
-  return launched_rank([&](const char* name) -> std::optional<std::string> {
+Variables variables_of(const Map& set) {
+  return [set](const char* name) -> std::optional<std::string> {
     const auto found = set.find(name);
     return found == set.end() ? std::nullopt : std::optional(found->second);
-  });
+  };
 }
+
+LaunchedRank read(const Map& set) { return launched_rank(variables_of(set)); }
 
 void expect(const Map& set, const std::string& launcher, int rank, int size,
             const std::string& url) {
@@ -131,6 +133,25 @@ TEST(Launchers, SayWhichVariableIsWrong) {
   expect_error(with(kTorchrun, {{"RANK", "4"}}), "torchrun says that this is rank 4 of 4");
   expect_error(with(kRondo, {{"RONDO_SIZE", "0"}}), "rank 3 of 0");
   expect_error({{"PMI_RANK", "1"}}, "sets PMI_RANK");
+}
+
+TEST(Launchers, ProcessesThatMpiDoesNotSee) {
+  const auto objection = [](const Map& set) { return objection_to_mpi_alone(variables_of(set)); };
+  const auto expect_in = [](const std::string& part, const std::string& text) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  expect_in("rondo-launch started 8 processes (RONDO_SIZE is 8)", objection(kRondo));
+  expect_in("torchrun started 4", objection(kTorchrun));
+  expect_in("Open MPI's mpirun started 4", objection(kOpenMpi));
+  expect_in("srun started 6", objection(kSlurm));
+  expect_in("(PMI_SIZE is 2)", objection({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}));
+  EXPECT_EQ(objection({}), "");
+  EXPECT_EQ(objection({{"WORLD_SIZE", "4"}}), "");
+  EXPECT_EQ(objection(with(kRondo, {{"RONDO_SIZE", "1"}})), "");
+  // mpirun -n 1 below another launcher.
+  EXPECT_EQ(objection(with(kSlurm, {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}})),
+            "");
+  EXPECT_EQ(objection(with(kTorchrun, {{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}})), "");
 }
 
 }  // namespace
