@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include <rondo/export.hpp>
+
 namespace rondo {
 
 /// A run of elements.

@@ -121,7 +121,8 @@ void run_or_enqueue(Self& self, const Call& call, Where... where) {
 
 /// The collectives of a communicator `Self`. Each builds a Call from its ranges, which `Self` runs or enqueues.
 /// `Where`: the further arguments of a call: none for host memory; a stream for a device, whose ranges are of device
-/// memory. Ranges are spans, vectors, arrays; a member that takes one range works in place.
+/// memory. Ranges are spans, vectors, arrays; a member that takes one range works in place. In host memory, all_reduce,
+/// broadcast and reduce also take one element, such as a loss.
 template <class Self, class... Where>
 class Collectives {
  public:
@@ -143,6 +144,11 @@ class Collectives {
     requires SameElements<In, Out>
   void all_reduce(In&& in, Out&& out, ReduceOp op, Where... where, CallOptions options = {}) {
     start(calls().all_reduce(in, out, op, options), where...);
+  }
+  template <Element T>
+    requires(sizeof...(Where) == 0)
+  void all_reduce(T& element, ReduceOp op = ReduceOp::sum, CallOptions options = {}) {
+    all_reduce(std::span(&element, 1), op, options);
   }
 
   /// Rank r gets chunk r of the reduction: `in` is the whole vector, `out` one chunk of it, of
@@ -189,6 +195,11 @@ class Collectives {
   void broadcast(In&& in, Out&& out, int root, Where... where, CallOptions options = {}) {
     start(calls().broadcast(in, out, root, options), where...);
   }
+  template <Element T>
+    requires(sizeof...(Where) == 0)
+  void broadcast(T& element, int root, CallOptions options = {}) {
+    broadcast(std::span(&element, 1), root, options);
+  }
 
   /// The root gets the reduction over all ranks; the first rank of the ring's chain waits for the root to enter.
   /// `out` is not touched on other ranks and may be empty there. The form with one range changes only the root's
@@ -210,6 +221,11 @@ class Collectives {
     requires SameElements<In, Out>
   void reduce(In&& in, Out&& out, int root, ReduceOp op, Where... where, CallOptions options = {}) {
     start(calls().reduce(in, out, root, op, options), where...);
+  }
+  template <Element T>
+    requires(sizeof...(Where) == 0)
+  void reduce(T& element, int root, ReduceOp op = ReduceOp::sum, CallOptions options = {}) {
+    reduce(std::span(&element, 1), root, op, options);
   }
 
   /// No rank leaves before all have entered.

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstdint>
 
+#include <rondo/export.hpp>
+
 namespace rondo {
 
 /// IEEE 754 binary16 as stored bits. Conversions round to nearest, ties to even.

@@ -149,6 +149,25 @@ TEST(Group, AcceptsSpansVectorsAndArrays) {
   });
 }
 
+TEST(Group, AcceptsOneElement) {
+  run_ranks(3, {}, [](Communicator& comm) {
+    auto loss = static_cast<float>(comm.rank() + 1);
+    comm.all_reduce(loss, ReduceOp::avg);
+    EXPECT_EQ(loss, 2);
+    std::int64_t steps = comm.rank() + 5;
+    comm.all_reduce(steps);
+    EXPECT_EQ(steps, 18);
+    comm.broadcast(steps, 2);
+    EXPECT_EQ(steps, 18);
+    double seconds = comm.rank() == 1 ? 0.5 : 7;
+    comm.broadcast(seconds, 1, {.algorithm = Algorithm::naive});
+    EXPECT_EQ(seconds, 0.5);
+    int samples = comm.rank() + 10;
+    comm.reduce(samples, 1, ReduceOp::max);
+    EXPECT_EQ(samples, comm.rank() == 1 ? 12 : comm.rank() + 10);
+  });
+}
+
 TEST(Group, TheEnvironmentChoosesAndTheCodeWins) {
   ::setenv("RONDO_ALGO", "naive", 1);
   run_ranks(2, {}, [](Communicator& comm) { EXPECT_EQ(comm.algorithm_for({}), Algorithm::naive); });
