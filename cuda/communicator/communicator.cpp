@@ -11,6 +11,7 @@
 #include "base/owner_process.hpp"
 #include "communicator/choice.hpp"
 #include "communicator/register_device_memory.hpp"
+#include "communicator/share.hpp"
 #include "communicator/state.hpp"
 #include "communicator/validate.hpp"
 #include "engine/device_engine.hpp"
@@ -28,6 +29,7 @@ struct State {
         engine(detail::state_of(host).engine, host_defaults.timeout, std::move(wiring)) {}
 
   detail::OwnerProcess owner_process;
+  detail::ExclusiveUse exclusive_use;
   rondo::Communicator host;
   Options options;  // for communicators that are split off
   const detail::Defaults& host_defaults;
@@ -147,11 +149,12 @@ Algorithm check_and_settle(const State& state, const Call& call) {
 
 }  // namespace
 
-Communicator::Communicator(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Communicator::Communicator(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Communicator::Communicator(Communicator&&) noexcept = default;
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
   detail::keep_if_inherited(state_);
   state_ = std::move(other.state_);
+  user_ = other.user_;
   return *this;
 }
 Communicator::~Communicator() { detail::keep_if_inherited(state_); }
@@ -170,6 +173,10 @@ rondo::Communicator& Communicator::host() { return state_->host; }
 
 void Communicator::enqueue(const Call& call, Stream stream) {
   const Algorithm algorithm = check_and_settle(*state_, call);
+  if (state_->exclusive_use.forbids(user_)) {
+    throw UsageError(
+        fmt::format("rank {}: {}: {}", rank(), name(call.collective), detail::kReducerHasIt));
+  }
   const auto timeout = call.options.timeout.value_or(state_->host_defaults.timeout);
   state_->engine.enqueue(call, algorithm, timeout, stream);
 }
@@ -207,7 +214,7 @@ Communicator join(rondo::Communicator host, const Options& options) {
   try {
     detail::gpu::DeviceWiring wiring =
         detail::gpu::wire_devices(host, detail::state_of(host).engine, options);
-    return Communicator(std::make_unique<State>(std::move(host), options, std::move(wiring)));
+    return Communicator(std::make_shared<State>(std::move(host), options, std::move(wiring)));
   } catch (...) {
     // All ranks throw this error. The host communicator is destroyed here and not while the exception unwinds the
     // stack: its destructor would then abort ranks that have not seen the error yet.
@@ -255,3 +262,17 @@ int device_count() { return detail::gpu::api::device_count(); }
 std::string why_no_device() { return detail::gpu::api::why_no_device(); }
 
 }  // namespace rondo::cuda
+
+namespace rondo::detail::gpu {
+
+cuda::Communicator share(cuda::Communicator& communicator, const void* user) {
+  cuda::Communicator another(communicator.state_);
+  another.user_ = user;
+  return another;
+}
+
+ExclusiveUse& exclusive_use_of(cuda::Communicator& communicator) {
+  return communicator.state_->exclusive_use;
+}
+
+}  // namespace rondo::detail::gpu

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/environment.hpp"
+#include "communicator/share.hpp"
 #include "gradient/agreement.hpp"
 #include "gradient/bucket_size.hpp"
 #include "gradient/stream_memory.hpp"
@@ -82,14 +84,14 @@ ReducerStream DeviceReducer::make_stream(cuda::Communicator& communicator, std::
   }
 }
 
-DeviceReducer::DeviceReducer(cuda::Communicator& communicator, std::vector<Parameter> parameters,
+DeviceReducer::DeviceReducer(cuda::Communicator& program, std::vector<Parameter> parameters,
                              GradientOptions options)
-    : communicator_(communicator),
-      stream_(make_stream(communicator, parameters.size())),
+    : communicator_(share(program, this)),
+      stream_(make_stream(communicator_, parameters.size())),
       model_(std::move(parameters), std::move(options),
-             device_memory(communicator, stream_.get(), stream_.ahead())),
-      iteration_(communicator.rank(), model_.parameters(), model_.options()),
-      rounds_(communicator.host(), model_,
+             device_memory(communicator_, stream_.get(), stream_.ahead())),
+      iteration_(communicator_.rank(), model_.parameters(), model_.options()),
+      rounds_(communicator_.host(), model_,
               [this](std::size_t /*bucket*/, const Call& call) {
                 communicator_.enqueue(call, stream_.get());
               }),
@@ -98,8 +100,9 @@ DeviceReducer::DeviceReducer(cuda::Communicator& communicator, std::vector<Param
   if (objection.empty()) {
     objection = objection_to_streams(communicator_.topology(), communicator_.rank());
   }
+  const DeviceScope scope(communicator_.device());
   require_same_model(communicator_.host(), model_.parameters(), model_.options(),
-                     std::move(objection));
+                     std::move(objection), api::copy);
   try {
     set_up();
   } catch (const std::exception& error) {
@@ -127,6 +130,7 @@ DeviceReducer::~DeviceReducer() {
     communicator_.abort(fmt::format("rank {}: {}", communicator_.rank(), kReducerDestroyed));
   }
   stream_.wait();  // before the model's memory is freed
+  give_back();
 }
 
 double DeviceReducer::call_us(std::size_t bytes) {
@@ -156,12 +160,17 @@ void DeviceReducer::or_end(Function&& function) {
   } catch (const UsageError& error) {
     // Thrown before an iteration began, or by refuse(), it leaves none open.
     if (iteration_.is_open()) give_up(error);
+    give_back();
     throw;
   } catch (const std::exception& error) {
     give_up(error);
+    give_back();
     throw;
   }
+  if (!iteration_.is_open()) give_back();
 }
+
+void DeviceReducer::give_back() { exclusive_use_of(communicator_).give_back(this); }
 
 // If another error has ended the communicator, that reason is kept.
 void DeviceReducer::give_up(const std::exception& error) {
@@ -201,6 +210,10 @@ void DeviceReducer::begin(api::Stream stream) {
         fmt::format("rank {}: an iteration with Average::samples cannot be captured: its graph "
                     "would keep the counts",
                     communicator_.rank()));
+  }
+  if (!exclusive_use_of(communicator_).take(this)) {
+    throw UsageError(fmt::format("rank {}: GradientReducer: another {}", communicator_.rank(),
+                                 std::string_view(kReducerHasIt).substr(2)));
   }
   recorder_.begin({}, model_.buckets().size());
   refuse(iteration_.begin(false));

@@ -50,7 +50,7 @@ class ReducerStream {
 
 class DeviceReducer {
  public:
-  DeviceReducer(cuda::Communicator& communicator, std::vector<Parameter> parameters,
+  DeviceReducer(cuda::Communicator& program, std::vector<Parameter> parameters,
                 GradientOptions options);
   DeviceReducer(const DeviceReducer&) = delete;
   DeviceReducer& operator=(const DeviceReducer&) = delete;
@@ -70,10 +70,12 @@ class DeviceReducer {
   void set_up();
   double call_us(std::size_t bytes);
 
-  // An error in the middle of an iteration ends the communicator on all ranks.
+  // An error in the middle of an iteration ends the communicator on all ranks. Gives the communicator back where no
+  // iteration is open any more.
   template <class Function>
   void or_end(Function&& function);
   void give_up(const std::exception& error);
+  void give_back();
   // A complaint ends the communicator, and is thrown.
   void refuse(const Complaint& complaint);
 
@@ -86,7 +88,7 @@ class DeviceReducer {
   void end_iteration(bool captured);
   bool follow_arrival();
 
-  cuda::Communicator& communicator_;
+  cuda::Communicator communicator_;  // the reducer's own, of the caller's state
   ReducerStream stream_;
   BucketedModel model_;
 

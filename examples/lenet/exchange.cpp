@@ -15,7 +15,8 @@ Exchange exchange_by(SumGradients sum, ParameterBlock& gradients) {
 std::vector<rondo::Parameter> reducible(ParameterBlock& gradients) {
   std::vector<rondo::Parameter> parameters;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
-    parameters.emplace_back((*gradients.shapes())[i].name, gradients[i]);
+    parameters.push_back(
+        rondo::Parameter::gradient_only((*gradients.shapes())[i].name, gradients[i]));
   }
   return parameters;
 }

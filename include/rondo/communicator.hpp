@@ -24,7 +24,8 @@ class Communicator;
 
 namespace detail {
 struct CommunicatorState;
-CommunicatorState& state_of(Communicator& communicator);
+CommunicatorState& state_of(const Communicator& communicator);
+Communicator share(Communicator& communicator, const void* user);
 }  // namespace detail
 
 /// One rank's membership in a group. It can be moved, not copied; an object that was moved from may only be destroyed
@@ -66,12 +67,13 @@ class RONDO_API Communicator : public Collectives<Communicator>,
                                public Exchanges<Communicator>,
                                public AsyncExchanges<Communicator> {
  public:
-  explicit Communicator(std::unique_ptr<detail::CommunicatorState> state);
+  explicit Communicator(std::shared_ptr<detail::CommunicatorState> state);
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
-  /// Finishes the queued calls, each within its deadline. If the last collective had a root (broadcast, reduce,
+  /// Leaves the group; or, if reducers were made with the communicator, lets the last of them leave it. Finishes the
+  /// queued calls, each within its deadline. If the last collective had a root (broadcast, reduce,
   /// gather, scatter), waits until all ranks have made it, for at most that call's timeout; between hosts it does not wait after MPI_Finalize, or
   /// on a thread that may not call MPI. If an exception is unwinding the stack, aborts instead: this rank will not
   /// make the calls that the others wait for.
@@ -121,9 +123,11 @@ class RONDO_API Communicator : public Collectives<Communicator>,
  private:
   RegisteredBytes allocate_bytes(std::size_t count, std::size_t element_bytes);
 
-  friend detail::CommunicatorState& detail::state_of(Communicator& communicator);
+  friend detail::CommunicatorState& detail::state_of(const Communicator& communicator);
+  friend Communicator detail::share(Communicator& communicator, const void* user);
 
-  std::unique_ptr<detail::CommunicatorState> state_;
+  std::shared_ptr<detail::CommunicatorState> state_;
+  const void* user_ = nullptr;  // null: the program; else the reducer that this object belongs to
 };
 
 /// A group of `size` ranks in this process, one for each element of the result; give each to its own thread. Needs no

@@ -59,7 +59,20 @@ struct Options {
   std::optional<std::size_t> one_shot_bytes = std::nullopt;
 };
 
+class Communicator;
 struct State;
+
+}  // namespace rondo::cuda
+
+namespace rondo::detail {
+class ExclusiveUse;
+namespace gpu {
+cuda::Communicator share(cuda::Communicator& communicator, const void* user);
+ExclusiveUse& exclusive_use_of(cuda::Communicator& communicator);
+}  // namespace gpu
+}  // namespace rondo::detail
+
+namespace rondo::cuda {
 
 /// One rank's membership in a group whose buffers are device memory. It can be moved, not copied; an object that was
 /// moved from may only be destroyed or assigned to.
@@ -95,12 +108,13 @@ struct State;
 class RONDO_API Communicator : public Collectives<Communicator, Stream>,
                                public Exchanges<Communicator, Stream> {
  public:
-  explicit Communicator(std::unique_ptr<State> state);
+  explicit Communicator(std::shared_ptr<State> state);
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
-  /// Waits for the calls made, each within its deadline; and, where other processes of the host use this rank's device
+  /// Leaves the group; or, if reducers were made with the communicator, lets the last of them leave it. Waits for the
+  /// calls made, each within its deadline; and, where other processes of the host use this rank's device
   /// memory, for these to receive what was sent to them, as long as a call may take.
   ~Communicator();
 
@@ -155,7 +169,11 @@ class RONDO_API Communicator : public Collectives<Communicator, Stream>,
  private:
   RegisteredBytes allocate_bytes(std::size_t count, std::size_t element_bytes);
 
-  std::unique_ptr<State> state_;
+  friend Communicator detail::gpu::share(Communicator& communicator, const void* user);
+  friend detail::ExclusiveUse& detail::gpu::exclusive_use_of(Communicator& communicator);
+
+  std::shared_ptr<State> state_;
+  const void* user_ = nullptr;  // null: the program; else the reducer that this object belongs to
 };
 
 /// Joins the devices of `host`'s ranks; `host` may come from from_mpi, from_socket or local_group. Collective over

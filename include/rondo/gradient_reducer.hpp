@@ -35,9 +35,10 @@ class HostReducer;
 ///     }
 ///
 /// An iteration begins with the first mark and ends with finish(). In between, only the reducer may make calls on the
-/// communicator. Every rank must make the same iterations. The communicator and the memory of parameters must outlive
-/// the reducer, and the communicator must not be moved while the reducer exists. A reducer that was moved from may
-/// only be destroyed or assigned to.
+/// communicator: those of the program, and marks of another reducer of the same communicator, throw UsageError. Every
+/// rank must make the same iterations. The communicator may be moved; if it is destroyed, the rank stays in the group
+/// until its reducers are destroyed, too. The memory of parameters must outlive the reducer. A reducer that was moved
+/// from may only be destroyed or assigned to.
 ///
 /// Threads: several threads may call mark_ready at the same time; all other members must be called from one thread.
 /// With `overlap`, the reducer's thread makes the calls; between hosts this needs MPI_THREAD_MULTIPLE, or

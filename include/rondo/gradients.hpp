@@ -26,32 +26,45 @@ constexpr std::size_t operator""_KiB(unsigned long long kibibytes) {
 }
 }  // namespace literals
 
-/// One parameter of a model, as a gradient reducer sees it: a name for messages, and where its gradient is.
-/// The memory is borrowed.
+/// One parameter of a model, as a gradient reducer sees it: a name for messages, where its gradient is, and where the
+/// parameter itself is, its values. Averaged gradients keep ranks equal only if all ranks begin with the same values. So
+/// values that the reducer may write take rank 0's when the reducer is made, and values that it may not write (a range of
+/// const elements) are compared: if they differ, all ranks throw UsageError. The memory is borrowed.
 struct Parameter {
   Parameter() = default;
 
-  /// A gradient in the caller's memory.
-  template <OutputRange Gradient>
-  Parameter(std::string its_name, Gradient&& its_gradient)
-      : name(std::move(its_name)),
-        gradient(std::ranges::data(its_gradient)),
-        count(std::ranges::size(its_gradient)),
-        type(kDataTypeOf<detail::ElementOf<Gradient>>) {}
-
-  /// The same, and the parameter itself, which takes rank 0's values when the reducer is made.
-  template <OutputRange Gradient, OutputRange Value>
+  /// A gradient and values in the caller's memory.
+  template <OutputRange Gradient, ElementRange Value>
     requires SameElements<Gradient, Value>
   Parameter(std::string its_name, Gradient&& its_gradient, Value&& its_value)
-      : Parameter(std::move(its_name), its_gradient) {
-    value = std::ranges::data(its_value);
-    value_count = std::ranges::size(its_value);
+      : Parameter(gradient_only(std::move(its_name), its_gradient)) {
+    set_value(its_value);
   }
 
-  /// A gradient in memory of the reducer's own, where its bucket is, so that nothing is copied: see
-  /// GradientReducer::gradient.
+  /// Values in the caller's memory, and a gradient in memory of the reducer's own, where its bucket is, so that nothing
+  /// is copied: see GradientReducer::gradient.
+  template <ElementRange Value>
+  static Parameter owned(std::string its_name, Value&& its_value) {
+    using T = detail::ElementOf<Value>;
+    Parameter parameter = owned_gradient_only<T>(std::move(its_name), std::ranges::size(its_value));
+    parameter.set_value(its_value);
+    return parameter;
+  }
+
+  /// A gradient in the caller's memory, for a program that gives all ranks the same values by itself: the reducer does not
+  /// know them, and ranks that begin with different ones stay different.
+  template <OutputRange Gradient>
+  static Parameter gradient_only(std::string its_name, Gradient&& its_gradient) {
+    using T = detail::ElementOf<Gradient>;
+    Parameter parameter =
+        owned_gradient_only<T>(std::move(its_name), std::ranges::size(its_gradient));
+    parameter.gradient = std::ranges::data(its_gradient);
+    return parameter;
+  }
+
+  /// The same, with a gradient of `its_count` elements in memory of the reducer's own.
   template <Element T>
-  static Parameter owned(std::string its_name, std::size_t its_count) {
+  static Parameter owned_gradient_only(std::string its_name, std::size_t its_count) {
     Parameter parameter;
     parameter.name = std::move(its_name);
     parameter.count = its_count;
@@ -59,12 +72,38 @@ struct Parameter {
     return parameter;
   }
 
+  template <OutputRange Gradient>
+  [[deprecated(
+      "ranks that begin with different values stay different: give the values, too, or write "
+      "Parameter::gradient_only")]]
+  Parameter(std::string its_name, Gradient&& its_gradient)
+      : Parameter(gradient_only(std::move(its_name), its_gradient)) {}
+  template <Element T>
+  [[deprecated(
+      "ranks that begin with different values stay different: give the values in place of their "
+      "count, or write Parameter::owned_gradient_only")]]
+  static Parameter owned(std::string its_name, std::size_t its_count) {
+    return owned_gradient_only<T>(std::move(its_name), its_count);
+  }
+
   std::string name;
   void* gradient = nullptr;  ///< null: the reducer's own memory
   std::size_t count = 0;     ///< elements
   DataType type = DataType::f32;
-  void* value = nullptr;  ///< null: the reducer does not handle the parameter's values
+  void* value = nullptr;           ///< takes rank 0's; null: the reducer may not write them
+  const void* compared = nullptr;  ///< the values, where they are compared
   std::size_t value_count = 0;
+
+ private:
+  template <class Value>
+  void set_value(Value& its_value) {
+    if constexpr (OutputRange<Value&>) {
+      value = std::ranges::data(its_value);
+    } else {
+      compared = std::ranges::data(its_value);
+    }
+    value_count = std::ranges::size(its_value);
+  }
 };
 
 /// How the ranks' gradients become one.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <utility>
 
 namespace rondo::detail {
 
@@ -21,6 +22,13 @@ class OwnerProcess {
 template <class T>
 void keep_if_inherited(std::unique_ptr<T>& object) {
   if (object != nullptr && !object->owner_process.is_this()) static_cast<void>(object.release());
+}
+
+// The same for one of several owners.
+template <class T>
+void keep_if_inherited(std::shared_ptr<T>& object) {
+  if (object == nullptr || object->owner_process.is_this()) return;
+  static_cast<void>(new std::shared_ptr<T>(std::move(object)));  // an owner that is never destroyed
 }
 
 }  // namespace rondo::detail

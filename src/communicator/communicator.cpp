@@ -24,6 +24,10 @@ void refuse_if(const Call& call, int rank, const std::string& objection) {
   throw UsageError(fmt::format("rank {}: {}: {}", rank, name(call.collective), objection));
 }
 
+void refuse_if_held(const CommunicatorState& state, const Call& call, const void* user) {
+  if (state.exclusive_use.forbids(user)) refuse_if(call, state.engine.rank(), kReducerHasIt);
+}
+
 // Throws UsageError for a call that cannot be made.
 Route check_and_settle(const CommunicatorState& state, const Call& call) {
   validate(call, state.engine.rank(), state.engine.size());
@@ -61,15 +65,19 @@ void Calls::require_size(const char* call, const char* which, std::size_t actual
                                which, actual, expected));
 }
 
-Communicator::Communicator(std::unique_ptr<detail::CommunicatorState> state)
+Communicator::Communicator(std::shared_ptr<detail::CommunicatorState> state)
     : state_(std::move(state)) {}
 Communicator::Communicator(Communicator&&) noexcept = default;
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
   detail::keep_if_inherited(state_);
   state_ = std::move(other.state_);
+  user_ = other.user_;
   return *this;
 }
-Communicator::~Communicator() { detail::keep_if_inherited(state_); }
+Communicator::~Communicator() {
+  detail::keep_if_inherited(state_);
+  if (state_ != nullptr && user_ == nullptr) state_->abort_if_unwinding();
+}
 
 int Communicator::rank() const { return state_->engine.rank(); }
 int Communicator::size() const { return state_->engine.size(); }
@@ -83,12 +91,14 @@ Algorithm Communicator::algorithm_for(const Call& call) const {
 
 void Communicator::run(const Call& call) {
   const detail::Route route = detail::check_and_settle(*state_, call);
+  detail::refuse_if_held(*state_, call, user_);
   detail::refuse_if(call, rank(), state_->engine.objection_to_this_thread());
   state_->queue.run([&, &state = *state_] { detail::execute(state, call, route); });
 }
 
 Work Communicator::run_async(const Call& call) {
   const detail::Route route = detail::check_and_settle(*state_, call);
+  detail::refuse_if_held(*state_, call, user_);
   detail::refuse_if(call, rank(), state_->engine.objection_to_progress_thread());
   std::vector<std::size_t> counts;  // the caller may free its own
   if (call.counts != nullptr) counts.assign(call.counts, call.counts + size());
@@ -105,11 +115,17 @@ RegisteredBytes Communicator::allocate_bytes(std::size_t count, std::size_t elem
 
 void Communicator::abort(const std::string& reason) { state_->engine.abort(reason); }
 
-detail::CommunicatorState& detail::state_of(Communicator& communicator) {
+detail::CommunicatorState& detail::state_of(const Communicator& communicator) {
   return *communicator.state_;
 }
 
-std::string detail::objection_to_calls_here(Communicator& communicator) {
+Communicator detail::share(Communicator& communicator, const void* user) {
+  Communicator another(communicator.state_);
+  another.user_ = user;
+  return another;
+}
+
+std::string detail::objection_to_calls_here(const Communicator& communicator) {
   return state_of(communicator).engine.objection_to_this_thread();
 }
 

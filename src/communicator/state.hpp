@@ -1,4 +1,4 @@
-// What a Communicator owns.
+// What a Communicator owns, and the reducers that were made with it.
 #pragma once
 
 #include <chrono>
@@ -8,6 +8,7 @@
 
 #include <rondo/communicator.hpp>
 
+#include "base/exclusive_use.hpp"
 #include "base/owner_process.hpp"
 #include "communicator/call_queue.hpp"
 #include "communicator/tuning.hpp"
@@ -33,7 +34,9 @@ struct CommunicatorState {
         tuned(defaults.tuning, engine.size(), engine.hosts()) {}
   CommunicatorState(const CommunicatorState&) = delete;
   CommunicatorState& operator=(const CommunicatorState&) = delete;
-  ~CommunicatorState() {
+
+  // To be called as the program's communicator is destroyed.
+  void abort_if_unwinding() {
     if (std::uncaught_exceptions() > exceptions_at_start) {
       engine.abort("an exception ended the scope that owned this rank's communicator");
     }
@@ -44,14 +47,18 @@ struct CommunicatorState {
   Defaults defaults;
   CommunicatorOptions options;  // for communicators that are split off
   Tuned tuned;
+  ExclusiveUse exclusive_use;
   int exceptions_at_start = std::uncaught_exceptions();
   CallQueue queue;  // last, so that what is queued ends before the engine does
 };
 
 // The state of a communicator, for the parts of the library that build upon it.
-CommunicatorState& state_of(Communicator& communicator);
+CommunicatorState& state_of(const Communicator& communicator);
+
+// Another owner of the same state, for the calls of `user`. It goes on when the program moves or destroys its own.
+Communicator share(Communicator& communicator, const void* user);
 
 // Why blocking calls may not be made from this thread; empty if they may.
-std::string objection_to_calls_here(Communicator& communicator);
+std::string objection_to_calls_here(const Communicator& communicator);
 
 }  // namespace rondo::detail

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
@@ -18,6 +19,23 @@ std::uint64_t hash_of(const std::string& text) {
   std::uint64_t hash = 0xCBF29CE484222325U;
   for (const char letter : text) {
     hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001B3U;
+  }
+  return hash;
+}
+
+// The same prime, on words of 64 bits and not on bytes, since parameters are large. Bits are rotated so that all of them
+// count: a product carries none downwards.
+std::uint64_t hash_of_values(const Parameter& parameter, CopyToHost copy) {
+  std::array<std::uint64_t, 8192> words{};
+  std::uint64_t hash = 0xCBF29CE484222325U;
+  const std::size_t bytes = parameter.count * size_of(parameter.type);
+  for (std::size_t at = 0; at < bytes; at += sizeof(words)) {
+    const std::size_t now = std::min(sizeof(words), bytes - at);
+    words[(now - 1) / sizeof(words[0])] = 0;  // the last word may be filled in part
+    copy(words.data(), static_cast<const std::byte*>(parameter.compared) + at, now);
+    for (std::size_t i = 0; i * sizeof(words[0]) < now; ++i) {
+      hash = std::rotl((hash ^ words[i]) * 0x100000001B3U, 31);
+    }
   }
   return hash;
 }
@@ -52,7 +70,8 @@ std::string objection_to(const Parameter& parameter) {
   if (!is_floating(parameter.type)) {
     return fmt::format("is of type {}; gradients are f32, f64, f16 or bf16", name(parameter.type));
   }
-  if (parameter.value != nullptr && parameter.value_count != parameter.count) {
+  const bool has_values = parameter.value != nullptr || parameter.compared != nullptr;
+  if (has_values && parameter.value_count != parameter.count) {
     return fmt::format("has {} values and a gradient of {}", parameter.value_count,
                        parameter.count);
   }
@@ -114,9 +133,16 @@ std::string objection_to(const std::vector<Parameter>& parameters, const Gradien
   return overlap_among(parameters);
 }
 
+std::string text_of_values(const Parameter& parameter, CopyToHost copy) {
+  if (parameter.value != nullptr) return ", with values that take rank 0's";
+  if (parameter.compared == nullptr || parameter.count == 0) return {};
+  return fmt::format(", with values to compare, whose hash is {:016x}",
+                     hash_of_values(parameter, copy));
+}
+
 // A line for each option and parameter that must be equal.
 std::vector<std::string> lines_of(const std::vector<Parameter>& parameters,
-                                  const GradientOptions& options) {
+                                  const GradientOptions& options, CopyToHost copy) {
   std::vector<std::string> lines = {
       fmt::format("GradientOptions::bucket_bytes = {}", options.bucket_bytes),
       fmt::format("GradientOptions::first_bucket_bytes = {}", options.first_bucket_bytes),
@@ -136,8 +162,7 @@ std::vector<std::string> lines_of(const std::vector<Parameter>& parameters,
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const Parameter& parameter = parameters[i];
     lines.push_back(fmt::format("parameter {} '{}' of {} {}{}", i, parameter.name, parameter.count,
-                                name(parameter.type),
-                                parameter.value != nullptr ? ", with values" : ""));
+                                name(parameter.type), text_of_values(parameter, copy)));
   }
   return lines;
 }
@@ -177,14 +202,15 @@ void require_equal_lines(Communicator& communicator, const std::string& objectio
 }
 
 void require_same_model(Communicator& communicator, const std::vector<Parameter>& parameters,
-                        const GradientOptions& options, std::string objection) {
+                        const GradientOptions& options, std::string objection, CopyToHost copy) {
   std::string first = objection_to(parameters, options);
   if (first.empty()) first = std::move(objection);
   if (!first.empty()) {
     first = fmt::format("rank {}: GradientReducer: {}", communicator.rank(), first);
   }
-  require_equal_lines(communicator, first,
-                      first.empty() ? lines_of(parameters, options) : std::vector<std::string>());
+  require_equal_lines(
+      communicator, first,
+      first.empty() ? lines_of(parameters, options, copy) : std::vector<std::string>());
 }
 
 }  // namespace rondo::detail

@@ -1,6 +1,7 @@
 // Ranks compare the arguments that their reducers were made with.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,13 @@ void require_equal_lines(Communicator& communicator, const std::string& objectio
 // `text` of rank `root`, on all ranks. Collective.
 std::string shared_text(Communicator& communicator, std::string text, int root);
 
-// Compares on all ranks what a reducer is made with. `objection`: why this rank's reducer cannot use it, beyond
-// what is wrong with the arguments themselves. Collective; throws UsageError on all ranks.
+// Copies bytes of parameters to host memory.
+using CopyToHost = void (*)(void* to, const void* from, std::size_t bytes);
+
+// Compares on all ranks what a reducer is made with, and the values that parameters give to be compared. `objection`: why
+// this rank's reducer cannot use it, beyond what is wrong with the arguments themselves. Collective; throws UsageError on
+// all ranks.
 void require_same_model(Communicator& communicator, const std::vector<Parameter>& parameters,
-                        const GradientOptions& options, std::string objection);
+                        const GradientOptions& options, std::string objection, CopyToHost copy);
 
 }  // namespace rondo::detail

@@ -1,6 +1,7 @@
 // The caller's side; the side of the thread that drives the rounds is in host_reducer_rounds.cpp.
 #include "gradient/host_reducer.hpp"
 
+#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,15 +14,17 @@
 
 namespace rondo::detail {
 
-HostReducer::HostReducer(Communicator& communicator, std::vector<Parameter> parameters,
+HostReducer::HostReducer(Communicator& program, std::vector<Parameter> parameters,
                          GradientOptions options)
-    : communicator_(communicator),
-      model_(std::move(parameters), std::move(options), host_memory(communicator)),
-      iteration_(communicator.rank(), model_.parameters(), model_.options()),
-      rounds_(communicator, model_,
+    : communicator_(share(program, this)),
+      model_(std::move(parameters), std::move(options), host_memory(communicator_)),
+      iteration_(communicator_.rank(), model_.parameters(), model_.options()),
+      rounds_(communicator_, model_,
               [this](std::size_t bucket, const Call& call) { call_or_hook(bucket, call); }),
       recorder_(model_.options().trace, model_.parameters().size()) {
-  require_same_model(communicator_, model_.parameters(), model_.options(), {});
+  require_same_model(
+      communicator_, model_.parameters(), model_.options(), {},
+      [](void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); });
   try {
     set_up();
   } catch (const UsageError&) {
@@ -124,6 +127,7 @@ HostReducer::~HostReducer() {
   // Before the thread stops, since it would abort with a less precise reason, and the first reason is kept.
   if (!reason.empty()) communicator_.abort(reason);
   stop_thread();
+  state_of(communicator_).exclusive_use.give_back(this);
 }
 
 // Otherwise the other ranks would wait for this one. If the communicator has ended already, its first reason is kept.
@@ -156,6 +160,13 @@ void HostReducer::throw_noted(const Complaint& complaint) {
   throw UsageError(text_of(complaint));
 }
 
+// Throws before anything has begun if another reducer is in the middle of an iteration.
+void HostReducer::take_communicator() {
+  if (state_of(communicator_).exclusive_use.take(this)) return;
+  throw UsageError(fmt::format("rank {}: GradientReducer: another {}", communicator_.rank(),
+                               std::string_view(kReducerHasIt).substr(2)));
+}
+
 void HostReducer::begin(Clock::time_point now, bool has_joined) {
   done_ = reordered_ = false;
   agreed_ = {};
@@ -183,7 +194,10 @@ void HostReducer::mark(Lock lock, std::size_t parameter, Wrong wrong) {
     return;
   }
   const Clock::time_point now = Clock::now();
-  if (!iteration_.is_open()) begin(now, false);
+  if (!iteration_.is_open()) {
+    take_communicator();
+    begin(now, false);
+  }
   throw_noted(iteration_.mark(parameter, wrong));
   recorder_.mark(model_.parameters()[parameter].name, now);
   const std::size_t bucket = iteration_.ledger().bucket_of(parameter);
@@ -215,6 +229,7 @@ void HostReducer::run_and_wait(Lock& lock) {
 void HostReducer::end_iteration(Clock::time_point finish_began) {
   const Clock::time_point now = Clock::now();
   iteration_.end();
+  state_of(communicator_).exclusive_use.give_back(this);
   if (failure_ || rounds_.opening().all_have_joined()) {
     recorder_.drop(now);
     throw_if_failed();
@@ -233,6 +248,7 @@ void HostReducer::finish() {
   refuse_wrong_thread("finish");
   const Clock::time_point now = Clock::now();
   if (!iteration_.is_open()) {
+    take_communicator();
     try {
       begin(now, false);
     } catch (const UsageError&) {
@@ -263,6 +279,7 @@ void HostReducer::join(const std::function<void()>& after_iteration) {
     iteration_.require_closed("join");
     refuse_wrong_thread("join");
     const Clock::time_point now = Clock::now();
+    take_communicator();
     begin(now, true);
     run_and_wait(lock);
     end_iteration(now);

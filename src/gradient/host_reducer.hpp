@@ -24,8 +24,7 @@ namespace rondo::detail {
 
 class HostReducer {
  public:
-  HostReducer(Communicator& communicator, std::vector<Parameter> parameters,
-              GradientOptions options);
+  HostReducer(Communicator& program, std::vector<Parameter> parameters, GradientOptions options);
   HostReducer(const HostReducer&) = delete;
   HostReducer& operator=(const HostReducer&) = delete;
   ~HostReducer();
@@ -60,6 +59,7 @@ class HostReducer {
 
   // With the lock held.
   void throw_if_failed() const;
+  void take_communicator();
   void begin(Clock::time_point now, bool has_joined);
   void mark(Lock lock, std::size_t parameter, Wrong wrong);
   void throw_noted(const Complaint& complaint);
@@ -78,7 +78,7 @@ class HostReducer {
   void close();
   void follow_arrival();
 
-  Communicator& communicator_;
+  Communicator communicator_;  // the reducer's own, of the caller's state
   BucketedModel model_;
   std::string progress_place_;
   std::thread thread_;

@@ -65,11 +65,11 @@ TEST(AtExit, AForkedChildLeavesItsParentsCommunicatorAlone) {
     first.wait();
     static std::optional<GradientReducer> reducer;
     std::thread other([&] {
-      GradientReducer second(group[1], {{"w", b}});
+      GradientReducer second(group[1], {Parameter::gradient_only("w", b)});
       second.mark_ready(0);
       second.finish();
     });
-    reducer.emplace(group[0], std::vector<Parameter>{{"w", a}});
+    reducer.emplace(group[0], std::vector<Parameter>{Parameter::gradient_only("w", a)});
     reducer->mark_ready(0);
     reducer->finish();
     other.join();

@@ -62,7 +62,8 @@ TEST_P(RankOrder, IsKeptByAReducerWhateverItsBuckets) {
     const std::vector<int> codes = run_forked(GetParam(), [&](const ForkedRank& me) {
       Communicator comm = from_socket(me.socket, me.rank, me.size, {.rank_order = true});
       std::vector<Parameter> parameters;
-      for (const std::size_t size : sizes) parameters.push_back(Parameter::owned<float>("p", size));
+      for (const std::size_t size : sizes)
+        parameters.push_back(Parameter::owned_gradient_only<float>("p", size));
       GradientOptions options;
       options.bucket_bytes = bucket_bytes;
       options.average = Average::sum;

@@ -5,9 +5,11 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -16,6 +18,7 @@
 
 #include "tests/cuda/device_buffer.hpp"
 #include "tests/gradient/toy_model.hpp"
+#include "tests/support/errors.hpp"
 
 namespace rondo::test {
 namespace {
@@ -67,7 +70,7 @@ class DeviceModel {
   [[nodiscard]] std::vector<Parameter> parameters() const {
     std::vector<Parameter> result;
     for (std::size_t i = 0; i < size(); ++i) {
-      result.emplace_back(ToyModel<T>::label(i), gradients_[i]->span());
+      result.push_back(Parameter::gradient_only(ToyModel<T>::label(i), gradients_[i]->span()));
     }
     return result;
   }
@@ -215,7 +218,8 @@ TEST_P(DeviceGradients, OfTheReducersOwnMoveOnce) {
     const DeviceStream stream(comm.device());
     std::vector<Parameter> parameters;
     for (std::size_t i = 0; i < kToySizes.size(); ++i) {
-      parameters.push_back(Parameter::owned<float>(ToyModel<float>::label(i), kToySizes[i]));
+      parameters.push_back(
+          Parameter::owned_gradient_only<float>(ToyModel<float>::label(i), kToySizes[i]));
     }
     cuda::GradientReducer reducer(comm, parameters, small_buckets());
     model.prepare(comm.rank());
@@ -381,7 +385,9 @@ TEST_P(DeviceGradients, WithoutElementsMayHaveABucketOfTheirOwn) {
     const DeviceStream stream(comm.device());
     const DeviceBuffer<float> gradient(comm.device(), 100, 1.0F);
     cuda::GradientReducer reducer(
-        comm, {Parameter::owned<float>("none", 0), Parameter("some", gradient.span())},
+        comm,
+        {Parameter::owned_gradient_only<float>("none", 0),
+         Parameter::gradient_only("some", gradient.span())},
         {.bucket_bytes = 1, .average = Average::sum, .wire = WireType::bf16});
     for (int iteration = 0; iteration < 2; ++iteration) {
       for (const std::size_t i : {1U, 0U}) reducer.mark_ready(i, stream.get());
@@ -408,6 +414,50 @@ TEST_P(DeviceGradients, ChooseTheirBucketSizeAndTakeRankZerosValues) {
   });
 }
 
+TEST_P(DeviceGradients, CompareValuesThatMayNotBeWritten) {
+  on_ranks(ranks(), [](cuda::Communicator& comm) {
+    const bool last = comm.rank() == comm.size() - 1;
+    DeviceBuffer<float> gradient(comm.device(), 501, 1.0F);
+    std::vector<float> values(501, 7.0F);
+    values[500] = last ? -7.0F : 7.0F;
+    DeviceBuffer<float> value(comm.device(), 501, 7.0F);
+    value.write(values);
+    const std::span<const float> compared = value.span();
+    const auto make = [&] {
+      const cuda::GradientReducer reducer(comm, {{"w", gradient.span(), compared}});
+    };
+    if (comm.size() == 1) return make();
+    EXPECT_NE(usage_error(make).find("parameter 0 'w' of 501 f32, with values to compare"),
+              std::string::npos);
+  });
+}
+
+// In an iteration the reducer has the communicator to itself; it goes on when the program's object is moved or destroyed.
+TEST_P(DeviceGradients, OwnTheirCommunicatorToo) {
+  on_ranks(ranks(), [](cuda::Communicator& comm) {
+    const DeviceStream stream(comm.device());
+    DeviceBuffer<float> gradient(comm.device(), 500, 1.0F);
+    std::optional<cuda::Communicator> mine(comm.duplicate());
+    cuda::GradientReducer reducer(*mine, {Parameter::gradient_only("w", gradient.span())});
+    cuda::GradientReducer second(*mine, {Parameter::gradient_only("w", gradient.span())});
+    reducer.mark_ready(0, stream.get());
+    DeviceBuffer<float> other(comm.device(), 500, 1.0F);
+    const std::string text = usage_error([&] { mine->all_reduce(other.span(), stream.get()); });
+    EXPECT_NE(text.find("all_reduce: a gradient reducer has this communicator to itself"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(
+        usage_error([&] { second.mark_ready(0, stream.get()); }).find("another gradient reducer"),
+        std::string::npos);
+    const cuda::Communicator moved = *std::exchange(mine, std::nullopt);
+    reducer.finish(stream.get());
+    second.mark_ready(0, stream.get());
+    second.finish(stream.get());
+    comm.wait(stream.get());
+    for (const float element : gradient.read()) ASSERT_EQ(element, 1);
+  });
+}
+
 // Buckets of 50 gradients, so that the bound on calls alone would let rank 0 mark all of them.
 TEST_F(DeviceReducers, TakeMarksAheadOfTheDeviceInABoundedNumber) {
   constexpr std::size_t kGradients = 1000;
@@ -425,7 +475,8 @@ TEST_F(DeviceReducers, TakeMarksAheadOfTheDeviceInABoundedNumber) {
     const DeviceBuffer<float> all(comm.device(), kGradients * kApart, 1.0F);
     std::vector<Parameter> parameters;
     for (std::size_t i = 0; i < kGradients; ++i) {
-      parameters.emplace_back("p" + std::to_string(i), all.span().subspan(i * kApart, kElems));
+      parameters.push_back(Parameter::gradient_only("p" + std::to_string(i),
+                                                    all.span().subspan(i * kApart, kElems)));
     }
     cuda::GradientReducer reducer(comm, parameters, options);
     // Rank 0 makes 149 marks alone. Its 150th completes a bucket, and waits for an earlier one that also needs rank 1.

@@ -223,9 +223,10 @@ TEST_F(DeviceEdges, ARefusalAnywhereLeaksNothing) {
     // This one takes memory from the pool.
     comm.reduce(gradients[rank].span(), 1, ReduceOp::sum, streams[rank].get(),
                 {.algorithm = Algorithm::naive});
-    cuda::GradientReducer reducer(
-        comm, {Parameter::owned<float>("owned", 100), Parameter("given", gradients[rank].span())},
-        {.bucket_bytes = 100, .average = Average::sum});
+    cuda::GradientReducer reducer(comm,
+                                  {Parameter::owned_gradient_only<float>("owned", 100),
+                                   Parameter::gradient_only("given", gradients[rank].span())},
+                                  {.bucket_bytes = 100, .average = Average::sum});
     for (int iteration = 0; iteration < 2; ++iteration) {
       for (const std::size_t i : {0U, 1U}) reducer.mark_ready(i, streams[rank].get());
       reducer.finish(streams[rank].get());

@@ -25,7 +25,7 @@ using test::usage_error;
 std::vector<Parameter> six_parameters() {
   std::vector<Parameter> parameters;
   for (int i = 0; i < 6; ++i) {
-    parameters.push_back(Parameter::owned<float>("p" + std::to_string(i), 100));
+    parameters.push_back(Parameter::owned_gradient_only<float>("p" + std::to_string(i), 100));
   }
   return parameters;
 }

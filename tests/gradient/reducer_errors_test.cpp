@@ -30,7 +30,7 @@ TEST(GradientsThroughAHook, ThatThrowsEndForAll) {
       if (ranks.rank() == 1) throw std::runtime_error("no more disk");
       ranks.all_reduce(bucket.as<float>());
     };
-    GradientReducer reducer(comm, {{"w", gradient}}, options);
+    GradientReducer reducer(comm, {Parameter::gradient_only("w", gradient)}, options);
     reducer.mark_ready(0);
     try {
       reducer.finish();

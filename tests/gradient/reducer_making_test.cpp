@@ -54,7 +54,7 @@ TEST(MemoryOfAReducer, IsReachedByTheOtherProcesses) {
     ToyModel<float> model({3000, 3000, 3000});
     std::vector<Parameter> parameters = model.parameters();
     // Each rank owns another one of them.
-    parameters.push_back(Parameter::owned<float>("owned", 5000));
+    parameters.push_back(Parameter::owned_gradient_only<float>("owned", 5000));
     parameters[static_cast<std::size_t>(me.rank)].gradient = nullptr;
     GradientOptions options;
     options.bucket_bytes = options.first_bucket_bytes = 30'000;
@@ -89,12 +89,37 @@ TEST(MemoryOfAReducer, IsReachedByTheOtherProcesses) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
 }
 
+// One element differs in its sign alone, at a place where two elements share a word of the hash or are its last.
+TEST_P(MakingAReducer, ComparesValuesThatItMayNotWrite) {
+  on_ranks([](Communicator& comm) {
+    std::vector<float> gradient(20'001);
+    for (const std::size_t odd : {0U, 1U, 777U, 20'000U}) {
+      std::vector<float> values(20'001, 3.0F);
+      const std::vector<float>& compared = values;
+      {
+        const GradientReducer reducer(comm, {{"w", gradient, compared}});
+      }
+      if (comm.rank() == comm.size() - 1) values[odd] = -3.0F;
+      const auto make = [&] {
+        const GradientReducer reducer(comm, {Parameter::owned("v", compared)});
+      };
+      if (comm.size() == 1) {
+        make();
+        continue;
+      }
+      expect_in("parameter 0 'v' of 20001 f32, with values to compare", usage_error(make));
+      ASSERT_EQ(values[odd], comm.rank() == comm.size() - 1 ? -3.0F : 3.0F);
+    }
+  });
+}
+
 TEST(MemoryOfAReducer, ThatOthersCannotReachIsAnErrorOfAllWhereDirectIsNamed) {
   const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
     Communicator comm = from_socket(me.socket, me.rank, me.size);
     std::vector<float> gradient(1000);
     const auto parameter = [&](bool owned) {
-      return owned ? Parameter::owned<float>("p", gradient.size()) : Parameter("p", gradient);
+      return owned ? Parameter::owned_gradient_only<float>("p", gradient.size())
+                   : Parameter::gradient_only("p", gradient);
     };
     GradientOptions options;
     options.bucket_bytes = 100'000;
@@ -178,30 +203,34 @@ TEST_P(MakingAReducer, MadeWronglyOnOneRankAreAnErrorOfAll) {
       return usage_error(
           [&] { const GradientReducer reducer(comm, std::move(parameters), std::move(options)); });
     };
-    std::string text = error_of({{"a", all.first(60)}, {"b", last ? all.last(60) : all.last(40)}});
+    std::string text =
+        error_of({Parameter::gradient_only("a", all.first(60)),
+                  Parameter::gradient_only("b", last ? all.last(60) : all.last(40))});
     expect_in("parameters 0 ('a') and 1 ('b') overlap", text);
     expect_in(fmt::format("rank {}", comm.size() - 1), text);
     expect_in("there are no parameters", error_of({}));
-    expect_in("('n') is of type i32", error_of({{"n", whole}}));
+    expect_in("('n') is of type i32", error_of({Parameter::gradient_only("n", whole)}));
     expect_in("has 50 values and a gradient of 40", error_of({{"a", all.first(40), all.last(50)}}));
     GradientOptions both;
     both.wire = WireType::bf16;
     both.hook = [](Communicator&, const GradientBucket&) {};
-    expect_in("hook", error_of({{"a", all}}, both));
+    expect_in("hook", error_of({Parameter::gradient_only("a", all)}, both));
     GradientOptions late;
     late.timeout = std::chrono::milliseconds(last ? 0 : 1000);
-    expect_in("timeout is 0 ms", error_of({{"a", all}}, late));
+    expect_in("timeout is 0 ms", error_of({Parameter::gradient_only("a", all)}, late));
     GradientOptions odd;
     odd.average = static_cast<Average>(7);
-    expect_in("is not an Average", error_of({{"a", all}}, odd));
+    expect_in("is not an Average", error_of({Parameter::gradient_only("a", all)}, odd));
     GradientOptions impossible;
     impossible.bucket_bytes = 1_KiB;
     impossible.algorithm = Algorithm::recursive_doubling;
-    if (comm.size() > 1) expect_in("recursive_doubling", error_of({{"a", all}}, impossible));
+    if (comm.size() > 1)
+      expect_in("recursive_doubling", error_of({Parameter::gradient_only("a", all)}, impossible));
     GradientOptions nowhere;
     nowhere.progress_core = 100'000;
     nowhere.bucket_bytes = 1_KiB;
-    if (comm.size() == 1) expect_in("hardware thread 100000", error_of({{"a", all}}, nowhere));
+    if (comm.size() == 1)
+      expect_in("hardware thread 100000", error_of({Parameter::gradient_only("a", all)}, nowhere));
   });
 }
 

@@ -40,7 +40,7 @@ TEST_P(GradientPasses, OfUnevenSharesAsOneRankWithAllSamples) {
       std::vector<float> gradient(kSize);
       GradientOptions options = small_buckets(Average::samples);
       options.local = local;
-      GradientReducer reducer(comm, {{"w", gradient}}, options);
+      GradientReducer reducer(comm, {Parameter::gradient_only("w", gradient)}, options);
       for (int iteration = 0; iteration < 2; ++iteration) {
         for (std::size_t e = 0; e < kSize; ++e) {
           double sum = 0;
@@ -69,7 +69,7 @@ TEST_P(GradientPasses, OfARankWithoutSamplesCountForNothing) {
       std::vector<float> gradient(1000);
       GradientOptions options = small_buckets(Average::samples);
       options.local = local;
-      GradientReducer reducer(comm, {{"w", gradient}}, options);
+      GradientReducer reducer(comm, {Parameter::gradient_only("w", gradient)}, options);
       for (const bool any : {true, false}) {
         const bool has = any && comm.rank() == comm.size() - 1;
         const float mine = local == LocalGradient::mean_of_samples ? 3 : 15;
@@ -90,7 +90,7 @@ TEST_P(GradientPasses, MarkedWronglyBetweenIterationsAreToldInTheNext) {
     const bool last = comm.rank() == comm.size() - 1;
     std::vector<float> gradient(64);
     std::vector<float> other(64);
-    GradientReducer reducer(comm, {{"w", gradient}}, small_buckets());
+    GradientReducer reducer(comm, {Parameter::gradient_only("w", gradient)}, small_buckets());
     for (const bool known : {true, false}) {
       if (last) {
         const auto alone = reducer.no_sync();
@@ -114,7 +114,7 @@ TEST_P(GradientPasses, OfRanksThatHaveJoinedPassOverErrors) {
   if (ranks() == 1) return;
   on_ranks([](Communicator& comm) {
     std::vector<float> gradient(64);
-    GradientReducer reducer(comm, {{"w", gradient}}, small_buckets());
+    GradientReducer reducer(comm, {Parameter::gradient_only("w", gradient)}, small_buckets());
     int steps = 0;
     if (comm.rank() > 0) {
       reducer.join([&] { ++steps; });

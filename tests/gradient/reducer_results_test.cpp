@@ -144,7 +144,7 @@ TEST(GradientsOnTheWire, AverageBeforeTheyAddUp) {
     GradientOptions options;
     options.bucket_bytes = 1_KiB;
     options.wire = WireType::f16;
-    GradientReducer reducer(comm, {{"w", gradient}}, options);
+    GradientReducer reducer(comm, {Parameter::gradient_only("w", gradient)}, options);
     reducer.mark_ready(0);
     reducer.finish();
     for (const float value : gradient) ASSERT_EQ(value, 40'000);
@@ -176,7 +176,8 @@ TEST_P(GradientResults, OfTheReducersOwnAreNotCopied) {
   on_ranks([](Communicator& comm) {
     std::vector<Parameter> parameters;
     for (std::size_t i = 0; i < kToySizes.size(); ++i) {
-      parameters.push_back(Parameter::owned<float>(ToyModel<float>::label(i), kToySizes[i]));
+      parameters.push_back(
+          Parameter::owned_gradient_only<float>(ToyModel<float>::label(i), kToySizes[i]));
     }
     GradientReducer reducer(comm, parameters, small_buckets());
     // From the first on, so that buckets are formed anew, and the memory moves once.

@@ -144,7 +144,7 @@ TEST(GradientTrace, NeedsToBeAskedFor) {
     std::vector<float> gradient(10);
     GradientOptions options = small_buckets();
     options.trace = comm.rank() == 0;
-    GradientReducer reducer(comm, {{"w", gradient}}, options);
+    GradientReducer reducer(comm, {Parameter::gradient_only("w", gradient)}, options);
     expect_in("rank 1: write_trace", usage_error([&] { reducer.write_trace("unused"); }));
   });
 }

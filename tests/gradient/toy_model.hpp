@@ -45,7 +45,9 @@ class ToyModel {
   }
   [[nodiscard]] std::vector<Parameter> parameters() {
     std::vector<Parameter> result;
-    for (std::size_t i = 0; i < size(); ++i) result.emplace_back(label(i), (*this)[i]);
+    for (std::size_t i = 0; i < size(); ++i) {
+      result.push_back(Parameter::gradient_only(label(i), (*this)[i]));
+    }
     return result;
   }
   static std::string label(std::size_t i) { return std::string("p").append(std::to_string(i)); }

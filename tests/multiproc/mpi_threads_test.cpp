@@ -58,8 +58,9 @@ TEST(MpiThreads, OverlapNeedsAThreadThatMayCall) {
   GradientOptions options;
   options.average = Average::sum;
   options.bucket_bytes = 1_KiB;
-  const std::string text =
-      usage_error([&] { const GradientReducer reducer(comm, {{"w", gradient}}, options); });
+  const std::string text = usage_error([&] {
+    const GradientReducer reducer(comm, {Parameter::gradient_only("w", gradient)}, options);
+  });
   if (level() < MPI_THREAD_SERIALIZED) {
     EXPECT_NE(text.find("rank 0: GradientOptions::overlap"), std::string::npos) << text;
     EXPECT_NE(text.find("MPI_THREAD_SERIALIZED"), std::string::npos) << text;
@@ -67,7 +68,7 @@ TEST(MpiThreads, OverlapNeedsAThreadThatMayCall) {
     EXPECT_EQ(text, "no UsageError");
   }
   options.overlap = false;
-  GradientReducer reducer(comm, {{"w", gradient}}, options);
+  GradientReducer reducer(comm, {Parameter::gradient_only("w", gradient)}, options);
   reducer.mark_ready(0);
   reducer.finish();
   const auto size = static_cast<float>(comm.size());

@@ -157,7 +157,8 @@ class CudaLearner final : public Learner {
     std::vector<rondo::Parameter> parameters;
     for (std::size_t i = 0; i < task_.shapes->size(); ++i) {
       const ParameterShape& shape = (*task_.shapes)[i];
-      parameters.emplace_back(shape.name, std::span(gradients[i], shape.count()));
+      parameters.push_back(
+          rondo::Parameter::gradient_only(shape.name, std::span(gradients[i], shape.count())));
     }
     return parameters;
   }
