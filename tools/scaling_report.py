@@ -106,10 +106,10 @@ def table_exchange():
 def draw_exchange():
     _, lines = exchange_lines()
     figure, axis = plt.subplots(figsize=(7, 4.5))
+    computed = {"2·N·C/B": ":", "2C(N−1)/(N·B)": "--"}
     for how, label in COLUMNS.items():
-        computed = "/" in how
-        axis.plot(list(lines[how]), list(lines[how].values()), label=label, linestyle="--" if computed else "-", color="gray" if computed else None,
-                  marker=None if computed else "o", markersize=4)
+        axis.plot(list(lines[how]), list(lines[how].values()), label=label, linestyle=computed.get(how, "-"), color="gray" if how in computed else None,
+                  marker=None if how in computed else "o", markersize=4)
     axis.set_xlabel("workers")
     axis.set_ylabel("an exchange of 8 MiB of gradients, ms")
     axis.grid(alpha=0.3)

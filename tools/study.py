@@ -165,17 +165,18 @@ def draw_bars(axis, lines, runs_of, column):
     values = [[column.value(run) for run in runs_of[line.label]] for line in lines]
     middle = [statistics.mean(each) for each in values]
     spread = [[m - min(each) for m, each in zip(middle, values)], [max(each) - m for m, each in zip(middle, values)]]
-    axis.bar(range(len(lines)), middle, yerr=spread, capsize=3)
-    axis.set_xticks(range(len(lines)), [textwrap.fill(line.label, 16) for line in lines], fontsize=8)
-    axis.set_ylabel(column.title)
-    axis.grid(alpha=0.3, axis="y")
+    axis.barh(range(len(lines)), middle, xerr=spread, capsize=3)
+    axis.set_yticks(range(len(lines)), [textwrap.fill(line.label, 28) for line in lines], fontsize=8)
+    axis.invert_yaxis()  # in the order of the table
+    axis.set_xlabel(column.title)
+    axis.grid(alpha=0.3, axis="x")
 
 
 def draw_shares(lines, runs_of):
     figure, axis = plt.subplots(figsize=(7, 4.5))
     draw_bars(axis, lines, runs_of, LATER_SECONDS)
     ideal = statistics.mean(LATER_SECONDS.value(run) for run in runs_of[lines[0].label]) / 2
-    axis.axhline(ideal, linestyle="--", color="gray", label="half of one rank's time")
+    axis.axvline(ideal, linestyle="--", color="gray", label="half of one rank's time")
     axis.legend(fontsize=8)
     return figure
 
