@@ -1,18 +1,25 @@
 #!/usr/bin/env bash
 # Installs missing packages, builds the programs, trains LeNet on Fashion-MNIST with 2 ranks, and compares the
-# ring with the naive reduce-to-rank-0 and with MPI.
+# ring with the naive reduce-to-rank-0 and with MPI: tools/demo.sh [BUILD_FOLDER]. The folder, build without one, may
+# be anywhere: the sources may be on a file system that cannot be written.
 set -euo pipefail
-cd "$(dirname "$0")/.."
-tools/setup.sh --demo
-tools/build.sh build -Dmpi=enabled -Dhwloc=enabled -Dbenchmarks=enabled -Dexamples=enabled -- examples/lenet/rondo-lenet bench/rondo-perf
+source_folder=$(cd "$(dirname "$0")/.." && pwd)
+folder=$(realpath -m "${1:-$source_folder/build}")
+cd "$source_folder"
+source tools/steps.sh
 
-launch=(mpirun -n 2 --oversubscribe)
+step "packages"
+tools/setup.sh --demo
+step "build"
+tools/build.sh "$folder" -Dmpi=enabled -Dhwloc=enabled -Dbenchmarks=enabled -Dexamples=enabled -- examples/lenet/rondo-lenet bench/rondo-perf
+
+# Bound, since a rank that moves between cores takes longer; also where there are fewer cores than ranks.
+launch=(mpirun -n 2 --oversubscribe --bind-to core:overload-allowed)
 if [ "$(id -u)" = 0 ]; then launch+=(--allow-run-as-root); fi
 
-echo
-echo "== LeNet on Fashion-MNIST, 2 ranks =="
-history=build/demo-history.json
-"${launch[@]}" build/examples/lenet/rondo-lenet --epochs 4 --history "$history"
+step "LeNet on Fashion-MNIST, 2 ranks"
+history=$folder/demo-history.json
+"${launch[@]}" "$folder/examples/lenet/rondo-lenet" --epochs 4 --history "$history"
 python3 - "$history" <<'CHECK'
 import json, sys
 accuracy = json.load(open(sys.argv[1]))["epochs"][-1]["test_accuracy"]
@@ -20,6 +27,6 @@ print(f"\ntest accuracy {accuracy:.4f}: " + ("above 0.70, as it should be" if ac
 sys.exit(0 if accuracy > 0.70 else 1)
 CHECK
 
-echo
-echo "== all-reduce: Rondo's choice, naive and MPI, 2 ranks =="
-"${launch[@]}" build/bench/rondo-perf -b 1KiB -e 64MiB -f 16
+step "all-reduce: Rondo's choice, naive and MPI, 2 ranks"
+"${launch[@]}" "$folder/bench/rondo-perf" -b 1KiB -e 64MiB -f 16
+show_step_times

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/draw.hpp"
 #include "tests/support/forked.hpp"
 #include "tests/support/mismatch_matrix.hpp"
 #include "tests/support/ranks.hpp"
@@ -25,7 +26,7 @@ class EveryMismatch : public testing::TestWithParam<std::tuple<int, bool>> {
   [[nodiscard]] static std::vector<Mismatch> mismatches(std::vector<Algorithm> algorithms) {
     const bool large = std::get<1>(GetParam());
     if (!large) algorithms.insert(algorithms.end(), {Algorithm::one_shot, Algorithm::direct});
-    return all_mismatches(large ? 20'000 : 100, algorithms);
+    return drawn(all_mismatches(large ? 20'000 : 100, algorithms));
   }
 };
 

@@ -1,11 +1,38 @@
 #!/usr/bin/env bash
-# Installs into an empty prefix, builds a program from nothing but that, runs it, and checks that the
-# shared library exports the public interface alone: check.sh BUILD_FOLDER PROGRAM.cpp [MPI_PROGRAM.cpp]
+# Installs as README says, and builds and runs a program as it says. Then installs into an empty prefix that is moved, builds
+# a program from nothing but that, shared and static, and checks that the shared library exports the public interface alone:
+# check.sh BUILD_FOLDER PROGRAM.cpp [MPI_PROGRAM.cpp]
 set -euo pipefail
 build=$1
 program=$2
 prefix=$(mktemp -d)
 trap 'rm -rf "$prefix"' EXIT
+
+# In a copy of /usr/local and /etc that only these commands see, and that is gone when they end.
+as_readme_says() {
+  mount -t tmpfs none "$prefix"
+  for folder in /etc /usr/local; do
+    mkdir -p "$prefix/new$folder" "$prefix/work$folder"
+    mount -t overlay none -o "lowerdir=$folder,upperdir=$prefix/new$folder,workdir=$prefix/work$folder" "$folder"
+  done
+  meson install -C "$build" --no-rebuild --quiet >/dev/null
+  ldconfig
+  # shellcheck disable=SC2046  # several words
+  ${CXX:-c++} -std=c++20 "$program" -o "$prefix/program" $(pkg-config --cflags --libs rondo)
+  "$prefix/program"
+  for tool in "$prefix"/new/usr/local/bin/rondo-*; do "$tool" --version >/dev/null; done
+}
+user=()
+if [ "$(id -u)" != 0 ]; then user=(--map-root-user); fi
+if ! meson introspect --buildoptions "$build" | grep -qE '"name": "prefix",[^{}]*"value": "/usr/local"'; then
+  echo "not run: README's way to install, since the build folder has a prefix of its own"
+elif ! unshare "${user[@]}" --mount true 2>/dev/null; then
+  echo "not run: README's way to install, since this user may not make a mount namespace"
+else
+  export -f as_readme_says
+  export build program prefix
+  unshare "${user[@]}" --mount bash -euc as_readme_says
+fi
 
 meson install -C "$build" --destdir "$prefix" --no-rebuild --quiet >/dev/null
 pc=$(find "$prefix" -name rondo.pc)
@@ -26,6 +53,14 @@ if [ $# -gt 2 ]; then mpicxx -std=c++20 -Wall -Wextra "$3" -o "$prefix/mpi_progr
 read -ra static_flags <<<"$(pkg-config --static --cflags --libs rondo | sed 's/-lrondo/-l:librondo.a/')"
 ${CXX:-c++} -std=c++20 "$program" -o "$prefix/static_program" "${static_flags[@]}"
 "$prefix/static_program"
+
+# An older standard is one error that says so, whichever header comes first.
+for header in "$(pkg-config --variable=includedir rondo)"/rondo/*.hpp; do
+  [ "${header##*/}" != version.hpp ] || continue  # macros alone
+  errors=$(${CXX:-c++} -std=c++17 -fsyntax-only "${flags[@]}" -x c++ "$header" 2>&1) && { echo "$header compiles as C++17" >&2; exit 1; }
+  grep -q "compile with -std=c++20" <<<"$errors" || [[ $errors == *mpi.h* ]] || { echo "$errors" >&2; exit 1; }
+  [ "$(grep -c 'error: ' <<<"$errors")" -le 2 ] || { echo "$errors" >&2; exit 1; }
+done
 
 foreign=$(nm -D --defined-only --demangle "$library" | cut -d' ' -f3- |
   grep -vE '^(rondo::[A-Za-z]|(typeinfo|typeinfo name|vtable) for rondo::|GLIBC|RONDO)' || true)
