@@ -9,4 +9,4 @@ if [ ! -f build-aarch64/build.ninja ]; then
     -Dtests=enabled -Dbenchmarks=disabled -Dexamples=disabled -Dwerror=true
 fi
 ninja -C build-aarch64
-meson test -C build-aarch64 --print-errorlogs --suite unit --timeout-multiplier 10 "$@"
+RONDO_TEST_SLOWNESS=10 meson test -C build-aarch64 --print-errorlogs --suite unit --timeout-multiplier 20 "$@"

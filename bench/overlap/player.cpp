@@ -21,7 +21,8 @@ Player::Player(Communicator& comm, const Options& options, const Model& model)
   memory_.resize(all);
   std::size_t offset = 0;
   for (const Tensor& tensor : model) {
-    parameters_.emplace_back(tensor.name, std::span(memory_).subspan(offset, tensor.count));
+    parameters_.push_back(
+        Parameter::gradient_only(tensor.name, std::span(memory_).subspan(offset, tensor.count)));
     offset += tensor.count;
   }
 }

@@ -13,9 +13,12 @@ namespace rondo::detail {
 class OwnerProcess {
  public:
   [[nodiscard]] bool is_this() const { return id_ == ::getpid(); }
+  // Keeps the object that this is a part of for as long as the process lives: it owns itself.
+  void keep(std::shared_ptr<void> whole) { whole_ = std::move(whole); }
 
  private:
   pid_t id_ = ::getpid();
+  std::shared_ptr<void> whole_;
 };
 
 // To be called before `object` is destroyed: in a forked child it is released, so that nothing is destroyed.
@@ -28,7 +31,8 @@ void keep_if_inherited(std::unique_ptr<T>& object) {
 template <class T>
 void keep_if_inherited(std::shared_ptr<T>& object) {
   if (object == nullptr || object->owner_process.is_this()) return;
-  static_cast<void>(new std::shared_ptr<T>(std::move(object)));  // an owner that is never destroyed
+  T& whole = *object;
+  whole.owner_process.keep(std::move(object));
 }
 
 }  // namespace rondo::detail

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -91,7 +92,7 @@ Outcome train_split(Split split, int parts, int ranks, std::size_t micro_batches
     if (model->part() != 0) return;
     expect_same_moves(whole.all(), one_rank().parameters, whole.shapes(), kSeed,
                       "rank " + std::to_string(comm.rank()));
-    if (comm.rank() == 0) outcome = mine;
+    if (comm.rank() == 0) outcome = std::move(mine);
   });
   return outcome;
 }

@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""What deadline.py does with a test that ends, and with one that does not: deadline_test.py DEADLINE.PY"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+deadline = sys.argv[1]
+
+
+def run(command, timeout):
+    with tempfile.TemporaryDirectory() as folder:
+        info = pathlib.Path(folder) / "meson-info"
+        info.mkdir()
+        (info / "intro-tests.json").write_text(json.dumps([{"cmd": ["another"], "timeout": 1000}, {"cmd": command, "timeout": timeout}]))
+        done = subprocess.run([sys.executable, deadline, folder, *command], capture_output=True, text=True)
+        return done.returncode, done.stdout + done.stderr
+
+
+for code in (0, 1, 77):
+    assert run(["sh", "-c", f"exit {code}"], 1000) == (code, ""), code
+assert run(["sh", "-c", "kill -9 $$"], 1000)[0] == 137
+
+# Two processes wait for ever, one of them in a session of its own.
+with tempfile.TemporaryDirectory() as folder:
+    code, text = run(["sh", "-c", f"setsid sleep 1000 & echo $! >{folder}/child; sleep 1000 & wait"], 1)
+    child = int(pathlib.Path(folder, "child").read_text())
+assert code == 1, text
+assert "has not ended after 1 s" in text and text.count("sleep 1000") >= 2, text
+if shutil.which("eu-stack") and os.access(f"/proc/{os.getpid()}/mem", os.W_OK):
+    assert text.count("#0") >= 3, text
+assert not pathlib.Path(f"/proc/{child}").exists() or "State:\tZ" in pathlib.Path(f"/proc/{child}/status").read_text(), "the child still runs"
