@@ -82,13 +82,15 @@ def main():
     sources = Sources(folder)
     passed_folder = CACHE / "tidy"
     passed_folder.mkdir(parents=True, exist_ok=True)
+    # OpenMP's header is among those of a compiler, and this clang-tidy comes without.
+    openmp = subprocess.run(["clang-19", "-print-resource-dir"], check=True, capture_output=True, text=True).stdout.strip()
     common = VERSION.encode() + (ROOT / ".clang-tidy").read_bytes()
 
     def check(path):
         key = hashlib.sha256(common + commands[path].encode() + sources.digest(path)).hexdigest()
         if (passed_folder / key).exists() and not arguments.no_cache:
             return None, ""
-        run = subprocess.run([program, "--quiet", "-p", folder, path], capture_output=True, text=True)
+        run = subprocess.run([program, "--quiet", f"--extra-arg=-idirafter{openmp}/include", "-p", folder, path], capture_output=True, text=True)
         if run.returncode == 0:
             (passed_folder / key).touch()
         return run.returncode == 0, run.stdout
