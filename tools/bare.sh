@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs both commands of README in a bare Debian, as a new user does: tools/bare.sh 12|13 [TIMES] [FOLDER]
-# Makes a system with debootstrap, and clones the last commit into it. For each of TIMES runs (1) the system is made anew; the
-# times of packages, build and run are those that the commands print, and are repeated at the end. The system is in FOLDER,
-# a new temporary one without it, is kept there if a command fails, and else removed. Needs root, a network that reaches
-# Debian's servers and 6 GiB of room. What is started inside ends with this script.
+# Runs both commands of README in a bare Debian, and installs as README says, as a new user does: tools/bare.sh 12|13 [RUNS] [FOLDER]
+# Makes a system with debootstrap, and clones the last commit into it, anew for each of RUNS runs (1). The commands' own times,
+# for packages, build and run, are repeated at the end. The system is in FOLDER, a new temporary one without it; it is kept
+# there if a command fails, and else removed. Needs root, a network that reaches Debian's servers and 6 GiB of room. What is
+# started inside ends with this script.
 set -euo pipefail
 sources=$(cd "$(dirname "$0")/.." && pwd)
 case ${1:-} in
@@ -11,7 +11,7 @@ case ${1:-} in
   13) release=trixie ;;
   *) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
-times=${2:-1}
+runs=${2:-1}
 [ "$(id -u)" = 0 ] || { echo "bare: making a Debian system needs root" >&2; exit 1; }
 if [ "${RONDO_BARE_INSIDE:-}" = "" ]; then
   "$sources/tools/setup.sh" --bare
@@ -32,8 +32,25 @@ fi
 
 root=$folder/root
 inside() { chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 "$@"; }
+# README's block that installs and compiles, for root, who has no sudo here, and whom mpirun refuses without an option.
+install_as_readme_says() {
+  local block
+  block=$(sed -n '/^tools\/setup.sh --demo$/,/^```/p' "$root/root/rondo/README.md" |
+    sed 's/sudo //g; s/^mpirun/mpirun --allow-run-as-root --oversubscribe/; /^```/d')
+  [ -n "$block" ] || { echo "README has no block that begins with tools/setup.sh --demo"; return 1; }
+  python3 "$sources/tests/readme/extract.py" "$root/root/rondo/README.md" >"$root/root/rondo/program.cpp"
+  inside bash -exc "cd && cd rondo"$'\n'"$block"
+}
+run_command() { # demo, test or install
+  case $1 in
+    install) install_as_readme_says ;;
+    *) inside bash -c "cd && cd rondo && tools/$1.sh" ;;
+  esac
+}
+
 summary=
-for ((run = 1; run <= times; ++run)); do
+trap 'echo "$summary"' EXIT
+for ((run = 1; run <= runs; ++run)); do
   rm -rf --one-file-system "$root"
   cp -a "$base" "$root"
   mount -t proc proc "$root/proc"
@@ -42,21 +59,20 @@ for ((run = 1; run <= times; ++run)); do
   mount -t tmpfs shm "$root/dev/shm"
   cp /etc/resolv.conf "$root/etc/resolv.conf"
   git clone -q "$sources" "$root/root/rondo"
-  for command in demo test; do
+  for command in demo test install; do
     log=$folder/$release-$run-$command.log
+    start=$SECONDS
     code=0
-    inside bash -c "cd && cd rondo && tools/$command.sh" >"$log" 2>&1 || code=$?
-    times_of=$(sed -n '/^ seconds  step$/,$p' "$log")
-    summary+=$(printf '\nDebian %s, run %s, tools/%s.sh: exit code %s\n%s\n%s' "$1" "$run" "$command" "$code" "$(grep -E '^(not run|not built|Fail|Skipped|Ok):' "$log" || true)" "$times_of")$'\n'
+    run_command "$command" >"$log" 2>&1 || code=$?
+    summary+=$'\n'"Debian $1, run $run, $command: exit code $code, $((SECONDS - start)) s"$'\n'
+    summary+=$(grep -E '^(not run|not built|Ok:|Fail:|Skipped:|Timeout:)' "$log" || true; sed -n '/^ seconds  step$/,$p' "$log")$'\n'
     if [ $code != 0 ]; then
       tail -60 "$log"
-      echo "$summary"
-      echo "bare: tools/$command.sh failed; its output is in $log, the system in $root" >&2
+      echo "bare: $command failed; its output is in $log, the system in $root" >&2
       exit 1
     fi
   done
-  umount -R "$root/proc" "$root/sys" "$root/dev"
+  umount -R -l "$root/proc" "$root/sys" "$root/dev"
 done
-echo "$summary"
 rm -rf --one-file-system "$root"
 [ $# -gt 2 ] || rm -rf --one-file-system "$folder"

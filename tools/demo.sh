@@ -29,4 +29,3 @@ CHECK
 
 step "all-reduce: Rondo's choice, naive and MPI, 2 ranks"
 "${launch[@]}" "$folder/bench/rondo-perf" -b 1KiB -e 64MiB -f 16
-show_step_times

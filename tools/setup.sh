@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the missing packages that Rondo needs on Debian 12 and 13 or Ubuntu, and prints their names.
+# Installs the missing packages that Rondo needs on Debian 12 and 13, and prints their names.
 # With --demo, only what tools/demo.sh needs; else what all tests need. With --lint, also what .ci/run needs: Clang, for the
 # format check and as a second compiler, ccache, what tools/lint.py needs to fetch clang-tidy, and PyTorch, which the
 # trainer's models are compared with; with --aarch64, also what tools/aarch64.sh needs, which adds arm64 as a foreign
@@ -15,7 +15,7 @@ packages=(
   libdnnl-dev zlib1g-dev libxxhash-dev dataset-fashion-mnist
 )
 if [ "${1:-}" != --demo ]; then packages+=(libgtest-dev libbenchmark-dev iproute2 elfutils python3-matplotlib); fi
-if [ "${1:-}" = --lint ]; then packages+=(clang-format-19 clang-19 libclang-rt-19-dev libomp-19-dev python3-venv ccache python3-torch); fi
+if [ "${1:-}" = --lint ]; then packages+=(clang-format-19 clang-19 libclang-rt-19-dev libomp-19-dev python3-venv ccache cmake python3-torch); fi
 if [ "${1:-}" = --bare ]; then packages=(debootstrap git); fi
 if [ "${1:-}" = --aarch64 ]; then
   # Other distributions keep packages for foreign architectures on other servers.

@@ -1,4 +1,4 @@
-# For scripts that source this file: names their steps, and says at the end how long each took.
+# For scripts that source this file: names their steps, and says how long each took when the script ends, however it ends.
 step_names=()
 step_starts=()
 step() { # NAME
@@ -15,4 +15,14 @@ show_step_times() {
     printf '%8d  %s\n' $((end - step_starts[i])) "${step_names[i]}"
   done
   printf '%8d  in all\n' "$SECONDS"
+}
+trap show_step_times EXIT
+
+# Sets which cases of large matrices the tests try (tests/support/draw.hpp): one of $1. The seed is, if none is set, the first
+# seven hexadecimal digits of the commit, so that each commit tries others.
+draw_one_of() { # PART
+  local commit
+  commit=$(git rev-parse --short=7 HEAD 2>/dev/null || echo 1)
+  export RONDO_TEST_PART=$1 RONDO_TEST_SEED=${RONDO_TEST_SEED:-$((16#${commit:0:7}))}
+  echo "matrices of cases: one of $RONDO_TEST_PART, drawn by RONDO_TEST_SEED=$RONDO_TEST_SEED"
 }

@@ -152,12 +152,20 @@ Algorithm check_and_settle(const State& state, const Call& call) {
 Communicator::Communicator(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Communicator::Communicator(Communicator&&) noexcept = default;
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
-  detail::keep_if_inherited(state_);
+  if (this == &other) return *this;
+  leave();
   state_ = std::move(other.state_);
   user_ = other.user_;
   return *this;
 }
-Communicator::~Communicator() { detail::keep_if_inherited(state_); }
+Communicator::~Communicator() { leave(); }
+
+// The last holder destroys `host`, which then does the same.
+void Communicator::leave() noexcept {
+  detail::keep_if_inherited(state_);
+  const bool reducers_stay = state_ != nullptr && user_ == nullptr && state_.use_count() > 1;
+  if (reducers_stay) detail::state_of(state_->host).abort_if_unwinding();
+}
 
 int Communicator::rank() const { return state_->engine.wiring().rank; }
 int Communicator::size() const { return state_->engine.wiring().geometry.size; }
@@ -173,20 +181,19 @@ rondo::Communicator& Communicator::host() { return state_->host; }
 
 void Communicator::enqueue(const Call& call, Stream stream) {
   const Algorithm algorithm = check_and_settle(*state_, call);
-  if (state_->exclusive_use.forbids(user_)) {
-    throw UsageError(
-        fmt::format("rank {}: {}: {}", rank(), name(call.collective), detail::kReducerHasIt));
-  }
+  state_->exclusive_use.refuse_if_forbidden(name(call.collective), rank(), user_);
   const auto timeout = call.options.timeout.value_or(state_->host_defaults.timeout);
   state_->engine.enqueue(call, algorithm, timeout, stream);
 }
 
 RegisteredBytes Communicator::allocate_bytes(std::size_t count, std::size_t element_bytes) {
+  state_->exclusive_use.refuse_if_forbidden("allocate", rank(), user_);
   return RegisteredBytes(
       detail::gpu::register_device_memory(state_->host, state_->engine, count, element_bytes));
 }
 
 std::optional<Communicator> Communicator::split(std::optional<int> color, int key) {
+  state_->exclusive_use.refuse_if_forbidden("split", rank(), user_);
   state_->engine.wait_for_calls();
   std::optional<rondo::Communicator> ranks = state_->host.split(color, key);
   std::optional<Communicator> made;

@@ -136,13 +136,10 @@ namespace {
 
 // In a forked child the memory is the parent's: the child's copy of the owner releases nothing.
 void free(std::shared_ptr<detail::gpu::DeviceBlock>& block) {
+  detail::keep_if_inherited(block);
   if (block == nullptr) return;
-  if (block->owner_process.is_this()) {
-    block->free();
-    block.reset();
-  } else {
-    static_cast<void>(new std::shared_ptr<detail::gpu::DeviceBlock>(std::move(block)));
-  }
+  block->free();
+  block.reset();
 }
 
 }  // namespace

@@ -3,11 +3,11 @@
 
 #include <rondo/cuda.hpp>
 
-#include "base/exclusive_use.hpp"
+#include "communicator/exclusive_use.hpp"
 
 namespace rondo::detail::gpu {
 
-// Another owner of the same state, for the calls of `user`. It goes on when the program moves or destroys its own.
+// Another holder of the same state, for the calls of `user`. It goes on when the program moves or destroys its own.
 cuda::Communicator share(cuda::Communicator& communicator, const void* user);
 
 ExclusiveUse& exclusive_use_of(cuda::Communicator& communicator);

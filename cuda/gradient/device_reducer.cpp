@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -100,9 +99,14 @@ DeviceReducer::DeviceReducer(cuda::Communicator& program, std::vector<Parameter>
   if (objection.empty()) {
     objection = objection_to_streams(communicator_.topology(), communicator_.rank());
   }
-  const DeviceScope scope(communicator_.device());
-  require_same_model(communicator_.host(), model_.parameters(), model_.options(),
-                     std::move(objection), api::copy);
+  try {
+    const DeviceScope scope(communicator_.device());
+    require_same_model(communicator_.host(), model_.parameters(), model_.options(),
+                       std::move(objection), api::copy);
+  } catch (const CudaError& error) {
+    end_for_all(communicator_, error);  // of this rank alone: its parameters' values cannot be read
+    throw;
+  }
   try {
     set_up();
   } catch (const std::exception& error) {
@@ -211,10 +215,7 @@ void DeviceReducer::begin(api::Stream stream) {
                     "would keep the counts",
                     communicator_.rank()));
   }
-  if (!exclusive_use_of(communicator_).take(this)) {
-    throw UsageError(fmt::format("rank {}: GradientReducer: another {}", communicator_.rank(),
-                                 std::string_view(kReducerHasIt).substr(2)));
-  }
+  exclusive_use_of(communicator_).take(this, communicator_.rank());
   recorder_.begin({}, model_.buckets().size());
   refuse(iteration_.begin(false));
   if (counts_samples) {

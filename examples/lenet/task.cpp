@@ -87,11 +87,11 @@ std::vector<std::string> task_names() {
   return names;
 }
 
-const Task& task_named(const std::string& name) {
+const Task& task_named(std::string_view name) {
   for (const Task* task : tasks()) {
     if (task->name == name) return *task;
   }
-  throw std::runtime_error("there is no model '" + name + "'");
+  throw std::runtime_error("there is no model '" + std::string(name) + "'");
 }
 
 void require_fit(const Task& task, const Dataset& data) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model.hpp"
@@ -53,7 +54,7 @@ const Task& spirals_task();
 // The names of these.
 std::vector<std::string> task_names();
 // Throws std::runtime_error where there is none of that name.
-const Task& task_named(const std::string& name);
+const Task& task_named(std::string_view name);
 
 // Throws std::runtime_error where the samples are not what the task's model takes.
 void require_fit(const Task& task, const Dataset& data);

@@ -122,7 +122,7 @@ void run_or_enqueue(Self& self, const Call& call, Where... where) {
 /// The collectives of a communicator `Self`. Each builds a Call from its ranges, which `Self` runs or enqueues.
 /// `Where`: the further arguments of a call: none for host memory; a stream for a device, whose ranges are of device
 /// memory. Ranges are spans, vectors, arrays; a member that takes one range works in place. In host memory, all_reduce,
-/// broadcast and reduce also take one element, such as a loss.
+/// broadcast and reduce also take one element, such as a loss; the asynchronous forms do not.
 template <class Self, class... Where>
 class Collectives {
  public:

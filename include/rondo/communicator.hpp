@@ -72,8 +72,8 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   Communicator& operator=(Communicator&&) noexcept;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
-  /// Leaves the group; or, if reducers were made with the communicator, lets the last of them leave it. Finishes the
-  /// queued calls, each within its deadline. If the last collective had a root (broadcast, reduce,
+  /// Leaves the group, unless reducers that were made with the communicator still exist: then the last of them leaves
+  /// it. Finishes the queued calls, each within its deadline. If the last collective had a root (broadcast, reduce,
   /// gather, scatter), waits until all ranks have made it, for at most that call's timeout; between hosts it does not wait after MPI_Finalize, or
   /// on a thread that may not call MPI. If an exception is unwinding the stack, aborts instead: this rank will not
   /// make the calls that the others wait for.
@@ -122,6 +122,7 @@ class RONDO_API Communicator : public Collectives<Communicator>,
 
  private:
   RegisteredBytes allocate_bytes(std::size_t count, std::size_t element_bytes);
+  void leave() noexcept;
 
   friend detail::CommunicatorState& detail::state_of(const Communicator& communicator);
   friend Communicator detail::share(Communicator& communicator, const void* user);

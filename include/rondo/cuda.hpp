@@ -113,8 +113,8 @@ class RONDO_API Communicator : public Collectives<Communicator, Stream>,
   Communicator& operator=(Communicator&&) noexcept;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
-  /// Leaves the group; or, if reducers were made with the communicator, lets the last of them leave it. Waits for the
-  /// calls made, each within its deadline; and, where other processes of the host use this rank's device
+  /// Leaves the group, unless reducers that were made with the communicator still exist: then the last of them leaves
+  /// it. Waits for the calls made, each within its deadline; and, where other processes of the host use this rank's device
   /// memory, for these to receive what was sent to them, as long as a call may take.
   ~Communicator();
 
@@ -168,6 +168,7 @@ class RONDO_API Communicator : public Collectives<Communicator, Stream>,
 
  private:
   RegisteredBytes allocate_bytes(std::size_t count, std::size_t element_bytes);
+  void leave() noexcept;
 
   friend Communicator detail::gpu::share(Communicator& communicator, const void* user);
   friend detail::ExclusiveUse& detail::gpu::exclusive_use_of(Communicator& communicator);

@@ -37,6 +37,10 @@ namespace rondo::cuda {
 /// make: freeing device memory waits for such calls. The reducer's own memory is of cuda::Communicator::allocate: where
 /// ranks are on several devices or processes, it goes back to the device as RegisteredMemory says.
 ///
+/// As with rondo::GradientReducer, the communicator may be moved or destroyed, and other calls on it in an iteration throw
+/// UsageError; those on its host() do not. Work that writes the parameters' values must have ended when the reducer is
+/// made.
+///
 /// Differences: GradientOptions::overlap, hook, trace and progress_core are for host memory, and so is join. Since
 /// hosts do not wait for each other in an iteration, a wrong or missing mark ends the communicator on all ranks: the
 /// rank at fault throws UsageError, the others PeerError with its text. Statistics have no times. The host threads of

@@ -1,5 +1,5 @@
 /// \file
-/// Marks what librondo exports; everything else in the library is hidden. All other headers include this one first.
+/// Marks what librondo exports; everything else in the library is hidden. All headers that declare something include this one first.
 #pragma once
 
 #if __cplusplus <= 201703L

@@ -24,9 +24,10 @@ class HostReducer;
 
 /// Groups the gradients of a model into buckets and averages each bucket over the ranks as soon as backprop has
 /// produced its last gradient (Li et al., "PyTorch Distributed", VLDB 2020; buckets are averaged in one fixed order,
-/// so that all ranks agree). It knows parameters only by number, name and size.
+/// so that all ranks agree). It knows a parameter only by its number, name and size, and its values while the reducer is
+/// made.
 ///
-///     rondo::GradientReducer reducer(comm, {{"w1", w1_slopes}, {"b1", b1_slopes}});
+///     rondo::GradientReducer reducer(comm, {{"w1", w1_slopes, w1}, {"b1", b1_slopes, b1}});  // rank 0's w1 and b1 on all
 ///     for (...) {
 ///       forward();
 ///       backward([&](std::size_t i) { reducer.mark_ready(i); });

@@ -29,7 +29,7 @@ constexpr std::size_t operator""_KiB(unsigned long long kibibytes) {
 /// One parameter of a model, as a gradient reducer sees it: a name for messages, where its gradient is, and where the
 /// parameter itself is, its values. Averaged gradients keep ranks equal only if all ranks begin with the same values. So
 /// values that the reducer may write take rank 0's when the reducer is made, and values that it may not write (a range of
-/// const elements) are compared: if they differ, all ranks throw UsageError. The memory is borrowed.
+/// const elements) are compared bit by bit: if they differ, all ranks throw UsageError. The memory is borrowed.
 struct Parameter {
   Parameter() = default;
 
@@ -136,8 +136,9 @@ struct GradientBucket {
 };
 
 /// A user's own way to sum a bucket over the ranks, in place. Called in the same order on all ranks, on the reducer's
-/// thread (with `overlap`; else in finish()). It must leave the same bits on every rank. An exception ends the
-/// communicator.
+/// thread (with `overlap`; else in finish()). It must make its calls on the communicator that it is given, which is the
+/// reducer's: calls on the program's own throw UsageError then. It must leave the same bits on every rank. An exception
+/// ends the communicator.
 using BucketHook = std::function<void(Communicator&, const GradientBucket&)>;
 
 /// For GradientOptions::progress_core.

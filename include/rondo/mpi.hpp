@@ -27,7 +27,7 @@ namespace rondo {
 /// Work::done(). The same holds with MPI_THREAD_FUNNELED where the main thread itself waits in Work::wait() or
 /// GradientReducer::finish().
 ///
-/// Destroy the communicator before MPI_Finalize.
+/// Destroy the communicator, and the reducers that were made with it, before MPI_Finalize.
 ///
 /// Throws UsageError (null communicator, MPI not initialised, MPI that sees this process alone although a launcher has
 /// started several, options that differ between ranks or are out of range) and TransportError (too little shared memory, MPI failures).

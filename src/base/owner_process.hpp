@@ -13,7 +13,7 @@ namespace rondo::detail {
 class OwnerProcess {
  public:
   [[nodiscard]] bool is_this() const { return id_ == ::getpid(); }
-  // Keeps the object that this is a part of for as long as the process lives: it owns itself.
+  // In a forked child nothing may be destroyed, so the object that this is a part of holds the last reference to itself.
   void keep(std::shared_ptr<void> whole) { whole_ = std::move(whole); }
 
  private:

@@ -115,18 +115,39 @@ LaunchedRank from_slurm(const Reader& reader) {
   return launched;
 }
 
+constexpr const char* kOtherMpi =
+    "the program was built with another MPI than the launcher's; start it with its own MPI's "
+    "mpirun";
+constexpr const char* kNoMpi =
+    "this launcher starts no MPI; start the program with mpirun, or join by "
+    "rondo::from_environment()";
+
 // The launcher is known by variables that it always sets. WORLD_SIZE alone is no sign of torchrun: scripts for Slurm export it,
 // and leave it to PyTorch to take the rank from Slurm.
 struct Launcher {
   const char* name;
   std::array<const char*, 2> signs;
-  LaunchedRank (*read)(const Reader&);
+  LaunchedRank (*read)(const Reader&);  // null: Rondo cannot join its processes
+  const char* size;                     // how many processes it has started
+  bool is_of_mpi;
+  const char* cure;  // where MPI does not see them
 };
 constexpr Launcher kLaunchers[] = {
-    {"rondo-launch", {"RONDO_RANK", "RONDO_RANK"}, from_rondo},
-    {"torchrun", {"RANK", "WORLD_SIZE"}, from_torchrun},
-    {"Open MPI", {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"}, from_open_mpi},
-    {"Slurm", {"SLURM_STEP_ID", "SLURM_STEP_ID"}, from_slurm},
+    {"rondo-launch", {"RONDO_RANK", "RONDO_RANK"}, from_rondo, "RONDO_SIZE", false, kNoMpi},
+    {"torchrun", {"RANK", "WORLD_SIZE"}, from_torchrun, "WORLD_SIZE", false, kNoMpi},
+    {"Open MPI",
+     {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"},
+     from_open_mpi,
+     "OMPI_COMM_WORLD_SIZE",
+     true,
+     kOtherMpi},
+    {"Slurm",
+     {"SLURM_STEP_ID", "SLURM_STEP_ID"},
+     from_slurm,
+     "SLURM_STEP_NUM_TASKS",
+     false,
+     "srun started them without MPI; use srun --mpi=pmix, or the plugin that this MPI needs"},
+    {"mpiexec", {"PMI_RANK", "PMI_SIZE"}, nullptr, "PMI_SIZE", true, kOtherMpi},
 };
 
 }  // namespace
@@ -147,43 +168,25 @@ std::string first_of_slurm_hosts(const std::string& list) {
 }
 
 std::string objection_to_mpi_alone(const Variables& variables) {
-  // Whoever starts processes for an MPI comes first: it is right about its own. The others may have started that one.
-  struct Counter {
-    const char* launcher;
-    const char* sign;  // set if the launcher has started this very process
-    const char* size;
-    const char* cure;
-  };
-  constexpr const char* kOtherMpi =
-      "the program was built with another MPI than the launcher's; start it with its own MPI's "
-      "mpirun";
-  constexpr Counter kCounters[] = {
-      {"Open MPI's mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", kOtherMpi},
-      {"mpiexec (or another launcher with PMI)", "PMI_RANK", "PMI_SIZE", kOtherMpi},
-      {"rondo-launch", "RONDO_RANK", "RONDO_SIZE",
-       "rondo-launch starts no MPI; start the program with mpirun, or join by "
-       "rondo::from_environment()"},
-      {"torchrun", "RANK", "WORLD_SIZE",
-       "torchrun starts no MPI; start the program with mpirun, or join by "
-       "rondo::from_environment()"},
-      {"Slurm's srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
-       "srun started the processes without MPI; use srun --mpi=pmix (or the plugin that this MPI "
-       "needs), or mpirun"},
-  };
-  for (const Counter& counter : kCounters) {
-    const std::optional<std::string> size = variables(counter.size);
-    if (!variables(counter.sign) || !size) continue;
-    if (*size == "1") return {};
-    return fmt::format(
-        "MPI_COMM_WORLD has 1 rank, but {} started {} processes ({} is {}), each of which would "
-        "work alone: {}. (MPI_COMM_SELF makes a group of this process alone, if that is meant)",
-        counter.launcher, *size, counter.size, *size, counter.cure);
+  // An MPI's own launcher comes first, since another one may have started that launcher.
+  for (const bool is_of_mpi : {true, false}) {
+    for (const Launcher& launcher : kLaunchers) {
+      const std::optional<std::string> size = variables(launcher.size);
+      const bool started = variables(launcher.signs[0]) && variables(launcher.signs[1]) && size;
+      if (launcher.is_of_mpi != is_of_mpi || !started) continue;
+      if (*size == "1") return {};
+      return fmt::format(
+          "MPI_COMM_WORLD has 1 rank, but {} started {} processes ({} is {}), each of which would "
+          "work alone: {}. (MPI_COMM_SELF makes a group of this process alone, if that is meant)",
+          launcher.name, *size, launcher.size, *size, launcher.cure);
+    }
   }
   return {};
 }
 
 LaunchedRank launched_rank(const Variables& variables) {
   for (const Launcher& launcher : kLaunchers) {
+    if (launcher.read == nullptr) continue;
     if (!variables(launcher.signs[0]) || !variables(launcher.signs[1])) continue;
     LaunchedRank launched = launcher.read(Reader(variables, launcher.name));
     if (launched.size < 1 || launched.rank >= launched.size) {

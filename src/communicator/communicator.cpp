@@ -24,10 +24,6 @@ void refuse_if(const Call& call, int rank, const std::string& objection) {
   throw UsageError(fmt::format("rank {}: {}: {}", rank, name(call.collective), objection));
 }
 
-void refuse_if_held(const CommunicatorState& state, const Call& call, const void* user) {
-  if (state.exclusive_use.forbids(user)) refuse_if(call, state.engine.rank(), kReducerHasIt);
-}
-
 // Throws UsageError for a call that cannot be made.
 Route check_and_settle(const CommunicatorState& state, const Call& call) {
   validate(call, state.engine.rank(), state.engine.size());
@@ -69,14 +65,18 @@ Communicator::Communicator(std::shared_ptr<detail::CommunicatorState> state)
     : state_(std::move(state)) {}
 Communicator::Communicator(Communicator&&) noexcept = default;
 Communicator& Communicator::operator=(Communicator&& other) noexcept {
-  detail::keep_if_inherited(state_);
+  if (this == &other) return *this;
+  leave();
   state_ = std::move(other.state_);
   user_ = other.user_;
   return *this;
 }
-Communicator::~Communicator() {
+Communicator::~Communicator() { leave(); }
+
+void Communicator::leave() noexcept {
   detail::keep_if_inherited(state_);
-  if (state_ != nullptr && user_ == nullptr) state_->abort_if_unwinding();
+  const bool leaves = state_ != nullptr && (user_ == nullptr || state_.use_count() == 1);
+  if (leaves) state_->abort_if_unwinding();
 }
 
 int Communicator::rank() const { return state_->engine.rank(); }
@@ -91,14 +91,14 @@ Algorithm Communicator::algorithm_for(const Call& call) const {
 
 void Communicator::run(const Call& call) {
   const detail::Route route = detail::check_and_settle(*state_, call);
-  detail::refuse_if_held(*state_, call, user_);
+  state_->refuse_if_held(name(call.collective), user_);
   detail::refuse_if(call, rank(), state_->engine.objection_to_this_thread());
   state_->queue.run([&, &state = *state_] { detail::execute(state, call, route); });
 }
 
 Work Communicator::run_async(const Call& call) {
   const detail::Route route = detail::check_and_settle(*state_, call);
-  detail::refuse_if_held(*state_, call, user_);
+  state_->refuse_if_held(name(call.collective), user_);
   detail::refuse_if(call, rank(), state_->engine.objection_to_progress_thread());
   std::vector<std::size_t> counts;  // the caller may free its own
   if (call.counts != nullptr) counts.assign(call.counts, call.counts + size());
@@ -110,6 +110,7 @@ Work Communicator::run_async(const Call& call) {
 }
 
 RegisteredBytes Communicator::allocate_bytes(std::size_t count, std::size_t element_bytes) {
+  state_->refuse_if_held("allocate", user_);
   return RegisteredBytes(detail::register_memory(*this, count, element_bytes));
 }
 

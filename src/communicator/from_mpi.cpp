@@ -41,9 +41,11 @@ void require_running_mpi(MPI_Comm comm) {
 
 // Where MPI does not see the processes that were started together, each would be a world of its own.
 void require_the_launchers_world(MPI_Comm comm) {
+  int ranks_of_world = 0;
   int ranks = 0;
-  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &ranks), "MPI_Comm_size");
-  if (ranks > 1 || comm == MPI_COMM_SELF) return;
+  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &ranks_of_world), "MPI_Comm_size");
+  check_mpi(MPI_Comm_size(comm, &ranks), "MPI_Comm_size");
+  if (ranks_of_world > 1 || ranks > 1 || comm == MPI_COMM_SELF) return;
   const std::string objection = objection_to_mpi_alone(environment_of_others);
   if (!objection.empty()) throw UsageError("from_mpi: " + objection);
 }

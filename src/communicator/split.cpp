@@ -95,6 +95,7 @@ Wiring wire_members(GroupBootstrap& group, CommunicatorState& parent,
 
 std::optional<Communicator> Communicator::split(std::optional<int> color, int key) {
   using namespace detail;
+  state_->refuse_if_held("split", user_);
   const Wish mine{color.has_value(), color.value_or(0), key};
   const std::vector<int> members =
       members_with(CommunicatorBootstrap(*this).exchange(mine), rank());

@@ -1,16 +1,17 @@
-// What a Communicator owns, and the reducers that were made with it.
+// What a Communicator owns together with the reducers that were made with it.
 #pragma once
 
 #include <chrono>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <rondo/communicator.hpp>
 
-#include "base/exclusive_use.hpp"
 #include "base/owner_process.hpp"
 #include "communicator/call_queue.hpp"
+#include "communicator/exclusive_use.hpp"
 #include "communicator/tuning.hpp"
 #include "engine/engine.hpp"
 
@@ -35,7 +36,13 @@ struct CommunicatorState {
   CommunicatorState(const CommunicatorState&) = delete;
   CommunicatorState& operator=(const CommunicatorState&) = delete;
 
-  // To be called as the program's communicator is destroyed.
+  // Throws UsageError if a reducer has the communicator to itself. One that has ended says why, whoever has it.
+  void refuse_if_held(std::string_view call, const void* user) {
+    if (!exclusive_use.forbids(user) || engine.board().raised()) return;
+    exclusive_use.refuse_if_forbidden(call, engine.rank(), user);
+  }
+
+  // To be called as the program's communicator, or the last owner, is destroyed.
   void abort_if_unwinding() {
     if (std::uncaught_exceptions() > exceptions_at_start) {
       engine.abort("an exception ended the scope that owned this rank's communicator");
@@ -55,7 +62,7 @@ struct CommunicatorState {
 // The state of a communicator, for the parts of the library that build upon it.
 CommunicatorState& state_of(const Communicator& communicator);
 
-// Another owner of the same state, for the calls of `user`. It goes on when the program moves or destroys its own.
+// Another holder of the same state, for the calls of `user`. It goes on when the program moves or destroys its own.
 Communicator share(Communicator& communicator, const void* user);
 
 // Why blocking calls may not be made from this thread; empty if they may.

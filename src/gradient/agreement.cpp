@@ -198,7 +198,10 @@ void require_equal_lines(Communicator& communicator, const std::string& objectio
   const std::string first = shared_text(communicator, mine, 0);
   const std::string other = shared_text(communicator, mine, different->rank);
   throw UsageError(
-      fmt::format("GradientReducer: rank 0 has {}; rank {} has {}", first, different->rank, other));
+      fmt::format("GradientReducer: rank 0 has {}; rank {} has {}. Give all ranks the same; values "
+                  "are the same if they come from one seed or checkpoint, or if the reducer may "
+                  "write them",
+                  first, different->rank, other));
 }
 
 void require_same_model(Communicator& communicator, const std::vector<Parameter>& parameters,

@@ -127,7 +127,7 @@ HostReducer::~HostReducer() {
   // Before the thread stops, since it would abort with a less precise reason, and the first reason is kept.
   if (!reason.empty()) communicator_.abort(reason);
   stop_thread();
-  state_of(communicator_).exclusive_use.give_back(this);
+  give_back_communicator();
 }
 
 // Otherwise the other ranks would wait for this one. If the communicator has ended already, its first reason is kept.
@@ -162,9 +162,11 @@ void HostReducer::throw_noted(const Complaint& complaint) {
 
 // Throws before anything has begun if another reducer is in the middle of an iteration.
 void HostReducer::take_communicator() {
-  if (state_of(communicator_).exclusive_use.take(this)) return;
-  throw UsageError(fmt::format("rank {}: GradientReducer: another {}", communicator_.rank(),
-                               std::string_view(kReducerHasIt).substr(2)));
+  state_of(communicator_).exclusive_use.take(this, communicator_.rank());
+}
+
+void HostReducer::give_back_communicator() {
+  state_of(communicator_).exclusive_use.give_back(this);
 }
 
 void HostReducer::begin(Clock::time_point now, bool has_joined) {
@@ -229,7 +231,7 @@ void HostReducer::run_and_wait(Lock& lock) {
 void HostReducer::end_iteration(Clock::time_point finish_began) {
   const Clock::time_point now = Clock::now();
   iteration_.end();
-  state_of(communicator_).exclusive_use.give_back(this);
+  give_back_communicator();
   if (failure_ || rounds_.opening().all_have_joined()) {
     recorder_.drop(now);
     throw_if_failed();

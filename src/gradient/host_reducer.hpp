@@ -60,6 +60,7 @@ class HostReducer {
   // With the lock held.
   void throw_if_failed() const;
   void take_communicator();
+  void give_back_communicator();
   void begin(Clock::time_point now, bool has_joined);
   void mark(Lock lock, std::size_t parameter, Wrong wrong);
   void throw_noted(const Complaint& complaint);

@@ -30,6 +30,8 @@ void HostReducer::run_iteration() {
     abort("an exception of no standard type");
   }
   const Lock lock(mutex_);
+  // Calls of the program are to say why the communicator has ended; finish() may never be called.
+  if (error) give_back_communicator();
   failure_ = error;
   done_ = true;
   returned_.notify_all();

@@ -142,8 +142,8 @@ TEST(Launchers, ProcessesThatMpiDoesNotSee) {
   };
   expect_in("rondo-launch started 8 processes (RONDO_SIZE is 8)", objection(kRondo));
   expect_in("torchrun started 4", objection(kTorchrun));
-  expect_in("Open MPI's mpirun started 4", objection(kOpenMpi));
-  expect_in("srun started 6", objection(kSlurm));
+  expect_in("Open MPI started 4", objection(kOpenMpi));
+  expect_in("Slurm started 6", objection(kSlurm));
   expect_in("(PMI_SIZE is 2)", objection({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}));
   EXPECT_EQ(objection({}), "");
   EXPECT_EQ(objection({{"WORLD_SIZE", "4"}}), "");

@@ -1,6 +1,7 @@
 // A reducer and the communicator that it was made with: who may make calls, and which of them lives longer.
 
 #include <cstddef>
+#include <latch>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -83,7 +84,7 @@ TEST_P(OwningACommunicator, AReducerHasItToItselfInAnIteration) {
       refused("all_reduce", usage_error([&] { comm.all_reduce(data); }));
       refused("all_reduce", usage_error([&] { comm.all_reduce_async(data).wait(); }));
       refused("barrier", usage_error([&] { comm.barrier(); }));
-      refused("all_gather", usage_error([&] { static_cast<void>(comm.allocate<float>(10)); }));
+      refused("allocate", usage_error([&] { static_cast<void>(comm.allocate<float>(10)); }));
       expect_in("another gradient reducer", usage_error([&] { second.mark_ready(0); }));
       expect_in("another gradient reducer", usage_error([&] { second.finish(); }));
       for (std::size_t i = last; i-- > 0;) {
@@ -133,6 +134,29 @@ TEST_P(OwningACommunicator, WhoseProgramFailsTellsTheOthers) {
       if (comm.rank() != 0) expect_in("an exception ended the scope", error.what());
     }
     comm.barrier();
+  });
+}
+
+// And not that a reducer has it.
+TEST_P(OwningACommunicator, ThatHasEndedSaysWhy) {
+  std::latch marked(ranks());
+  std::latch aborted(1);
+  on_ranks([&](Communicator& comm) {
+    ToyModel<float> model;
+    GradientReducer reducer(comm, model.parameters(), small_buckets());
+    reducer.mark_ready(0);
+    marked.arrive_and_wait();
+    if (comm.rank() == 0) {
+      comm.abort("rank 0 gives up");
+      aborted.count_down();
+    }
+    aborted.wait();
+    try {
+      comm.barrier();
+      ADD_FAILURE() << "no error";
+    } catch (const PeerError& error) {
+      expect_in("rank 0 gives up", error.what());
+    }
   });
 }
 

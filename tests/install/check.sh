@@ -5,6 +5,7 @@
 set -euo pipefail
 build=$1
 program=$2
+mpi_program=${3:-}
 prefix=$(mktemp -d)
 trap 'rm -rf "$prefix"' EXIT
 
@@ -20,18 +21,21 @@ as_readme_says() {
   # shellcheck disable=SC2046  # several words
   ${CXX:-c++} -std=c++20 "$program" -o "$prefix/program" $(pkg-config --cflags --libs rondo)
   "$prefix/program"
+  if [ -n "$mpi_program" ]; then
+    # shellcheck disable=SC2046
+    mpicxx -std=c++20 -O2 "$mpi_program" -o "$prefix/mpi_program" $(pkg-config --cflags --libs rondo)
+    mpirun -n 2 --oversubscribe --allow-run-as-root "$prefix/mpi_program"
+  fi
   for tool in "$prefix"/new/usr/local/bin/rondo-*; do "$tool" --version >/dev/null; done
 }
-user=()
-if [ "$(id -u)" != 0 ]; then user=(--map-root-user); fi
 if ! meson introspect --buildoptions "$build" | grep -qE '"name": "prefix",[^{}]*"value": "/usr/local"'; then
   echo "not run: README's way to install, since the build folder has a prefix of its own"
-elif ! unshare "${user[@]}" --mount true 2>/dev/null; then
-  echo "not run: README's way to install, since this user may not make a mount namespace"
+elif [ "$(id -u)" != 0 ] || ! unshare --mount true 2>/dev/null; then
+  echo "not run: README's way to install, which needs root that may make a mount namespace"
 else
   export -f as_readme_says
-  export build program prefix
-  unshare "${user[@]}" --mount bash -euc as_readme_says
+  export build program prefix mpi_program
+  unshare --mount bash -euc as_readme_says
 fi
 
 meson install -C "$build" --destdir "$prefix" --no-rebuild --quiet >/dev/null

@@ -15,9 +15,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 WITHOUT_TIMEOUT_S = 600
-MOST_PROCESSES = 64
+FOR_STACKS = 0.8  # of the deadline, at most, to look at the processes: Meson waits for two deadlines in all
 PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -47,7 +48,7 @@ def descendants():
     return found
 
 
-def show_stacks(process):
+def show_stacks(process, most_s):
     try:
         words = pathlib.Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
@@ -57,7 +58,7 @@ def show_stacks(process):
         print("no stacks: eu-stack is not installed (Debian: elfutils)", flush=True)
         return
     try:
-        subprocess.run(["eu-stack", "-p", str(process)], stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, timeout=20)
+        subprocess.run(["eu-stack", "-p", str(process)], stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, timeout=most_s)
     except subprocess.TimeoutExpired:
         print("eu-stack did not end", flush=True)
 
@@ -74,9 +75,10 @@ def main():
         pass
     print(f"\nThe test has not ended after {seconds:g} s. What its processes do:", flush=True)
     processes = descendants()
-    for process in processes[:MOST_PROCESSES]:
-        show_stacks(process)
-    # Those that end others when they are killed come first.
+    end = time.monotonic() + FOR_STACKS * seconds
+    for process in processes:
+        show_stacks(process, max(end - time.monotonic(), 0.1))
+    # Parents first, so that none starts a process again.
     for process in processes:
         try:
             os.kill(process, signal.SIGKILL)

@@ -19,13 +19,14 @@ inline std::uint64_t test_number(const char* variable, std::uint64_t otherwise) 
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// In random order. Each test draws others; all ranks of a test draw the same.
+// In random order. Each test draws others, and so does a test that runs in several ways, which `way` names; all ranks of a
+// test draw the same.
 template <class Case>
-std::vector<Case> drawn(std::vector<Case> cases) {
+std::vector<Case> drawn(std::vector<Case> cases, const std::string& way = {}) {
   const std::uint64_t part = test_number("RONDO_TEST_PART", 1);
   if (part <= 1) return cases;
   const std::uint64_t seed = test_number("RONDO_TEST_SEED", 1);
-  const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
+  const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name() + way;
   std::seed_seq seeds(name.begin(), name.end());
   std::mt19937_64 random(seed ^ std::mt19937_64(seeds)());
   std::shuffle(cases.begin(), cases.end(), random);

@@ -47,6 +47,9 @@ std::vector<int> share_of(const std::vector<std::vector<int>>& cores, int local,
 void start_ranks(Supervisor& supervisor, const Job& job) {
   const std::vector<std::vector<int>> cores =
       job.bind ? detail::usable_cores().cores : std::vector<std::vector<int>>();
+  if (job.bind && cores.empty()) {
+    throw std::runtime_error("--bind: the system does not say which cores this program may use");
+  }
   for (int local = 0; local < job.ranks; ++local) {
     const int rank = job.first_rank + local;
     Start what;

@@ -73,7 +73,7 @@ std::vector<std::string> with_mpirun_spelling(const CLI::App& app, int argc, cha
   std::vector<std::string> words(argv + 1, argv + argc);
   for (std::size_t i = 0; i < words.size() && words[i].starts_with('-'); ++i) {
     if (words[i] == "--") break;
-    if (words[i] == "-np") words[i] = "-n";
+    if (words[i] == "-np" || words[i] == "--np") words[i] = "-n";
     const CLI::Option* option = app.get_option_no_throw(words[i]);
     if (option != nullptr && option->get_expected_max() > 0) ++i;  // its value
   }
@@ -111,8 +111,8 @@ Options parse(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_option(
          "--grace", options.grace_seconds,
-         "seconds that the other ranks have to end when one has failed; after the first fifth "
-         "they are asked to (SIGTERM)")
+         "seconds that the other ranks have to end when one has failed; in the first fifth they "
+         "may do so by themselves, then they get SIGTERM")
       ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
   app.add_flag("--bind", options.bind,

@@ -70,6 +70,18 @@ void bind_to(const std::vector<int>& hardware_threads) {
   CPU_FREE(set);
 }
 
+// An MPI launcher that has started this process, or a shell above it, says nothing of the ranks.
+void forget_other_launchers() {
+  std::vector<std::string> names;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    for (const std::string_view start : {"OMPI_COMM_WORLD_", "PMI_", "PMIX_"}) {
+      if (text.starts_with(start)) names.emplace_back(text.substr(0, text.find('=')));
+    }
+  }
+  for (const std::string& name : names) ::unsetenv(name.c_str());
+}
+
 // In the new process; only what may be called between fork and exec in a process without threads.
 [[noreturn]] void become(const Start& what, pid_t parent, int in, int out, int err) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -83,6 +95,7 @@ void bind_to(const std::vector<int>& hardware_threads) {
   ::dup2(out, STDOUT_FILENO);
   ::dup2(err, STDERR_FILENO);
   bind_to(what.hardware_threads);
+  forget_other_launchers();
   for (const auto& [name, value] : what.environment) ::setenv(name.c_str(), value.c_str(), 1);
   if (!what.folder.empty() && ::chdir(what.folder.c_str()) != 0) {
     ::dprintf(STDERR_FILENO, "rondo-launch: cannot go to %s: %s\n", what.folder.c_str(),

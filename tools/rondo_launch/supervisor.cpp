@@ -162,6 +162,7 @@ void Supervisor::note_end(Process& process, int status) {
                all_ended() ? "" : "; the other ranks are ended");
   }
   ask_at_ = Clock::now() + grace_ / kOwnPartOfGrace;
+  set_deadline();
 }
 
 void Supervisor::end_all() {
@@ -170,6 +171,10 @@ void Supervisor::end_all() {
     process.send(SIGTERM);
     process.send(SIGCONT);  // it may be suspended
   }
+  set_deadline();
+}
+
+void Supervisor::set_deadline() {
   if (deadline_) return;
   const bool some_host = std::any_of(processes_.begin(), processes_.end(),
                                      [](const Process& process) { return process.is_host; });

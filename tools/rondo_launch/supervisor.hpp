@@ -34,6 +34,7 @@ class Supervisor {
   void note_end(Process& process, int status);
   void end_all();
   // Kills what has no more time.
+  void set_deadline();
   void keep_deadline();
   // Whoever started this process is gone.
   void lose_master();
