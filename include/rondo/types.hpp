@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 
 #include <rondo/export.hpp>
 #include <rondo/float16.hpp>
@@ -125,7 +126,8 @@ constexpr int data_type_of() {
   if constexpr (std::same_as<T, double>) return static_cast<int>(DataType::f64);
   if constexpr (std::same_as<T, Float16>) return static_cast<int>(DataType::f16);
   if constexpr (std::same_as<T, BFloat16>) return static_cast<int>(DataType::bf16);
-  if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+  if constexpr (std::integral<T> && std::same_as<T, std::remove_cv_t<T>> &&
+                !std::same_as<T, bool>) {
     constexpr bool is_signed = std::numeric_limits<T>::is_signed;
     if constexpr (sizeof(T) == 1) return static_cast<int>(is_signed ? DataType::i8 : DataType::u8);
     if constexpr (sizeof(T) == 4)
@@ -137,7 +139,7 @@ constexpr int data_type_of() {
 }
 }  // namespace detail
 
-/// A C++ type with a DataType: float, double, Float16, BFloat16 and integers of 1, 4 and 8 bytes.
+/// A C++ type with a DataType: float, double, Float16, BFloat16 and integers of 1, 4 and 8 bytes, without const.
 template <class T>
 concept Element = detail::data_type_of<T>() >= 0;
 

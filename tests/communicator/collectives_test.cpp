@@ -149,6 +149,9 @@ TEST(Group, AcceptsSpansVectorsAndArrays) {
   });
 }
 
+// A result cannot be written to a constant.
+static_assert(Element<std::int64_t> && !Element<const std::int64_t>);
+
 TEST(Group, AcceptsOneElement) {
   run_ranks(3, {}, [](Communicator& comm) {
     auto loss = static_cast<float>(comm.rank() + 1);
