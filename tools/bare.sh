@@ -16,7 +16,11 @@ runs=${2:-1}
 if [ "${RONDO_BARE_INSIDE:-}" = "" ]; then
   "$sources/tools/setup.sh" --bare
   # Mounts and processes of their own, which the system removes when this script ends, whatever happens.
-  RONDO_BARE_INSIDE=yes exec unshare --mount --pid --fork --kill-child --mount-proc "$0" "$@"
+  RONDO_BARE_INSIDE=yes unshare --mount --pid --fork --kill-child --mount-proc "$0" "$@" &
+  system=$!
+  trap 'kill -KILL "$system"' INT TERM  # other signals unshare does not pass on
+  wait "$system"
+  exit
 fi
 
 folder=${3:-$(mktemp -d)}
@@ -53,6 +57,7 @@ trap 'echo "$summary"' EXIT
 for ((run = 1; run <= runs; ++run)); do
   rm -rf --one-file-system "$root"
   cp -a "$base" "$root"
+  mount --bind "$root" "$root"  # the tests' network namespaces need a root that is a mount of its own
   mount -t proc proc "$root/proc"
   mount --rbind --make-rprivate /sys "$root/sys"
   mount --rbind --make-rprivate /dev "$root/dev"
@@ -72,7 +77,7 @@ for ((run = 1; run <= runs; ++run)); do
       exit 1
     fi
   done
-  umount -R -l "$root/proc" "$root/sys" "$root/dev"
+  umount -R -l "$root"
 done
 rm -rf --one-file-system "$root"
 [ $# -gt 2 ] || rm -rf --one-file-system "$folder"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the missing packages that Rondo needs on Debian 12 and 13, and prints their names.
-# With --demo, only what tools/demo.sh needs; else what all tests need. With --lint, also what .ci/run needs: Clang, for the
-# format check and as a second compiler, ccache, what tools/lint.py needs to fetch clang-tidy, and PyTorch, which the
-# trainer's models are compared with; with --aarch64, also what tools/aarch64.sh needs, which adds arm64 as a foreign
+# With --demo, only what tools/demo.sh needs; else what all tests need, such as PyTorch, which the trainer's models are
+# compared with. With --lint, also what .ci/run needs: Clang, for the format check and as a second compiler, ccache, and
+# what tools/lint.py needs to fetch clang-tidy; with --aarch64, also what tools/aarch64.sh needs, which adds arm64 as a foreign
 # architecture of this system; with --bench, also the libraries that tools/bench.sh compares Rondo with; with --bare, only
 # what tools/bare.sh needs.
 set -euo pipefail
@@ -14,8 +14,8 @@ packages=(
   libcli11-dev nlohmann-json3-dev
   libdnnl-dev zlib1g-dev libxxhash-dev dataset-fashion-mnist
 )
-if [ "${1:-}" != --demo ]; then packages+=(libgtest-dev libbenchmark-dev iproute2 elfutils python3-matplotlib); fi
-if [ "${1:-}" = --lint ]; then packages+=(clang-format-19 clang-19 libclang-rt-19-dev libomp-19-dev python3-venv ccache cmake python3-torch); fi
+if [ "${1:-}" != --demo ]; then packages+=(libgtest-dev libbenchmark-dev iproute2 elfutils cmake python3-matplotlib python3-torch); fi
+if [ "${1:-}" = --lint ]; then packages+=(clang-format-19 clang-19 libclang-rt-19-dev libomp-19-dev python3-venv ccache); fi
 if [ "${1:-}" = --bare ]; then packages=(debootstrap git); fi
 if [ "${1:-}" = --aarch64 ]; then
   # Other distributions keep packages for foreign architectures on other servers.

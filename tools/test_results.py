@@ -15,7 +15,8 @@ inside = 0
 for test in results:
     output = re.sub(r"\x1b\[[0-9;]*m", "", test.get("stdout", ""))
     if test["result"] == "SKIP":
-        print(f"not run: {test['name']}: {output.strip()}")
+        # Some have printed more than the reason.
+        print(f"not run: {test['name']}: {output[max(output.find('skipped: '), 0):].strip()}")
         continue
     for name, text in re.findall(r"\[ RUN      \] (\S+)\n((?:(?!\[ RUN ).*\n)*?)\[  SKIPPED \] \1", output):
         reason = " ".join(line for line in text.splitlines() if line and not line.endswith(": Skipped") and line != "Skipped")
