@@ -77,8 +77,17 @@ LaunchedRank from_torchrun(const Reader& reader) {
           address(reader.text("MASTER_ADDR"), port < kLastPort ? port + 1 : port - 1)};
 }
 
-// mpirun's own host, which has rank 0 unless the user gave mpirun a list of other hosts.
+// Open MPI 5 calls a job prterun-HOST-PROCESS@NUMBER. Empty if `job` is no such name.
+std::string host_in_job(std::string_view job) {
+  constexpr std::string_view kStart = "prterun-";
+  const std::size_t end = job.rfind('-');
+  if (!job.starts_with(kStart) || end <= kStart.size()) return {};
+  return std::string(job.substr(kStart.size(), end - kStart.size()));
+}
+
+// mpirun's own host, which has rank 0 unless the user gave mpirun a list of other hosts. Open MPI 4 says an address of it.
 std::string host_of_mpirun(const Reader& reader) {
+  if (std::string host = host_in_job(reader.text("PMIX_NAMESPACE")); !host.empty()) return host;
   const std::string uri = reader.find("OMPI_MCA_orte_hnp_uri").value_or("");
   constexpr std::string_view kTcp = "tcp://";
   const std::size_t begin = uri.find(kTcp);

@@ -107,6 +107,13 @@ TEST(Launchers, OpenMpiIsAtItsOwnHost) {
   EXPECT_EQ(
       read(with(two_hosts, {{"OMPI_MCA_orte_hnp_uri", "15.0;tcp://10.0.0.9:5"}})).url.substr(0, 15),
       "tcp://10.0.0.9:");
+  // Open MPI 5.
+  const auto in_job = [&](const char* job) {
+    return read(with(two_hosts, {{"PMIX_NAMESPACE", job}})).url;
+  };
+  EXPECT_EQ(in_job("prterun-h0-279964@1").substr(0, 9), "tcp://h0:");
+  EXPECT_EQ(in_job("prterun-gpu-node-7-12@1").substr(0, 17), "tcp://gpu-node-7:");
+  expect_error(with(two_hosts, {{"PMIX_NAMESPACE", "prterun-12@1"}}), "RONDO_STORE");
   expect_error(two_hosts, "RONDO_STORE");
   expect_error(with(two_hosts, {{"OMPI_MCA_orte_hnp_uri", "nonsense"}}), "RONDO_STORE");
   expect(with(two_hosts, {{"RONDO_STORE", "file:///x"}}), "Open MPI", 2, 4, "file:///x");
