@@ -63,6 +63,8 @@ for ((run = 1; run <= runs; ++run)); do
   mount --rbind --make-rprivate /dev "$root/dev"
   mount -t tmpfs shm "$root/dev/shm"
   cp /etc/resolv.conf "$root/etc/resolv.conf"
+  # debootstrap leaves this file to the installer of a system.
+  printf '127.0.0.1 localhost %s\n::1 localhost\n' "$(hostname)" >"$root/etc/hosts"
   git clone -q "$sources" "$root/root/rondo"
   for command in demo test install; do
     log=$folder/$release-$run-$command.log

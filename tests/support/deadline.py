@@ -78,12 +78,14 @@ def main():
     end = time.monotonic() + FOR_STACKS * seconds
     for process in processes:
         show_stacks(process, max(end - time.monotonic(), 0.1))
-    # Parents first, so that none starts a process again.
-    for process in processes:
-        try:
-            os.kill(process, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+    # Until none is left: meanwhile some may have started others, which would keep Meson waiting for their output.
+    while processes := descendants():
+        for process in processes:
+            try:
+                os.kill(process, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        os.wait()
     sys.exit(1)
 
 

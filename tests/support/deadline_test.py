@@ -31,6 +31,9 @@ with tempfile.TemporaryDirectory() as folder:
     child = int(pathlib.Path(folder, "child").read_text())
 assert code == 1, text
 assert "has not ended after 5 s" in text and text.count("sleep 1000") >= 2, text
+# A process that starts others without end, also while the stacks are shown. What is left of it would keep the output open.
+code, text = run(["sh", "-c", "while :; do sleep 1000 & sleep 0.01; done"], 1)
+assert code == 1 and "has not ended after 1 s" in text, text
 own_child = subprocess.Popen(["sleep", "1000"])
 may_look = shutil.which("eu-stack") and subprocess.run(["eu-stack", "-p", str(own_child.pid)], capture_output=True).returncode == 0
 own_child.kill()
