@@ -15,10 +15,10 @@ runs=${2:-1}
 [ "$(id -u)" = 0 ] || { echo "bare: making a Debian system needs root" >&2; exit 1; }
 if [ "${RONDO_BARE_INSIDE:-}" = "" ]; then
   "$sources/tools/setup.sh" --bare
-  # Mounts and processes of their own, which the system removes when this script ends, whatever happens.
-  RONDO_BARE_INSIDE=yes unshare --mount --pid --fork --kill-child --mount-proc "$0" "$@" &
+  # Mounts and processes of their own, which the system removes when this script ends, also if it is killed.
+  RONDO_BARE_INSIDE=yes setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc "$0" "$@" &
   system=$!
-  trap 'kill -KILL "$system"' INT TERM  # other signals unshare does not pass on
+  trap 'kill -KILL "$system"' INT TERM  # unshare itself ignores both while it waits for what it has started
   wait "$system"
   exit
 fi

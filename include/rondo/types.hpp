@@ -139,7 +139,8 @@ constexpr int data_type_of() {
 }
 }  // namespace detail
 
-/// A C++ type with a DataType: float, double, Float16, BFloat16 and integers of 1, 4 and 8 bytes, without const.
+/// A C++ type with a DataType: float, double, Float16, BFloat16 and integers of 1, 4 and 8 bytes,
+/// without const or volatile.
 template <class T>
 concept Element = detail::data_type_of<T>() >= 0;
 

@@ -85,7 +85,8 @@ std::string host_in_job(std::string_view job) {
   return std::string(job.substr(kStart.size(), end - kStart.size()));
 }
 
-// mpirun's own host, which has rank 0 unless the user gave mpirun a list of other hosts. Open MPI 4 says an address of it.
+// mpirun's own host, which has rank 0 unless the user gave mpirun a list of other hosts: by its
+// name with Open MPI 5, by one of its addresses with Open MPI 4.
 std::string host_of_mpirun(const Reader& reader) {
   if (std::string host = host_in_job(reader.text("PMIX_NAMESPACE")); !host.empty()) return host;
   const std::string uri = reader.find("OMPI_MCA_orte_hnp_uri").value_or("");
