@@ -11,6 +11,8 @@ namespace {
 
 // A call uses one channel for each started piece of a chunk of this size: a block's threads move that much in one go.
 constexpr std::uint64_t kLeastPartBytes = 16384;
+// The same by direct, whose blocks hand nothing on: short parts, so that also small calls use the whole device.
+constexpr std::uint64_t kLeastDirectPartBytes = 4096;
 // What the threads of one block exchange by one_shot without a second round.
 constexpr std::uint64_t kOneShotPartBytes = 4096;
 
@@ -38,7 +40,9 @@ CallBlocks blocks_for(const Call& call, Algorithm algorithm, int rank,
   int most = geometry.channels;
   if (algorithm == Algorithm::naive) most = geometry.off_ring_channels;
   if (algorithm == Algorithm::pairwise) most = geometry.fewest_pairwise_channels();
-  return {blocks(bytes, kLeastPartBytes * static_cast<std::uint64_t>(geometry.size), most)};
+  const bool direct = algorithm == Algorithm::automatic || algorithm == Algorithm::direct;
+  const std::uint64_t part_bytes = direct ? kLeastDirectPartBytes : kLeastPartBytes;
+  return {blocks(bytes, part_bytes * static_cast<std::uint64_t>(geometry.size), most)};
 }
 
 std::uint64_t inbox_units_for(std::uint64_t bytes, int channels) {

@@ -12,12 +12,17 @@
 // ones while others still look for this one. They then find a later number, and conclude the same, since no rank leaves
 // a call in which all buffers are reachable before all have touched.
 //
-// When a call fails, its kernel does not end while another rank may touch this rank's buffers. Both sides store, then
-// load, all in order (fifo/atomics.hpp): a rank first shows its call and then looks at the abort word; one that fails
-// first finds the abort word set, which it has set itself unless another did, and then looks who has shown this call. So
-// either the first finds the communicator ended and renounces touching, or the second finds its post, and waits until
-// that rank has touched or renounced. A rank that touches waits for nobody. One that was stopped or killed in the middle
-// is not waited for forever: see kPatienceNs.
+// When a call fails, its kernel does not end while another rank may touch this rank's buffers. A rank takes the buffers
+// that another has shown in one atomic step, before it touches them, and a rank whose call has failed withdraws its own in
+// such a step on the same word. So either the first finds them withdrawn and fails too, or the second finds them taken,
+// and waits until that rank has touched or renounced. A rank that has taken waits for nobody before it says so. One that
+// was stopped or killed in the middle is not waited for forever: see kPatienceNs.
+//
+//   rank A                                    rank B, whose call has failed
+//   finds B's post                            sets the abort word
+//   takes B's buffers: not yet withdrawn      withdraws them from A: taken
+//   reads and writes them                     waits
+//   has touched                               ends its kernel
 #pragma once
 
 #include <cstddef>
@@ -69,9 +74,6 @@ class DeviceDirect {
     }
     block_.sync();
     bool ok = true;
-    if (block_.leader() && load_in_order(call_.rank.control.abort->value) != 0) {
-      ok = fail(FailureKind::aborted, call_.rank.rank, {});
-    }
     bool all_reachable = true;
     for_each_peer([&](int peer) { ok = ok && look_at(peer, all_reachable); });
     if (!block_.all(ok)) {
@@ -157,9 +159,12 @@ class DeviceDirect {
     if (!(shown.signature == signature_)) {
       return fail(FailureKind::mismatched, peer, shown.signature);
     }
-    all_reachable = all_reachable && shown.reachable != 0;
+    if (shown.reachable == 0) {
+      all_reachable = false;
+      return true;
+    }
     block_.buffers()[peer] = {shown.in, shown.out};
-    return true;
+    return theirs.take(number_) || fail(FailureKind::aborted, peer, {});
   }
 
   RONDO_HOST_DEVICE bool waited(int peer, FailureKind kind) {
@@ -183,18 +188,15 @@ class DeviceDirect {
     for_each_peer([&](int peer) { post(peer, call_.rank.rank).renounce_touching(number_); });
   }
 
-  // After a failure. Returns when no rank touches this rank's buffers. `touched`: whether this rank has said that it is
-  // through with the others'.
+  // After a failure. Returns when no rank touches this rank's buffers, nor will. `touched`: whether this rank has said
+  // that it is through with the others'.
   RONDO_HOST_DEVICE void withdraw(bool touched) {
-    load_in_order(call_.rank.control.abort->value);
     if (!touched) renounce();
     const std::uint64_t patience_ns = kPatienceNs + call_.direct.count * sizeof(T);
     const std::uint64_t give_up_at_ns = block_.now_ns() + patience_ns;
     for_each_peer([&](int peer) {
+      if (post(peer, call_.rank.rank).withdraw(number_)) return;
       Post& theirs = post(call_.rank.rank, peer);
-      PostedCall shown;
-      if (!theirs.has_come_in_order(number_) || !theirs.read(number_, shown)) return;
-      if (shown.reachable == 0) return;
       while (!theirs.is_through(number_) && block_.now_ns() < give_up_at_ns) block_.pause();
     });
     block_.sync();

@@ -47,12 +47,10 @@ class Sums {
   typename Reduction::Accumulator sums_[kElements] = {};
 };
 
-// How many inputs are loaded before the first of them is added, so that the loads overlap.
-inline constexpr int kSourcesAtOnce = 4;
-
 // Units from `first` on, in steps of the block's threads, below `count`. `at`: the address of unit 0, as an offset from
-// where each rank's vector begins.
-template <class Reduction, class Access, int kBatch, Block B>
+// where each rank's vector begins. `kSourcesAtOnce`: how many inputs are loaded before the first of them is added, so that
+// the loads overlap.
+template <class Reduction, class Access, int kSourcesAtOnce, int kBatch, Block B>
 RONDO_HOST_DEVICE void fold_units(B& block, const RankRange& sources, const RankRange& targets,
                                   std::uint64_t at, std::uint64_t count, std::uint64_t first) {
   using Unit = decltype(Access::load(nullptr));
@@ -96,7 +94,8 @@ RONDO_HOST_DEVICE void fold_units(B& block, const RankRange& sources, const Rank
     }
   }
   if constexpr (kBatch > 1) {
-    fold_units<Reduction, Access, kBatch / 2>(block, sources, targets, at, count, i);
+    fold_units<Reduction, Access, kSourcesAtOnce, kBatch / 2>(block, sources, targets, at, count,
+                                                              i);
   }
 }
 
@@ -148,12 +147,20 @@ RONDO_HOST_DEVICE void fold_elements(B& block, const RankRange& sources, const R
   in_packs<T>(
       pack_borders<T>(block, sources, targets, part), part,
       [&](std::uint64_t at, std::uint64_t count) {
-        fold_units<Reduction, Single<T>, 1>(block, sources, targets, at, count, block.thread());
+        fold_units<Reduction, Single<T>, 4, 1>(block, sources, targets, at, count, block.thread());
       },
       [&](std::uint64_t at, std::uint64_t count) {
-        // Two packs of 8-bit elements would take more registers than there are.
-        constexpr int kBatch = sizeof(T) == 1 ? 1 : 2;
-        fold_units<Reduction, Wide, kBatch>(block, sources, targets, at, count, block.thread());
+        // Eight loads of a thread are under way, whether of two inputs or of four. Elements of 8 bits would take more
+        // registers than there are.
+        if constexpr (sizeof(T) > 1) {
+          if (sources.count <= 2) {
+            fold_units<Reduction, Wide, 2, 4>(block, sources, targets, at, count, block.thread());
+          } else {
+            fold_units<Reduction, Wide, 4, 2>(block, sources, targets, at, count, block.thread());
+          }
+        } else {
+          fold_units<Reduction, Wide, 4, 1>(block, sources, targets, at, count, block.thread());
+        }
       });
 }
 

@@ -1,6 +1,7 @@
 // What a block of one rank shows to the same block of another rank in a `direct` call: which call the rank is in, where
-// its buffers are, and whether it may still touch the other's. Lies in the device memory of the rank that reads it, so
-// that waiting for it costs no traffic between devices. Zeroed memory is the post of a rank that has shown no call.
+// its buffers are, whether the other may still begin to touch them, and whether the rank may still touch the other's. Lies
+// in the device memory of the rank that reads it, so that waiting for it costs no traffic between devices. Zeroed memory
+// is the post of a rank that has shown no call.
 #pragma once
 
 #include <bit>
@@ -26,15 +27,14 @@ struct PostedCall {
 // Calls are numbered here from 1.
 class alignas(kCounterSpacing) Post {
  public:
-  // By the rank that shows. From now on it may touch the other's buffers, unless it finds the communicator ended: in
-  // order, as is its look at the abort word that follows (device_direct.hpp).
+  // By the rank that shows.
   RONDO_HOST_DEVICE void show(std::uint64_t number, const PostedCall& call) {
     const auto content = std::bit_cast<Content>(call);
     RONDO_UNROLL
     for (std::size_t i = 0; i < kHalves; ++i) {
       store_relaxed(halves_[i], std::uint64_t{content.halves[i]} << 32U | (number & kLow));
     }
-    store_in_order(complete_, number);
+    store_release(complete_, number);
   }
   // By the rank that shows: it has touched nothing in this call, and will not.
   RONDO_HOST_DEVICE void renounce_touching(std::uint64_t number) {
@@ -50,10 +50,6 @@ class alignas(kCounterSpacing) Post {
   RONDO_HOST_DEVICE bool has_come(std::uint64_t number) {
     return load_acquire(complete_) >= number;
   }
-  // The same in order, after the communicator was found ended (device_direct.hpp).
-  RONDO_HOST_DEVICE bool has_come_in_order(std::uint64_t number) {
-    return load_in_order(complete_) >= number;
-  }
   // By the rank that reads, after has_come(). False if the other has gone on to a later call.
   RONDO_HOST_DEVICE bool read(std::uint64_t number, PostedCall& call) {
     Content content;
@@ -66,6 +62,15 @@ class alignas(kCounterSpacing) Post {
     }
     call = std::bit_cast<PostedCall>(content);
     return same;
+  }
+  // By the rank that reads, before it touches the other's buffers: false if the other has withdrawn them.
+  RONDO_HOST_DEVICE bool take(std::uint64_t number) {
+    return raise_to(taken_, 2 * number) < 2 * number;
+  }
+  // By the rank that shows, whose call has failed: false if the other has taken the buffers already. Afterwards it will
+  // not.
+  RONDO_HOST_DEVICE bool withdraw(std::uint64_t number) {
+    return raise_to(taken_, 2 * number + 1) < 2 * number;
   }
   RONDO_HOST_DEVICE bool has_touched(std::uint64_t number) {
     return load_acquire(touched_) >= 2 * number + 1;
@@ -85,9 +90,11 @@ class alignas(kCounterSpacing) Post {
   // Written by the rank that shows, read by the other. has_come() pairs with show(): whoever finds the number finds the
   // halves of that call, or of a later one. has_touched() and is_through() pair with end_touching() and
   // renounce_touching().
+  // `taken_` is raised by both: take() and withdraw() pair with each other, and of one call only the first succeeds.
   std::uint64_t complete_ = 0;          // number of the last call that was shown
   std::uint64_t halves_[kHalves] = {};  // 4 bytes of the call each, with the low half of its number
   std::uint64_t touched_ = 0;           // 2k: renounced touching in call k; 2k + 1: has touched
+  std::uint64_t taken_ = 0;             // 2k: taken in call k; 2k + 1: withdrawn
 };
 static_assert(sizeof(Post) == kCounterSpacing);
 

@@ -53,23 +53,20 @@ RONDO_HOST_DEVICE inline void store_relaxed(std::uint64_t& word, std::uint64_t v
 #endif
 }
 
-// All of these take place in one order, which every thread sees. So of two threads that each store one word and then load
-// the other's, at least one finds what the other has stored.
-RONDO_HOST_DEVICE inline std::uint64_t load_in_order(std::uint64_t& word) {
+// Raises the word to `value` if it is less, in one step, and returns what it was. Of two threads that raise the same word,
+// one finds what the other has stored, and then also what that one wrote before. Between devices only where they support
+// atomic operations on each other's memory.
+RONDO_HOST_DEVICE inline std::uint64_t raise_to(std::uint64_t& word, std::uint64_t value) {
 #ifdef __CUDA_ARCH__
-  return cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(word).load(
-      cuda::memory_order_seq_cst);
+  return cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(word).fetch_max(
+      value, cuda::memory_order_acq_rel);
 #else
-  return std::atomic_ref<std::uint64_t>(word).load(std::memory_order_seq_cst);
-#endif
-}
-
-RONDO_HOST_DEVICE inline void store_in_order(std::uint64_t& word, std::uint64_t value) {
-#ifdef __CUDA_ARCH__
-  cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(word).store(
-      value, cuda::memory_order_seq_cst);
-#else
-  std::atomic_ref<std::uint64_t>(word).store(value, std::memory_order_seq_cst);
+  std::atomic_ref<std::uint64_t> atomic(word);
+  std::uint64_t before = atomic.load(std::memory_order_acquire);
+  while (before < value && !atomic.compare_exchange_weak(before, value, std::memory_order_acq_rel,
+                                                         std::memory_order_acquire)) {
+  }
+  return before;
 #endif
 }
 

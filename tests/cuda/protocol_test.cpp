@@ -535,9 +535,10 @@ TEST_P(Interleaved, AFailedDirectCallLeavesNobodyInAnothersBuffers) {
     GroupRun run(group, {Spec{.algorithm = Algorithm::direct, .count = 97, .in_place = true}});
     run.timeout = std::chrono::nanoseconds(1);  // turns of the interleaver
     run.absent[static_cast<std::size_t>(size - 1)] = round == 0;
-    // A rank first looks at its deadline after 256 looks, and gives up after 256 more.
+    // A rank first looks at its deadline after 256 looks, and gives up after 256 more. With the turns of other threads
+    // that is after some 650 turns for each rank.
     run.last_waits_for_turns =
-        512 * static_cast<std::uint64_t>(size) - 100 + (seed % 4 + round * 4) * 9;
+        static_cast<std::uint64_t>(size) * (580 + (seed % 4 + round * 4) * 7);
     run.scribbles = true;
     Interleaver turns(seed * 100 + round);
     turns.run(run.bodies(1 + seed / 2 % 2, turns));
