@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/api.hpp"
+#include "api/enqueue_turn.hpp"
 #include "api/handles.hpp"
 #include "base/collective_traits.hpp"
 #include "base/with_type.hpp"
@@ -101,7 +102,10 @@ class Replay {
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
   ~Replay() { api::destroy(graph_); }
-  void operator()() const { api::launch(graph_, stream_); }
+  void operator()() const {
+    const auto turn = detail::gpu::turn_to_enqueue(api::current_device());
+    api::launch(graph_, stream_);
+  }
 
  private:
   api::Stream stream_;

@@ -79,6 +79,9 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
                  "on devices: blocks of a rank; 0: the library chooses");
   app.add_option("--block-threads", options.devices.threads,
                  "on devices: threads of a block; 0: the library chooses");
+  app.add_option("--one-shot-bytes", options.devices.one_shot_bytes,
+                 "on devices: the largest call by one_shot; unset: the library chooses")
+      ->transform(CLI::AsSizeValue(false));
   app.add_option("--slot-bytes", options.host.slot_bytes,
                  "size of a FIFO's slot; 0: the library chooses")
       ->transform(CLI::AsSizeValue(false));

@@ -62,11 +62,16 @@ class DeviceChoice {
     }
     if (std::string kind = detail::objection_to_kind(call_, algorithm); !kind.empty()) return kind;
     if (algorithm == Algorithm::direct) {
-      return wiring_.all_reached
-                 ? "direct needs buffers that all ranks reach: made by "
-                   "cuda::Communicator::allocate, unless all ranks are on one device in one process"
-                 : "direct cannot be used, since not every rank reaches the memory of every other; "
-                   "choose ring";
+      if (!wiring_.all_reached) {
+        return "direct cannot be used, since not every rank reaches the memory of every other; "
+               "choose ring";
+      }
+      if (!wiring_.atomics_everywhere) {
+        return "direct cannot be used, since some devices are joined by PCIe, which carries no "
+               "atomic operations between them; choose ring";
+      }
+      return "direct needs buffers that all ranks reach: made by cuda::Communicator::allocate, "
+             "unless all ranks are on one device in one process";
     }
     return fmt::format(
         "one_shot carries all_reduces of up to {} bytes, and barriers, here; 0: not every rank "
@@ -81,7 +86,7 @@ class DeviceChoice {
 
   // The same on all ranks.
   [[nodiscard]] bool may_go_direct() const {
-    return wiring_.all_reached && engine_.registry().reaches_any() &&
+    return wiring_.all_reached && wiring_.atomics_everywhere && engine_.registry().reaches_any() &&
            detail::objection_to_kind(call_, Algorithm::direct).empty();
   }
   // `automatic` if the kernels find out whether the buffers of all ranks can be reached.

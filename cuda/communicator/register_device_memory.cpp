@@ -45,8 +45,8 @@ class DeviceBlockMaker {
     give_back();
     const std::vector<std::size_t> of_ranks = bootstrap_.exchange(bytes);
     const std::size_t most = *std::max_element(of_ranks.begin(), of_ranks.end());
-    const bool registers = most > 0 && wiring_.all_reached && !engine_.registry().one_device() &&
-                           bootstrap_.size() > 1;
+    const bool registers = most > 0 && wiring_.all_reached && wiring_.atomics_everywhere &&
+                           !engine_.registry().one_device() && bootstrap_.size() > 1;
     std::shared_ptr<DeviceBlock> block;
     together(bootstrap_, [&] { block = allocate(bytes, registers); });
     if (registers) share(*block);

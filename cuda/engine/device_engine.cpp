@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "api/enqueue_turn.hpp"
 #include "base/collective_traits.hpp"
 #include "base/deadline.hpp"
 #include "base/log.hpp"
@@ -65,13 +66,17 @@ void DeviceEngine::enqueue(const Call& call, Algorithm algorithm, std::chrono::m
     or_end([&] {
       const DeviceScope scope(wiring_.device);
       const bool capturing = api::is_capturing(stream);
-      // A rank's calls run one after the other. This also waits when the stream handle is that of the last call: the
-      // handle may mean another stream in another thread, or a new stream.
-      if (!capturing && any_call_) api::wait_for(wiring_.handles->last_call.get(), stream);
-      may_have_started = !capturing;
-      const std::uint64_t operations = start(call, algorithm, timeout, stream);
-      if (capturing) return;
-      api::record(wiring_.handles->last_call.get(), stream);
+      std::uint64_t operations = 0;
+      {
+        const auto turn = turn_to_enqueue(wiring_.device);
+        // A rank's calls run one after the other. This also waits when the stream handle is that of the last call: the
+        // handle may mean another stream in another thread, or a new stream.
+        if (!capturing && any_call_) api::wait_for(wiring_.handles->last_call.get(), stream);
+        may_have_started = !capturing;
+        operations = start(call, algorithm, timeout, stream);
+        if (capturing) return;
+        api::record(wiring_.handles->last_call.get(), stream);
+      }
       any_call_ = true;
       constexpr std::uint64_t kToKeepTheOrder = 2;
       wiring_.handles->ahead.enqueued(kToKeepTheOrder + operations, stream);

@@ -37,6 +37,7 @@ struct DeviceWiring {
   std::uint64_t one_shot_bytes = 0;  // 0: there is no one_shot
   bool all_reached =
       false;  // every rank reaches the memory of every other, and all share the control segment
+  bool atomics_everywhere = false;    // between the devices of all ranks, which `direct` needs
   bool one_device = false;            // all ranks are in this process, on one device
   std::vector<bool> in_this_process;  // by rank
   bool shared_by_ipc = false;         // another process may have this rank's memory open

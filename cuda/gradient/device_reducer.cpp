@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "api/enqueue_turn.hpp"
 #include "base/environment.hpp"
 #include "communicator/share.hpp"
 #include "gradient/agreement.hpp"
@@ -60,8 +61,22 @@ ReducerStream::ReducerStream(int device, std::size_t gradients)
 }
 
 void ReducerStream::follow(api::Event event) {
-  api::wait_for(event, stream_.get());
+  {
+    const auto turn = turn_to_enqueue(device_);
+    api::wait_for(event, stream_.get());
+  }
   ahead_.enqueued(1, stream_.get());
+}
+
+void ReducerStream::record_on(api::Stream stream, api::Event event) const {
+  const auto turn = turn_to_enqueue(device_);
+  api::record(event, stream);
+}
+
+void ReducerStream::let_follow(api::Stream stream, api::Event event) const {
+  const auto turn = turn_to_enqueue(device_);
+  api::record(event, stream_.get());
+  api::wait_for(event, stream);
 }
 
 void ReducerStream::wait() noexcept {
@@ -230,7 +245,7 @@ void DeviceReducer::mark(std::size_t parameter, api::Stream stream) {
   if (!iteration_.is_open()) begin(stream);
   refuse(iteration_.mark(parameter, Wrong::nothing));
   const DeviceScope scope(communicator_.device());
-  api::record(stream_.produced(parameter), stream);
+  stream_.record_on(stream, stream_.produced(parameter));
   take_due_buckets();
 }
 
@@ -250,7 +265,7 @@ void DeviceReducer::take_due_buckets() {
 
 // Waits for the caller's stream first: work on it may still read or write gradients that are not marked.
 void DeviceReducer::clear_missing(api::Stream stream) {
-  api::record(stream_.finished(), stream);
+  stream_.record_on(stream, stream_.finished());
   stream_.follow(stream_.finished());
   for (std::size_t parameter = 0; parameter < model_.parameters().size(); ++parameter) {
     if (iteration_.ledger().marked(parameter)) continue;
@@ -269,8 +284,7 @@ void DeviceReducer::close(api::Stream stream) {
     take_due_buckets();
   }
   end_iteration(api::is_capturing(stream));
-  api::record(stream_.finished(), stream_.get());
-  api::wait_for(stream_.finished(), stream);
+  stream_.let_follow(stream, stream_.finished());
   iteration_.end();
 }
 

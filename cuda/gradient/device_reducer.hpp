@@ -39,6 +39,10 @@ class ReducerStream {
   [[nodiscard]] OperationsAhead& ahead() { return ahead_; }
   // Work that is enqueued on this stream from now on waits for the event.
   void follow(api::Event event);
+  // Marks with `event` what the program has enqueued on its stream.
+  void record_on(api::Stream stream, api::Event event) const;
+  // Work that the program enqueues on its stream from now on waits for this stream's.
+  void let_follow(api::Stream stream, api::Event event) const;
 
  private:
   int device_;

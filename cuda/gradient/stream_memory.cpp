@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "api/enqueue_turn.hpp"
 #include "kernels/launch.hpp"
 
 namespace rondo::detail::gpu {
@@ -19,21 +20,27 @@ class MemoryOnDevice final : public BucketMemory {
     return {memory, reinterpret_cast<std::byte*>(memory->data())};
   }
   void copy(void* to, const void* from, std::size_t bytes) override {
-    api::copy_async(to, from, bytes, stream_);
-    ahead_.enqueued(1, stream_);
+    enqueue([&] { api::copy_async(to, from, bytes, stream_); });
   }
   void settle() override { api::wait_for(stream_); }
   void clear(void* memory, std::size_t bytes) override {
-    api::clear_async(memory, bytes, stream_);
-    ahead_.enqueued(1, stream_);
+    enqueue([&] { api::clear_async(memory, bytes, stream_); });
   }
   void scale(void* to, DataType to_type, const void* from, DataType from_type, std::size_t count,
              double factor) override {
-    kernels::scale_async(to, to_type, from, from_type, count, factor, stream_);
-    ahead_.enqueued(1, stream_);
+    enqueue([&] { kernels::scale_async(to, to_type, from, from_type, count, factor, stream_); });
   }
 
  private:
+  template <class Operation>
+  void enqueue(Operation&& operation) {
+    {
+      const auto turn = turn_to_enqueue(communicator_.device());
+      operation();
+    }
+    ahead_.enqueued(1, stream_);
+  }
+
   cuda::Communicator& communicator_;
   api::Stream stream_;
   OperationsAhead& ahead_;

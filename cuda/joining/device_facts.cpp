@@ -33,6 +33,8 @@ constexpr FifoGeometry kPairwiseGeometry{std::uint64_t{32} * 1024, 4};
 // Of a rank's FIFOs from all ranks of its host.
 constexpr std::uint64_t kMostPairwiseBytes = std::uint64_t{32} << 20U;
 constexpr std::uint64_t kOneShotBytes = 65536;
+// Between ranks of one device one_shot was the fastest up to this size on an H200, with 2 and with 4 ranks (docs/gpu.md).
+constexpr std::uint64_t kOneShotBytesOfOneDevice = std::uint64_t{256} * 1024;
 constexpr std::uint64_t kMostOneShotBytes = std::uint64_t{1} << 20U;
 // The inbox of every rank has room for every other rank.
 constexpr int kMostOneShotRanks = 16;
@@ -81,7 +83,7 @@ DeviceRankFacts facts_of_this_rank(const cuda::Options& options, int device, int
   facts.threads = options.threads == 0 ? kDefaultThreads : options.threads;
   facts.slots = options.slots;
   facts.slot_bytes = options.slot_bytes;
-  facts.one_shot_bytes = options.one_shot_bytes.value_or(kOneShotBytes);
+  facts.one_shot_bytes = options.one_shot_bytes.value_or(kChosenLater);
   facts.peer_access = options.peer_access;
   facts.connections = environment_device_connections();
   facts.resident_blocks = kernels::resident_blocks(facts.threads, size);
@@ -101,6 +103,13 @@ bool Group::same_process(int a, int b) const {
 
 bool Group::same_device(int a, int b) const {
   return hosts_.same(a, b) && of(a).device.uuid == of(b).device.uuid;
+}
+
+std::optional<int> Group::number_here(int rank) const {
+  for (int device = 0; device < api::device_count(); ++device) {
+    if (api::facts_of(device).uuid == of(rank).device.uuid) return device;
+  }
+  return std::nullopt;
 }
 
 std::string Group::device_of(int rank) const {
@@ -123,7 +132,7 @@ void Group::require_equal_options() const {
   const DeviceRankFacts& first = of(0);
   for (int rank = 1; rank < size(); ++rank) {
     const DeviceRankFacts& other = of(rank);
-    const auto differ = [&](const char* which, std::uint64_t a, std::uint64_t b) {
+    const auto differ = [&](const char* which, const auto& a, const auto& b) {
       require(
           a == b,
           "rank 0 and rank {} were given different cuda::Options: {} {} and {}; all but `device` "
@@ -136,7 +145,10 @@ void Group::require_equal_options() const {
            static_cast<std::uint64_t>(other.threads));
     differ("slots", first.slots, other.slots);
     differ("slot_bytes", first.slot_bytes, other.slot_bytes);
-    differ("one_shot_bytes", first.one_shot_bytes, other.one_shot_bytes);
+    const auto one_shot = [](const DeviceRankFacts& facts) {
+      return facts.one_shot_bytes == kChosenLater ? "unset" : std::to_string(facts.one_shot_bytes);
+    };
+    differ("one_shot_bytes", one_shot(first), one_shot(other));
     differ("peer_access", static_cast<std::uint64_t>(first.peer_access),
            static_cast<std::uint64_t>(other.peer_access));
   }
@@ -198,6 +210,11 @@ void Group::set_pairwise(DeviceGeometry& geometry, int channels) const {
       static_cast<int>(std::clamp<std::uint64_t>(room, 1, static_cast<std::uint64_t>(most)));
 }
 
+std::uint64_t Group::one_shot_bytes() const {
+  if (of(0).one_shot_bytes != kChosenLater) return of(0).one_shot_bytes;
+  return ranks_on_device_of(0).size() == facts_.size() ? kOneShotBytesOfOneDevice : kOneShotBytes;
+}
+
 DeviceGeometry Group::choose_geometry() const {
   const bool leaves_host = !hosts_.all_on_one();
   DeviceGeometry geometry;
@@ -222,9 +239,9 @@ DeviceGeometry Group::choose_geometry() const {
   if (of(0).slots != 0) geometry.ring.slots = of(0).slots;
   geometry.off_ring = geometry.ring;
   const bool one_shot =
-      of(0).one_shot_bytes > 0 && !leaves_host && size() > 1 && size() <= kMostOneShotRanks;
+      one_shot_bytes() > 0 && !leaves_host && size() > 1 && size() <= kMostOneShotRanks;
   geometry.has_posts = !leaves_host && size() > 1;
-  if (one_shot) geometry.inbox_units = inbox_units_for(of(0).one_shot_bytes, geometry.channels);
+  if (one_shot) geometry.inbox_units = inbox_units_for(one_shot_bytes(), geometry.channels);
   return geometry;
 }
 
@@ -240,10 +257,7 @@ std::vector<DeviceLink> links_of(const Group& group, int rank) {
       links.push_back(DeviceLink::same_device);
       continue;
     }
-    std::optional<int> theirs;  // the other device's number in this process
-    for (int device = 0; device < api::device_count(); ++device) {
-      if (api::facts_of(device).uuid == group.of(other).device.uuid) theirs = device;
-    }
+    const std::optional<int> theirs = group.number_here(other);
     // Atomics work over NVLink, and not over PCIe.
     const bool nvlink =
         theirs && api::can_reach(mine, *theirs) && api::atomics_between(mine, *theirs);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,11 @@ struct DeviceRankFacts {
   std::int32_t threads = 0;
   std::uint32_t slots = 0;
   std::uint64_t slot_bytes = 0;
-  std::uint64_t one_shot_bytes = 0;
+  std::uint64_t one_shot_bytes = 0;  // kChosenLater: the option is unset
   cuda::PeerAccess peer_access = cuda::PeerAccess::automatic;
 };
+
+inline constexpr std::uint64_t kChosenLater = UINT64_MAX;
 
 // Throws UsageError for options out of range.
 void validate_options(const cuda::Options& options);
@@ -50,6 +53,8 @@ class Group {
   [[nodiscard]] bool same_process(int a, int b) const;
   [[nodiscard]] bool same_device(int a, int b) const;
   [[nodiscard]] const Hosts& hosts() const { return hosts_; }
+  // The number in this process of the device of `rank`; nothing if this process does not see it.
+  [[nodiscard]] std::optional<int> number_here(int rank) const;
   // "GPU 0 (NVIDIA H100, 0000:65:00.0)"
   [[nodiscard]] std::string device_of(int rank) const;
   [[nodiscard]] std::vector<RankPlace> places() const;
@@ -58,6 +63,8 @@ class Group {
   void require_equal_options() const;
   // The sizes that all use; throws UsageError when the ranks of a device do not fit on it at once.
   [[nodiscard]] DeviceGeometry choose_geometry() const;
+  // The largest call by one_shot; 0: none.
+  [[nodiscard]] std::uint64_t one_shot_bytes() const;
 
  private:
   [[nodiscard]] std::vector<int> ranks_on_device_of(int rank) const;

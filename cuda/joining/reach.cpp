@@ -68,6 +68,10 @@ class Reacher {
       }
       api::enable_peer(their_device);
     }
+    if (!group_.same_device(rank, rank_)) {
+      const std::optional<int> here = group_.number_here(rank);
+      way.lacks_atomics = here && !api::atomics_between(wiring_.device, *here);
+    }
     return map(theirs, same_process, wiring_.device, wiring_.mapped);
   }
 

@@ -1,6 +1,7 @@
 // Which ranks reach each other's device memory, found out by trying.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string>
@@ -18,6 +19,8 @@ namespace rondo::detail::gpu {
 // What a rank knows of its way to another's memory.
 struct Way {
   bool works = false;
+  // As far as its process can tell: one device's atomic operations do not work on the other's memory (PCIe).
+  bool lacks_atomics = false;
   std::array<char, 160> reason{};  // why not
 };
 
@@ -28,6 +31,12 @@ struct Reach {
 
   [[nodiscard]] const Way& way(int from, int to) const {
     return ways[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+  }
+  // Between any two ranks.
+  [[nodiscard]] bool lacks_atomics() const {
+    return std::any_of(ways.begin(), ways.end(), [](const std::vector<Way>& row) {
+      return std::any_of(row.begin(), row.end(), [](const Way& way) { return way.lacks_atomics; });
+    });
   }
 };
 

@@ -107,8 +107,9 @@ class DeviceWirer {
     wiring_.one_device = one_device;
     std::string objection = objection_to_reach(reach);
     wiring_.all_reached = objection.empty();
+    wiring_.atomics_everywhere = !reach.lacks_atomics();
     if (wiring_.geometry.inbox_units == 0) return {};
-    if (objection.empty()) wiring_.one_shot_bytes = group_->of(0).one_shot_bytes;
+    if (objection.empty()) wiring_.one_shot_bytes = group_->one_shot_bytes();
     return objection;
   }
 

@@ -55,7 +55,7 @@ struct Options {
   /// Slots of one FIFO, at least 2; 0: chosen.
   std::uint32_t slots = 0;
   /// `automatic` uses one_shot for calls of up to this many bytes, if every rank reaches the memory of every other;
-  /// unset: chosen. At most 1 MiB.
+  /// unset: chosen (256 KiB where all ranks share one device, else 64 KiB). At most 1 MiB.
   std::optional<std::size_t> one_shot_bytes = std::nullopt;
 };
 
@@ -93,10 +93,13 @@ namespace rondo::cuda {
 /// Several ranks may share one device. Each then needs a stream of its own, made with cudaStreamNonBlocking: on the
 /// default stream, one rank's call would be queued behind another rank's call, which waits for it. Nothing that the
 /// program does on the device may wait for one rank's call before the calls of the other ranks are enqueued:
-/// cudaDeviceSynchronize and cudaFree wait for the calls of all ranks of the process. With 8 or more ranks of a
-/// process on a device, or 3 or more that have gradient reducers, the environment variable
-/// CUDA_DEVICE_MAX_CONNECTIONS must be 32, else their streams would share queues; a UsageError says so. Blocks that
-/// wait occupy the device: choose fewer channels if other kernels need that room.
+/// cudaDeviceSynchronize, cudaFree and cudaHostUnregister wait for the calls of all ranks of the process. With 8 or more
+/// ranks of a process on a device, or 3 or more that have gradient reducers, the environment variable
+/// CUDA_DEVICE_MAX_CONNECTIONS must be 32, else their streams would share queues; a UsageError says so. Where these ranks
+/// are threads, the program launches graphs that hold calls, and other work that a call waits for, on one thread at a time
+/// (a mutex around cudaGraphLaunch is enough): CUDA has put streams that got work from two threads at the same moment
+/// into one queue, where the call of one rank stands behind another's. Rondo does so for what it enqueues itself. Blocks
+/// that wait occupy the device: choose fewer channels if other kernels need that room.
 ///
 /// Errors: UsageError is thrown by the call, before anything is enqueued. Other errors end the communicator on all
 /// ranks: kernels stop by themselves, the device stays usable, and the next call, check() or wait() throws the error

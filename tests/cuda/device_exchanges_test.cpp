@@ -61,8 +61,14 @@ TEST_P(DeviceExchange, OfCommunicatorsThatWereSplitOff) {
   run_ranks(cuda::local_group(spread(GetParam()), {.channels = 1}), [](cuda::Communicator& comm) {
     std::optional<cuda::Communicator> part = comm.split(comm.rank() % 2);
     cuda::Communicator all = comm.duplicate();
-    check_device_exchanges<std::int32_t>(*part);
-    check_device_exchanges<std::int32_t>(all);
+    // No rank allocates or frees memory while another group's kernels may wait for each other.
+    DeviceExchanges<std::int32_t> in_part(*part, most_exchanged(part->size(), kExchangeSizes[3]));
+    DeviceExchanges<std::int32_t> in_all(all, most_exchanged(all.size(), kExchangeSizes[3]));
+    comm.host().barrier();
+    for (const bool asynchronous : {false, true}) {
+      check_exchanges<std::int32_t>(in_part, asynchronous);
+      check_exchanges<std::int32_t>(in_all, asynchronous);
+    }
     comm.host().barrier();
   });
 }

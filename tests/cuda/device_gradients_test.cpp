@@ -437,11 +437,11 @@ TEST_P(DeviceGradients, OwnTheirCommunicatorToo) {
   on_ranks(ranks(), [](cuda::Communicator& comm) {
     const DeviceStream stream(comm.device());
     DeviceBuffer<float> gradient(comm.device(), 500, 1.0F);
+    DeviceBuffer<float> other(comm.device(), 500, 1.0F);
     std::optional<cuda::Communicator> mine(comm.duplicate());
     cuda::GradientReducer reducer(*mine, {Parameter::gradient_only("w", gradient.span())});
     cuda::GradientReducer second(*mine, {Parameter::gradient_only("w", gradient.span())});
     reducer.mark_ready(0, stream.get());
-    DeviceBuffer<float> other(comm.device(), 500, 1.0F);
     const std::string text = usage_error([&] { mine->all_reduce(other.span(), stream.get()); });
     EXPECT_NE(text.find("all_reduce: a gradient reducer has this communicator to itself"),
               std::string::npos)

@@ -2,6 +2,7 @@
 // the CUDA runtime, on a GPU.
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -116,11 +117,15 @@ TEST_P(DeviceGroups, SplitByColor) {
       EXPECT_FALSE(rank.comm().split(std::nullopt).has_value());
       cuda::Communicator all = rank.comm().duplicate();
       EXPECT_EQ(all.rank(), mine);
-      for (cuda::Communicator* one : {&*part, &all}) {
-        DeviceRank member(*one);
-        prepare_all_collectives<double>(member, 3001, false);
-        member.run();
+      // No rank allocates or frees memory while another group's kernels may wait for each other.
+      std::array<DeviceRank, 2> members{DeviceRank(*part), DeviceRank(all)};
+      for (DeviceRank& member : members) prepare_all_collectives<double>(member, 3001, false);
+      rank.comm().host().barrier();
+      for (DeviceRank& member : members) {
+        member.start();
+        member.finish();
       }
+      rank.comm().host().barrier();
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -104,6 +104,23 @@ TEST_F(DeviceEdges, WhoCannotReachGoesThroughPinnedMemory) {
   EXPECT_EQ(group[0].algorithm_for(call), Algorithm::ring);
 }
 
+// A call by direct that fails withdraws its buffers with an atomic operation on the other device's memory.
+TEST_F(DeviceEdges, DirectNeedsAtomicOperationsBetweenDevices) {
+  stand_in().nvlinks = {{0, 1}, {1, 0}, {0, 2}, {2, 0}, {1, 2}};
+  std::vector<cuda::Communicator> group = cuda::local_group({0, 1, 2});
+  std::vector<float> elements(2);
+  Call call = all_reduce_of(std::span(elements));
+  call.options.algorithm = Algorithm::direct;
+  try {
+    static_cast<void>(group[0].algorithm_for(call));
+    ADD_FAILURE();
+  } catch (const UsageError& error) {
+    EXPECT_TRUE(says(error.what(), "joined by PCIe, which carries no atomic operations"))
+        << error.what();
+  }
+  expect_exact(group, true);
+}
+
 TEST_F(DeviceEdges, AWayThatLosesDataIsFoundOut) {
   stand_in().loses_writes = {{2, 1}};
   std::vector<cuda::Communicator> group = cuda::local_group({0, 1, 2});

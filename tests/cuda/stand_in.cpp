@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -41,6 +42,46 @@ struct Capture {
   std::map<Worker*, std::size_t> joined;  // how many of these the origin has waited for
 };
 
+thread_local int device_in_use = 0;
+
+// What CUDA does at times on a device: an allocation, a release or a registration waits until all that was enqueued on
+// the device has ended, and nothing can be enqueued there meanwhile. So a rank that allocates while others' kernels wait
+// for a rank that has not enqueued its own yet makes all of them miss their deadline.
+class Driver {
+ public:
+  void begin_work() {
+    const std::lock_guard lock(mutex_);
+    ++under_way_;
+  }
+  void end_work() {
+    const std::lock_guard lock(mutex_);
+    if (--under_way_ == 0) idle_.notify_all();
+  }
+  // Held while something is enqueued.
+  [[nodiscard]] std::unique_lock<std::mutex> enqueueing() { return std::unique_lock(enqueueing_); }
+  // Held while memory is allocated, released or registered.
+  [[nodiscard]] std::unique_lock<std::mutex> idle() {
+    std::unique_lock held(enqueueing_);
+    std::unique_lock lock(mutex_);
+    idle_.wait(lock, [this] { return under_way_ == 0; });
+    return held;
+  }
+
+ private:
+  std::mutex enqueueing_;
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  int under_way_ = 0;
+};
+
+Driver& driver_of(int device) {
+  static std::mutex mutex;
+  static auto* drivers =
+      new std::map<int, Driver>;  // outlives the threads of streams that nobody destroyed
+  const std::lock_guard lock(mutex);
+  return (*drivers)[device];
+}
+
 // A thread that does one thing after the other.
 class Worker {
  public:
@@ -55,12 +96,14 @@ class Worker {
   }
 
   void push(Work work) {
+    const auto enqueueing = driver_.enqueueing();
     const std::lock_guard lock(mutex_);
     if (capture_) {
       capture_->works.push_back(std::move(work));
       ++capture_->pushed[this];
       return;
     }
+    driver_.begin_work();
     queue_.push_back(std::move(work));
     changed_.notify_all();
   }
@@ -106,12 +149,14 @@ class Worker {
       busy_ = true;
       lock.unlock();
       work();
+      driver_.end_work();
       lock.lock();
       busy_ = false;
       changed_.notify_all();
     }
   }
 
+  Driver& driver_ = driver_of(device_in_use);
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Work> queue_;
@@ -177,8 +222,6 @@ World& world() {
   static World* world = new World;  // outlives the threads of streams that nobody destroyed
   return *world;
 }
-
-thread_local int device_in_use = 0;
 
 void may_fail(const char* call) {
   std::atomic<int>& left = world().calls_until_failure;
@@ -253,7 +296,11 @@ void run_kernel(const detail::gpu::Kernel& kernel, int blocks, unsigned threads,
 }  // namespace
 
 StandIn& stand_in() {
-  static StandIn settings;
+  static StandIn settings = [] {
+    StandIn made;
+    if (const char* devices = std::getenv("STAND_IN_DEVICES")) made.devices = std::stoi(devices);
+    return made;
+  }();
   return settings;
 }
 
@@ -278,7 +325,6 @@ StandInBalance stand_in_balance() {
 
 namespace rondo::detail::gpu::api {
 
-using test::device_in_use;
 using test::may_fail;
 using test::stand_in;
 using test::world;
@@ -300,30 +346,52 @@ int current_device() { return device_in_use; }
 void use_device(int device) { device_in_use = device; }
 bool in_use(int /*device*/) { return true; }
 bool can_reach(int device, int peer) { return stand_in().cannot_reach.count({device, peer}) == 0; }
-bool atomics_between(int device, int peer) { return stand_in().nvlinks.count({device, peer}) != 0; }
+bool atomics_between(int device, int peer) {
+  return !stand_in().nvlinks || stand_in().nvlinks->count({device, peer}) != 0;
+}
 void enable_peer(int peer) {
   may_fail("cudaDeviceEnablePeerAccess");
   if (device_in_use == peer) throw CudaError("cudaDeviceEnablePeerAccess: invalid device");
 }
 
-void* allocate(std::size_t bytes) {
-  may_fail("cudaMalloc");
+}  // namespace rondo::detail::gpu::api
+
+namespace rondo::test {
+namespace {
+
+std::byte* take_memory(std::size_t bytes) {
   const std::lock_guard lock(world().mutex);
   const int fd = ::memfd_create("rondo-stand-in", MFD_CLOEXEC);
   std::byte* data = nullptr;
-  if (fd >= 0 && ::ftruncate(fd, static_cast<off_t>(bytes)) == 0) data = test::map_file(fd, bytes);
+  if (fd >= 0 && ::ftruncate(fd, static_cast<off_t>(bytes)) == 0) data = map_file(fd, bytes);
   if (data == nullptr) throw CudaError("cudaMalloc: out of memory");
   world().allocations[data] = {bytes, device_in_use, fd};
   return data;
 }
 
-void release(void* memory) {
+void give_memory_back(void* memory) {
   const std::lock_guard lock(world().mutex);
   const auto at = world().allocations.find(static_cast<std::byte*>(memory));
   if (at == world().allocations.end()) throw CudaError("cudaFree: not allocated");
   ::munmap(memory, at->second.bytes);
   ::close(at->second.fd);
   world().allocations.erase(at);
+}
+
+}  // namespace
+}  // namespace rondo::test
+
+namespace rondo::detail::gpu::api {
+
+void* allocate(std::size_t bytes) {
+  may_fail("cudaMalloc");
+  const auto idle = driver_of(device_in_use).idle();
+  return test::take_memory(bytes);
+}
+
+void release(void* memory) {
+  const auto idle = driver_of(test::owner_of(memory)).idle();
+  test::give_memory_back(memory);
 }
 
 void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
@@ -348,23 +416,26 @@ void destroy(Pool pool) {
   --world().pools;
 }
 void* allocate_async(Pool /*pool*/, std::size_t bytes, Stream stream) {
-  void* memory = allocate(bytes);
+  may_fail("cudaMallocFromPoolAsync");
+  void* memory = test::take_memory(bytes);
   CUstream_st& on = test::of(stream);
   if (on.worker.capturing()) on.graph_memory.push_back(memory);
   return memory;
 }
 void release_async(void* memory, Stream stream) {
   if (test::of(stream).worker.capturing()) return;
-  test::of(stream).worker.push([memory] { release(memory); });
+  test::of(stream).worker.push([memory] { test::give_memory_back(memory); });
 }
 
 void* register_host(void* memory, std::size_t bytes) {
   may_fail("cudaHostRegister");
+  const auto idle = driver_of(device_in_use).idle();
   const std::lock_guard lock(world().mutex);
   world().registered[memory] = bytes;
   return memory;
 }
 void unregister_host(void* memory) {
+  const auto idle = driver_of(device_in_use).idle();
   const std::lock_guard lock(world().mutex);
   if (world().registered.erase(memory) == 0) throw CudaError("cudaHostUnregister: not registered");
 }
@@ -386,6 +457,7 @@ IpcHandle export_memory(void* memory) {
 
 void* open_memory(const IpcHandle& handle) {
   may_fail("cudaIpcOpenMemHandle");
+  const auto idle = driver_of(device_in_use).idle();
   test::HandleContent content;
   std::memcpy(&content, handle.handle.data(), sizeof(content));
   const int fd = ::open(fmt::format("/proc/{}/fd/{}", content.process, content.fd).c_str(), O_RDWR);
@@ -398,6 +470,7 @@ void* open_memory(const IpcHandle& handle) {
 }
 
 void close_memory(void* base) {
+  const auto idle = driver_of(device_in_use).idle();
   const std::lock_guard lock(world().mutex);
   const auto at = world().opened.find(static_cast<std::byte*>(base));
   if (at == world().opened.end()) throw CudaError("cudaIpcCloseMemHandle: not open");
@@ -497,7 +570,6 @@ void destroy(Graph graph) {
 
 namespace rondo::detail::gpu::kernels {
 
-using test::device_in_use;
 using test::may_fail;
 using test::stand_in;
 

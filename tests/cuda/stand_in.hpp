@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,12 +14,13 @@ struct CUstream_st;
 namespace rondo::test {
 
 struct StandIn {
-  int devices = 4;
+  int devices = 4;  // or as many as STAND_IN_DEVICES in the environment says
   int resident_blocks = 16;
   unsigned threads_per_block = 1;
   bool ipc_works = true;
   std::set<std::pair<int, int>> cannot_reach;  // pairs of devices, in this direction
-  std::set<std::pair<int, int>> nvlinks;       // in this direction
+  // In this direction; unset: between all devices.
+  std::optional<std::set<std::pair<int, int>>> nvlinks;
   std::set<std::pair<int, int>> loses_writes;  // reported as reachable, but writes do not arrive
   bool loses_foreign_writes = false;           // into memory of other processes
   std::string fails;                           // the call that fails: "cudaMalloc", say

@@ -1,6 +1,8 @@
 // CUDA graphs of whole steps.
 #pragma once
 
+#include <mutex>
+
 #include "handles.hpp"
 
 namespace lenet::cuda {
@@ -31,7 +33,12 @@ class StepGraph {
   StepGraph(const StepGraph&) = delete;
   StepGraph& operator=(const StepGraph&) = delete;
   ~StepGraph() { cudaGraphExecDestroy(executable_); }
-  void launch(cudaStream_t stream) const { check(cudaGraphLaunch(executable_, stream)); }
+  // One thread at a time: see what join() says of ranks that are threads and share a device.
+  void launch(cudaStream_t stream) const {
+    static std::mutex mutex;
+    const std::lock_guard turn(mutex);
+    check(cudaGraphLaunch(executable_, stream));
+  }
 
  private:
   cudaGraphExec_t executable_ = nullptr;
