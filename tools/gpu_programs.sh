@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# What tools/gpu_check.sh runs: sourced by it and by tools/gpu_bundle.sh.
+
+# shellcheck disable=SC2034
+gpu_setup=(-Dcuda=enabled -Dtests=enabled -Dbenchmarks=enabled -Dexamples=auto)
+
+# Sets `targets` to the programs of a build folder, as paths in it. The trainer is there where cuDNN and cuBLAS are.
+gpu_targets() {
+  local target known
+  targets=(tests/test_gpu_device_group tests/test_gpu_device_direct tests/test_gpu_device_exchanges
+    tests/test_gpu_device_processes tests/test_gpu_device_gradients tools/rondo-topo bench/rondo-perf)
+  known=$(ninja -C "$1" -t targets all)
+  for target in examples/lenet/rondo-lenet tests/test_gpu_lenet; do
+    if [[ $known == *"$target:"* ]]; then targets+=("$target"); fi
+  done
+}
+
+# Prints a hash of all sources that the programs are made of.
+gpu_sources() {
+  find bench cuda examples include src tests tools meson.build meson_options.txt \( -name '*.[ch]pp' -o -name '*.cu' -o -name '*.py' \
+    -o -name '*.map' -o -name 'meson*' \) -type f | LC_ALL=C sort | xargs cat | sha1sum | cut -c1-12
+}
