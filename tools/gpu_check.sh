@@ -6,6 +6,7 @@
 #   speed      rondo-perf with two ranks
 #   tests      every CUDA test with 1 to 8 ranks on one device, as threads
 #   train      the trainer against itself with other ranks and algorithms, and against PyTorch
+#   beside     all-reduces beside matrix products, for several numbers of channels
 #   processes  the tests with forked processes, and gradients
 #   perf       rondo-perf with four ranks, messages, direct over channels and threads, slots and their size
 #   sanitize   compute-sanitizer's tools on a small set
@@ -22,9 +23,9 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 phase=${1:-}
-phases=(build probe speed tests train processes perf sanitize resnet18 all)
+phases=(build probe speed tests train beside processes perf sanitize resnet18 all)
 if [[ -z $phase || " ${phases[*]} " != *" $phase "* ]]; then
-  sed -n '2,25s/^# \{0,1\}//p' "$0" >&2
+  sed -n '2,26s/^# \{0,1\}//p' "$0" >&2
   exit 2
 fi
 source tools/gpu_programs.sh
@@ -144,6 +145,7 @@ fi
 
 tests=$programs/tests
 perf=$programs/bench/rondo-perf
+beside=$programs/bench/rondo-beside
 trainer=$programs/examples/lenet/rondo-lenet
 build() {
   timeout 20 nvidia-smi --query-gpu=name,driver_version,memory.total,pci.bus_id --format=csv,noheader >"$out/devices.txt"
@@ -235,6 +237,19 @@ train() {
   timeout 30 python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null &&
     step "lenet by PyTorch" 90 bash -c 'set -o pipefail; python3 bench/peers/lenet_ddp.py --ranks 1 --device cuda --epochs 5 --data "$1" | tee "$2"' _ "$data" "$out/lenet_torch.txt"
 }
+run_beside() {
+  [ -e "$beside" ] || { echo "cuBLAS is not here: no matrix products"; return; }
+  local name
+  # NAME RANKS ALGORITHM OPTIONS...
+  beside_step() {
+    name=$1
+    step "beside: $name" 60 bash -c 'set -o pipefail; program=$1 to=$2; shift 2; "$program" "$@" | tee "$to"' _ "$beside" "$out/beside_$name.txt" --ranks "$2" --algo "${@:3}"
+  }
+  beside_step direct_2 2 direct
+  beside_step ring_2 2 ring
+  beside_step direct_3 3 direct
+  beside_step small_2 2 direct --side 1024 --products 32 -b 4MiB
+}
 train_resnet18() {
   [ -e "$trainer" ] || { echo "cuDNN or cuBLAS is not here: no trainer"; return; }
   local resnet18=("$trainer" --device cuda --model resnet18 --data "$data")
@@ -249,6 +264,7 @@ phase_of() {
     speed) measure_ranks 2 ;;
     tests) run_tests ;;
     train) train ;;
+    beside) run_beside ;;
     processes) run_processes ;;
     perf) measure ;;
     sanitize) sanitize ;;

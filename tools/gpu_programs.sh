@@ -4,13 +4,13 @@
 # shellcheck disable=SC2034
 gpu_setup=(-Dcuda=enabled -Dtests=enabled -Dbenchmarks=enabled -Dexamples=auto)
 
-# Sets `targets` to the programs of a build folder, as paths in it. The trainer is there where cuDNN and cuBLAS are.
+# Sets `targets` to the programs of a build folder, as paths in it. Some are there only with cuDNN and cuBLAS.
 gpu_targets() {
   local target known
   targets=(tests/test_gpu_device_group tests/test_gpu_device_direct tests/test_gpu_device_exchanges
     tests/test_gpu_device_processes tests/test_gpu_device_gradients tools/rondo-topo bench/rondo-perf)
   known=$(ninja -C "$1" -t targets all)
-  for target in examples/lenet/rondo-lenet tests/test_gpu_lenet; do
+  for target in bench/rondo-beside examples/lenet/rondo-lenet tests/test_gpu_lenet; do
     if [[ $known == *"$target:"* ]]; then targets+=("$target"); fi
   done
 }
