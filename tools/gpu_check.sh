@@ -247,7 +247,7 @@ run_beside() {
   }
   beside_step direct_2 2 direct
   beside_step ring_2 2 ring
-  beside_step direct_3 3 direct
+  beside_step direct_3 3 direct --channels 0,64,48,32,16
   beside_step small_2 2 direct --side 1024 --products 32 -b 4MiB
 }
 train_resnet18() {
