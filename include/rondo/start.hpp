@@ -39,14 +39,16 @@ RONDO_API Communicator from_store(const std::string& url, int rank, int size,
 /// the one rank of its group. The ranks meet as by from_store(), at an address of rank 0's host:
 /// - rondo-launch: at one that it chooses, with a secret that it makes;
 /// - torchrun: at MASTER_ADDR and the port after MASTER_PORT, at which torchrun itself may listen;
-/// - mpirun, srun on one host: at a port of the loopback interface that is computed from the job's number;
+/// - mpirun, srun on one host: at a port of the loopback interface that is computed from the job's name: the first of 16 that
+///   is free, and where another run has it, the ranks tell each other so;
 /// - srun on several hosts: at the step's first host; mpirun on several: at mpirun's own host, which must be that of rank 0.
 ///
 /// RONDO_STORE, with a url as from_store() takes it, overrides the address that torchrun, mpirun or srun give. On several hosts set RONDO_SECRET, unless
 /// rondo-launch started them. The program need not call MPI; one that does may as well call from_mpi().
 ///
-/// Throws what from_store() throws, and UsageError for variables that are missing or that cannot be understood, and where
-/// another launcher's variables are found (PMI_RANK).
+/// Throws what from_store() throws, and UsageError for variables that are missing or that cannot be understood, where
+/// another launcher's variables are found (PMI_RANK), and where two launchers say different things of this process, unless one of
+/// them may have started the other (docs/starting.md).
 RONDO_API Communicator from_environment(const CommunicatorOptions& options = {});
 
 /// Who started this process, as from_environment() sees it: "rondo-launch", "torchrun", "Open MPI", "Slurm", or "" for nobody.

@@ -9,6 +9,8 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/names.hpp"
+
 namespace rondo::detail {
 namespace {
 
@@ -32,8 +34,8 @@ std::chrono::milliseconds parse_timeout(std::string_view text) {
 
 Algorithm parse_algorithm(std::string_view text) {
   if (const auto algorithm = algorithm_named(text)) return *algorithm;
-  throw UsageError(fmt::format(
-      "RONDO_ALGO is '{}'; it must be auto, ring, naive, one_shot or recursive_doubling", text));
+  throw UsageError(
+      fmt::format("RONDO_ALGO is '{}'; it must be one of {}", text, names_of_algorithms()));
 }
 
 }  // namespace
@@ -64,6 +66,11 @@ std::optional<std::string> environment_secret() { return variable("RONDO_SECRET"
 std::optional<std::string> environment_interface() { return variable("RONDO_INTERFACE"); }
 
 std::optional<std::string> environment_of_others(const char* name) { return variable(name); }
+
+std::optional<std::string> environment_of_launchers(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
 
 std::optional<std::string> environment_log() { return variable("RONDO_LOG"); }
 

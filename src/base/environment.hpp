@@ -24,8 +24,11 @@ std::optional<std::string> environment_tuning();
 std::optional<std::string> environment_secret();
 std::optional<std::string> environment_interface();
 
-// The value of another program's variable: a launcher's (bootstrap/launchers) or UCX's; nothing if it is unset or empty.
+// The value of another program's variable, such as UCX's; nothing if it is unset or empty.
 std::optional<std::string> environment_of_others(const char* name);
+
+// The value of a launcher's variable, also if it is empty; nothing if it is unset.
+std::optional<std::string> environment_of_launchers(const char* name);
 
 // The value of RONDO_LOG, not interpreted.
 std::optional<std::string> environment_log();

@@ -1,4 +1,7 @@
+#include "base/names.hpp"
+
 #include <array>
+#include <string>
 
 #include <rondo/topology.hpp>
 #include <rondo/types.hpp>
@@ -59,6 +62,15 @@ std::string_view name(Carrier carrier) {
   static constexpr std::array<std::string_view, kCarrierCount> kNames = {"shm", "mpi",    "p2p",
                                                                          "ipc", "pinned", "ucx"};
   return pick(kNames, carrier);
+}
+
+std::string detail::names_of_algorithms() {
+  std::string names;
+  for (int i = 0; i < kAlgorithmCount; ++i) {
+    if (i > 0) names += ", ";
+    names += name(static_cast<Algorithm>(i));
+  }
+  return names;
 }
 
 }  // namespace rondo

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <exception>
 #include <string>
@@ -21,8 +22,15 @@
 namespace rondo::detail {
 namespace {
 
-// Of processes that have connected and not yet proven to be a rank; the oldest must go when there are more.
-constexpr std::size_t kMostVisitors = 128;
+// Beside as many as there are ranks: processes that have connected and not yet proven to be a rank.
+constexpr std::size_t kMostStrangers = 1024;
+// A rank introduces itself as soon as it has connected, and says who it is as soon as it is asked. Nobody is sent away before
+// the first of these times, and nobody who speaks as a rank does before the second.
+constexpr std::chrono::milliseconds kForAWord{50};
+constexpr std::chrono::seconds kForAnAnswer{3};
+constexpr int kMostAtOnce = 256;
+// How long rank 0 takes in nobody where it can neither keep nor send away more.
+constexpr std::chrono::milliseconds kFullFor{20};
 // Texts of those who were sent away, for the error of a rank that never comes.
 constexpr std::size_t kMostNotes = 4;
 // How often rank 0 looks whether it is still the one that others find.
@@ -31,15 +39,21 @@ constexpr std::chrono::milliseconds kBetweenLooks{200};
 // A process that has connected to rank 0.
 class Visitor {
  public:
-  Visitor(FileDescriptor socket, std::string name, const std::string& secret)
+  Visitor(FileDescriptor socket, std::string name, const std::string& secret, const Run& run)
       : socket_(std::move(socket)),
         name_(std::move(name)),
-        interview_(secret, introduce(!secret.empty())) {}
+        interview_(secret, run, introduce(!secret.empty())) {}
 
   [[nodiscard]] const FileDescriptor& socket() const { return socket_; }
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const Hello* hello() const { return interview_.hello(); }
   FileDescriptor take_socket() { return std::move(socket_); }
+  [[nodiscard]] Clock::time_point came() const { return came_; }
+  // Whether it may be sent away, so that others can come: whoever has said nothing, and whoever does not go on.
+  [[nodiscard]] bool may_be_sent_away(Clock::time_point now) const {
+    const auto time = interview_.introduced() ? std::chrono::milliseconds(kForAnAnswer) : kForAWord;
+    return now - came_ > time;
+  }
 
   // Reads what has arrived, and replies. Returns why the visitor must go; empty if it may stay.
   std::string listen() {
@@ -65,6 +79,7 @@ class Visitor {
   FileDescriptor socket_;
   std::string name_;
   Interview interview_;
+  Clock::time_point came_ = Clock::now();
 };
 
 class Admission {
@@ -77,14 +92,18 @@ class Admission {
 
  private:
   void admit_all();
-  void let_in();
-  // Whether anybody has something to say; false when the deadline has passed.
+  // Waits until somebody has something to say, and notes who; false when the deadline has passed.
   bool wait_for_any();
-  void hear_all();
-  void seat(Visitor visitor);
+  void let_in();
+  // Sends the one away that has waited longest, of those who may be; false if there is none.
+  bool make_room();
+  void hear_ready();
+  // Whether the visitor stays one.
+  bool hear(Visitor& visitor);
+  void seat(Visitor& visitor);
   void send_away(const Visitor& visitor, const std::string& why);
   void empty_seats_of_those_who_left();
-  [[nodiscard]] bool all_seated() const;
+  [[nodiscard]] bool all_seated() const { return seated_ + 1 == seats_.size(); }
   void answer_all(const std::exception_ptr& refusal) noexcept;
   [[noreturn]] void throw_missing() const;
 
@@ -92,17 +111,28 @@ class Admission {
   int size_;
   std::chrono::milliseconds timeout_;
   Clock::time_point deadline_;
+  Run run_{};
   std::vector<FileDescriptor> listeners_;
-  std::vector<Visitor> visitors_;        // who have not proven anything yet
-  std::vector<FileDescriptor> seats_;    // by rank
+  std::vector<Visitor> visitors_;         // who have not proven anything yet
+  std::vector<FileDescriptor> seats_;     // by rank; rank 0's stays empty
+  std::vector<std::uint64_t> processes_;  // by rank: who sits there
+  std::size_t seated_ = 0;
   std::vector<FileDescriptor> refused_;  // ranks that make all fail, and are told so
   std::vector<std::string> notes_;
+  // What wait_for_any() asks poll(), of the visitors first, and then of these seats; and what it has found.
+  std::vector<pollfd> requests_;
+  std::vector<std::size_t> asked_seats_;
+  std::vector<std::size_t> ready_visitors_;  // places in visitors_, ascending
+  std::vector<std::size_t> ready_seats_;     // ranks
+  Clock::time_point full_until_;
   bool is_late_ = false;
 };
 
 std::vector<FileDescriptor> Admission::run() {
   listeners_ = place_.listen(deadline_);
   seats_.resize(static_cast<std::size_t>(size_));
+  processes_.resize(seats_.size());
+  run_ = run_name(place_.run());
   try {
     admit_all();
   } catch (...) {
@@ -120,105 +150,148 @@ void Admission::admit_all() {
     if (!wait_for_any()) throw_missing();
     const std::string objection = place_.objection_to_myself();
     if (!objection.empty()) throw UsageError(objection);
-    let_in();
-    hear_all();
+    hear_ready();
     empty_seats_of_those_who_left();
+    let_in();
   }
 }
 
-bool Admission::all_seated() const {
-  return std::all_of(seats_.begin() + 1, seats_.end(),
-                     [](const FileDescriptor& seat) { return seat.valid(); });
-}
-
+// poll() takes no more requests than the process may open files, so there are none for empty seats.
 bool Admission::wait_for_any() {
-  std::vector<pollfd> requests;
-  for (const FileDescriptor& listener : listeners_) requests.push_back({listener.get(), POLLIN, 0});
-  for (const Visitor& visitor : visitors_) requests.push_back({visitor.socket().get(), POLLIN, 0});
-  for (const FileDescriptor& seat : seats_) {
-    if (seat.valid()) requests.push_back({seat.get(), POLLRDHUP, 0});
+  requests_.clear();
+  asked_seats_.clear();
+  const bool full = Clock::now() < full_until_;
+  for (const Visitor& visitor : visitors_) requests_.push_back({visitor.socket().get(), POLLIN, 0});
+  for (std::size_t rank = 1; rank < seats_.size(); ++rank) {
+    if (!seats_[rank].valid()) continue;
+    asked_seats_.push_back(rank);
+    requests_.push_back({seats_[rank].get(), POLLRDHUP, 0});
+  }
+  for (const FileDescriptor& listener : listeners_) {
+    if (!full) requests_.push_back({listener.get(), POLLIN, 0});
   }
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
-  const auto wait = std::clamp<std::chrono::milliseconds>(
-      left + std::chrono::milliseconds(1), std::chrono::milliseconds(0), kBetweenLooks);
-  const bool any = ::poll(requests.data(), requests.size(), static_cast<int>(wait.count())) > 0;
+  const auto wait = std::clamp<std::chrono::milliseconds>(left + std::chrono::milliseconds(1),
+                                                          std::chrono::milliseconds(0),
+                                                          full ? kFullFor : kBetweenLooks);
+  const bool any = ::poll(requests_.data(), requests_.size(), static_cast<int>(wait.count())) > 0;
+  ready_visitors_.clear();
+  ready_seats_.clear();
+  for (std::size_t i = 0; any && i < visitors_.size() + asked_seats_.size(); ++i) {
+    if (requests_[i].revents == 0) continue;
+    if (i < visitors_.size()) {
+      ready_visitors_.push_back(i);
+    } else {
+      ready_seats_.push_back(asked_seats_[i - visitors_.size()]);
+    }
+  }
   if (left.count() >= 0) return true;
   return any && !std::exchange(is_late_, true);  // what has come until now is heard once more
 }
 
 void Admission::let_in() {
+  if (Clock::now() < full_until_) return;
   for (const FileDescriptor& listener : listeners_) {
-    for (;;) {
+    // Those who are here are heard in between, however fast others come.
+    for (int come = 0; come < kMostAtOnce; ++come) {
+      if (visitors_.size() >= kMostStrangers + seats_.size() && !make_room()) {
+        full_until_ = Clock::now() + kFullFor;
+        break;
+      }
       FileDescriptor socket(
           ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!socket.valid() && (errno == EMFILE || errno == ENFILE)) {
-        throw TransportError(
-            fmt::format("{}: rank 0 cannot take in more ranks: {}; allow more open files "
-                        "(ulimit -n)",
-                        place_.caller(), std::strerror(errno)));
+        const int code = errno;
+        if (make_room()) continue;
+        if (visitors_.empty()) {
+          throw TransportError(
+              fmt::format("{}: rank 0 cannot take in more ranks: {}; allow more open files "
+                          "(ulimit -n)",
+                          place_.caller(), std::strerror(code)));
+        }
+        full_until_ = Clock::now() + kFullFor;  // until one of those who are heard has its place
       }
       if (!socket.valid()) break;
       const std::string objection = place_.objection_to_visitor(socket);
       std::string name = place_.visitor_name(socket);
-      Visitor visitor(std::move(socket), std::move(name), place_.secret());
+      Visitor visitor(std::move(socket), std::move(name), place_.secret(), run_);
       if (!objection.empty()) {
         send_away(visitor, objection);
-        continue;
+      } else if (hear(visitor)) {  // a rank speaks as soon as it has connected
+        visitors_.push_back(std::move(visitor));
       }
-      if (visitors_.size() == kMostVisitors) {
-        send_away(visitors_.front(), "it did not say who it is, and others came");
-        visitors_.erase(visitors_.begin());
-      }
-      visitors_.push_back(std::move(visitor));
     }
   }
 }
 
-void Admission::hear_all() {
-  for (std::size_t i = 0; i < visitors_.size();) {
-    const std::string objection = visitors_[i].listen();
-    if (objection.empty() && visitors_[i].hello() == nullptr) {
-      ++i;
-      continue;
-    }
-    Visitor visitor = std::move(visitors_[i]);
-    visitors_.erase(visitors_.begin() + static_cast<std::ptrdiff_t>(i));
-    if (objection.empty()) {
-      seat(std::move(visitor));
-    } else {
-      send_away(visitor, objection);
-    }
+bool Admission::make_room() {
+  const Clock::time_point now = Clock::now();
+  auto oldest = visitors_.end();
+  for (auto one = visitors_.begin(); one != visitors_.end(); ++one) {
+    if (!one->may_be_sent_away(now)) continue;
+    if (oldest == visitors_.end() || one->came() < oldest->came()) oldest = one;
+  }
+  if (oldest == visitors_.end()) return false;
+  send_away(*oldest, "it did not say who it is, and others came");
+  std::swap(*oldest, visitors_.back());
+  visitors_.pop_back();
+  return true;
+}
+
+void Admission::hear_ready() {
+  // From the last one on, so that the places of those that are still to be heard stay as they are.
+  for (auto place = ready_visitors_.rbegin(); place != ready_visitors_.rend(); ++place) {
+    if (hear(visitors_[*place])) continue;
+    std::swap(visitors_[*place], visitors_.back());
+    visitors_.pop_back();
   }
 }
 
+bool Admission::hear(Visitor& visitor) {
+  const std::string objection = visitor.listen();
+  if (!objection.empty()) {
+    send_away(visitor, objection);
+    return false;
+  }
+  if (visitor.hello() == nullptr) return true;
+  seat(visitor);
+  return false;
+}
+
+// The log tells of the first ones of each kind alone: strangers may be many.
 void Admission::send_away(const Visitor& visitor, const std::string& why) {
-  log(LogLevel::warning, "{}: rank 0 sends {} away that came to {}: {}", place_.caller(),
-      visitor.name(), place_.name(), why);
   const bool known = std::any_of(notes_.begin(), notes_.end(),
                                  [&](const std::string& note) { return note.ends_with(why); });
-  if (!known && notes_.size() < kMostNotes) {
-    notes_.push_back(fmt::format("{}: {}", visitor.name(), why));
-  }
+  if (known || notes_.size() == kMostNotes) return;
+  notes_.push_back(fmt::format("{}: {}", visitor.name(), why));
+  log(LogLevel::warning, "{}: rank 0 sends {} away that came to {}: {}", place_.caller(),
+      visitor.name(), place_.name(), why);
 }
 
-void Admission::seat(Visitor visitor) {
+void Admission::seat(Visitor& visitor) {
   const Hello hello = *visitor.hello();
   const bool fits = hello.rank > 0 && hello.rank < size_ && hello.size == size_;
-  FileDescriptor* seat = fits ? &seats_[static_cast<std::size_t>(hello.rank)] : nullptr;
-  if (seat == nullptr || (seat->valid() && !has_hung_up(*seat))) {
+  const auto place = static_cast<std::size_t>(fits ? hello.rank : 0);
+  FileDescriptor& seat = seats_[place];
+  // A rank that has lost its connection comes again, perhaps before rank 0 knows that.
+  const bool comes_again = fits && seat.valid() && processes_[place] == hello.process;
+  if (!fits || (seat.valid() && !comes_again && !has_hung_up(seat))) {
     refused_.push_back(visitor.take_socket());
     throw UsageError(
         fmt::format("{}: somebody came to {} as rank {} of {}, but rank 0 was told of {} ranks, "
                     "each of which comes once",
                     place_.caller(), place_.name(), hello.rank, hello.size, size_));
   }
-  *seat = visitor.take_socket();
+  seated_ += seat.valid() ? 0 : 1;
+  seat = visitor.take_socket();
+  processes_[place] = hello.process;
 }
 
 void Admission::empty_seats_of_those_who_left() {
-  for (std::size_t rank = 1; rank < seats_.size(); ++rank) {
+  for (const std::size_t rank : ready_seats_) {
     if (!seats_[rank].valid() || !has_hung_up(seats_[rank])) continue;
     seats_[rank] = FileDescriptor();
+    --seated_;
     if (notes_.size() < kMostNotes) notes_.push_back(fmt::format("rank {} came and left", rank));
   }
 }
@@ -227,6 +300,7 @@ void Admission::answer_all(const std::exception_ptr& refusal) noexcept {
   Reply answer = answer_for(refusal);
   try {
     answer.introduction = introduce(!place_.secret().empty());
+    answer.run = run_;
     // Also those whose connection was not accepted yet, and those who have not proven who they are.
     if (refusal != nullptr) let_in();
   } catch (const Error&) {

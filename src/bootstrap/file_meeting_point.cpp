@@ -56,7 +56,7 @@ class FileMeetingPoint final : public MeetingPoint {
   }
   Attempt try_connect(int rank, Clock::time_point deadline) override;
   [[nodiscard]] bool may_be_stale() const override { return true; }
-  [[nodiscard]] bool first_looks_for_another() const override { return true; }
+  [[nodiscard]] int looks_for_another() const override { return 1; }
 
  private:
   [[nodiscard]] Found find_card() const;
@@ -105,8 +105,18 @@ Found FileMeetingPoint::find_card() const {
 }
 
 void FileMeetingPoint::fail_to_write(const char* what) const {
+  const int code = errno;
+  struct stat facts{};
+  // In a folder for all users, as /tmp is, nobody may replace the file of another.
+  if (code == EPERM && ::lstat(card_path_.c_str(), &facts) == 0 && facts.st_uid != ::geteuid()) {
+    throw TransportError(
+        fmt::format("from_store: rank 0 cannot replace {}, which belongs to user {}, while this "
+                    "process belongs to user {}: remove it, or "
+                    "choose a folder that only you may write to",
+                    card_path_, facts.st_uid, ::geteuid()));
+  }
   throw TransportError(
-      fmt::format("from_store: rank 0 cannot {} in {}: {}", what, folder_, std::strerror(errno)));
+      fmt::format("from_store: rank 0 cannot {} in {}: {}", what, folder_, std::strerror(code)));
 }
 
 // Under another name first, so that nobody reads a part of it.

@@ -10,9 +10,10 @@
 #include <fmt/format.h>
 
 #include <rondo/errors.hpp>
-#include <rondo/version.hpp>
 
+#include "base/fnv1a.hpp"
 #include "base/put.hpp"
+#include "bootstrap/release.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -21,8 +22,9 @@ std::uint32_t reversed(std::uint32_t word) {
   return (word >> 24U) | ((word >> 8U) & 0xFF00U) | ((word << 8U) & 0xFF0000U) | (word << 24U);
 }
 
-// What another process sent as its version, as far as it can be printed.
-std::string printable(const std::array<char, 16>& text) {
+// What another process sent as a text, as far as it can be printed.
+template <std::size_t N>
+std::string printable(const std::array<char, N>& text) {
   std::string result;
   for (const char letter : text) {
     if (letter < ' ' || letter > '~') break;
@@ -38,7 +40,7 @@ Introduction introduce(bool has_secret) {
   mine.magic = kMagic;
   mine.byte_order = kByteOrder;
   mine.has_secret = has_secret ? 1 : 0;
-  put(mine.version, RONDO_VERSION);
+  put(mine.version, kRelease);
   mine.nonce = fresh_nonce();
   return mine;
 }
@@ -59,6 +61,15 @@ std::string objection_to(const Introduction& theirs, const Introduction& mine) {
   return {};
 }
 
+Run run_name(const std::string& name) {
+  Run run{};
+  put(run, name);
+  if (name.size() < run.size()) return run;
+  const std::string hash = fmt::format("#{:016x}", fnv1a(name));
+  std::copy(hash.begin(), hash.end(), run.end() - 1 - static_cast<std::ptrdiff_t>(hash.size()));
+  return run;
+}
+
 Proof prove_for(Speaker speaker, const std::string& secret, const Nonce& ranks_nonce,
                 const Nonce& firsts_nonce, std::int32_t rank, std::int32_t size) {
   if (secret.empty()) return {};
@@ -70,6 +81,11 @@ Proof prove_for(Speaker speaker, const std::string& secret, const Nonce& ranks_n
     message.insert(message.end(), bytes.begin(), bytes.end());
   }
   return prove(secret, message);
+}
+
+std::string text_of(const Run& run) {
+  const std::string text = printable(run);
+  return text.empty() ? "one without a name" : text;
 }
 
 Reply answer_for(const std::exception_ptr& refusal) {
@@ -110,8 +126,8 @@ void throw_refusal(Reply answer) {
   }
 }
 
-Interview::Interview(std::string secret, const Introduction& mine)
-    : secret_(std::move(secret)), mine_(mine) {}
+Interview::Interview(std::string secret, const Run& run, const Introduction& mine)
+    : secret_(std::move(secret)), run_(run), mine_(mine) {}
 
 std::span<std::byte> Interview::room() {
   if (proven_ || !objection_.empty()) return {};
@@ -131,31 +147,42 @@ std::optional<Reply> Interview::took(std::size_t bytes) {
   return introduced_ ? judge_hello() : std::optional(judge_introduction());
 }
 
+Reply Interview::reply(Reply::Kind kind) const {
+  Reply reply;
+  reply.introduction = mine_;
+  reply.kind = kind;
+  reply.run = run_;
+  return reply;
+}
+
 Reply Interview::judge_introduction() {
   introduced_ = true;
   objection_ = objection_to(theirs_, mine_);
-  Reply reply;
-  reply.introduction = mine_;  // from which the visitor draws the same conclusion
-  return reply;
+  return reply(Reply::Kind::introduction);  // from which the visitor draws the same conclusion
 }
 
 std::optional<Reply> Interview::judge_hello() {
   const auto proof_of = [&](Speaker speaker) {
     return prove_for(speaker, secret_, theirs_.nonce, mine_.nonce, hello_.rank, hello_.size);
   };
+  // Before the secret, which another run does not know.
+  if (hello_.run != run_) {
+    objection_ = fmt::format("it belongs to another run: {}, and this is {}", text_of(hello_.run),
+                             text_of(run_));
+    return reply(Reply::Kind::another_run);
+  }
   if (!secret_.empty() && !same(hello_.proof, proof_of(Speaker::rank))) {
     objection_ = fmt::format("it came as rank {} with another secret (RONDO_SECRET)", hello_.rank);
-    Reply reply = answer_for(std::make_exception_ptr(TransportError(
+    Reply refusal = answer_for(std::make_exception_ptr(TransportError(
         "rank 0 was given another secret (RONDO_SECRET), so this rank was refused")));
-    reply.introduction = mine_;
-    return reply;
+    refusal.introduction = mine_;
+    refusal.run = run_;
+    return refusal;
   }
   proven_ = true;
-  Reply reply;
-  reply.introduction = mine_;
-  reply.kind = Reply::Kind::welcome;
-  reply.proof = proof_of(Speaker::first);
-  return reply;
+  Reply welcome = reply(Reply::Kind::welcome);
+  welcome.proof = proof_of(Speaker::first);
+  return welcome;
 }
 
 }  // namespace rondo::detail

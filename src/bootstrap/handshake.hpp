@@ -3,13 +3,17 @@
 //   the rank                                        rank 0
 //   Introduction: protocol, version, nonce c   -->
 //                                              <--  Reply::introduction: the same, with nonce s
-//   Hello: rank, size, proof                   -->
+//   Hello: rank, size, run, proof              -->
 //                                              <--  Reply::welcome: proof; the rank has its place
 //   ... when all ranks have come, or rank 0 gives up:
 //                                              <--  Reply::answer: go on, or the reason
 //
 // A proof is a keyed hash over both nonces, who speaks, rank and size; the key is the secret. It cannot be used again,
 // since nonces differ each time. Without a secret there are no proofs: then who may connect is decided elsewhere.
+//
+// The run is what the launcher calls these processes (a job and its step, say), where it says that: so a rank that comes to
+// another run, which has computed the same port, is told that, and looks on. An Introduction has the same form in all releases;
+// what comes after it depends on the release that it names.
 //
 // Rank 0 may give its answer at any point. Nothing here uses a socket, so tests and a fuzzer can drive it.
 #pragma once
@@ -44,23 +48,33 @@ Introduction introduce(bool has_secret);
 // Why these two cannot go on together; empty if they can. `theirs` may hold any bytes.
 std::string objection_to(const Introduction& theirs, const Introduction& mine);
 
+// The name of a run; empty where nothing names it. Other names are longer than this holds (run_name).
+using Run = std::array<char, 128>;
+// Names that are too long are cut, and end with a hash of the whole.
+Run run_name(const std::string& name);
+// As errors have it. `run` may hold any bytes.
+std::string text_of(const Run& run);
+
 struct Hello {
   std::int32_t rank = 0;
   std::int32_t size = 0;
+  std::uint64_t process = 0;  // random: by it rank 0 knows a rank that comes again
+  Run run{};
   Proof proof{};
 };
-static_assert(sizeof(Hello) == 40);
+static_assert(sizeof(Hello) == 176);
 
 // The answer of rank 0 to all that have come: go on, or which error its text is.
 enum class Verdict : std::uint32_t { welcome, usage, timeout, transport };
 
 struct Reply {
-  enum class Kind : std::uint32_t { introduction, welcome, answer };
+  enum class Kind : std::uint32_t { introduction, welcome, answer, another_run };
   Introduction
       introduction{};  // in every reply, so that the first one shows who speaks, whatever its kind
   Kind kind = Kind::introduction;
   Verdict verdict = Verdict::welcome;
   Proof proof{};
+  Run run{};  // rank 0's
   std::array<char, 512> reason{};
 };
 static_assert(std::is_trivially_copyable_v<Reply>);
@@ -78,7 +92,7 @@ void throw_refusal(Reply answer);
 // How rank 0 learns who a visitor is.
 class Interview {
  public:
-  Interview(std::string secret, const Introduction& mine);
+  Interview(std::string secret, const Run& run, const Introduction& mine);
 
   // Where the bytes that come next belong; empty once the interview is over.
   [[nodiscard]] std::span<std::byte> room();
@@ -87,14 +101,18 @@ class Interview {
 
   // Why the visitor must go; empty as long as it may stay.
   [[nodiscard]] const std::string& objection() const { return objection_; }
+  // Whether the visitor speaks as a rank does.
+  [[nodiscard]] bool introduced() const { return introduced_ && objection_.empty(); }
   // Null until the visitor has proven who it is.
   [[nodiscard]] const Hello* hello() const { return proven_ ? &hello_ : nullptr; }
 
  private:
+  [[nodiscard]] Reply reply(Reply::Kind kind) const;
   Reply judge_introduction();
   std::optional<Reply> judge_hello();
 
   std::string secret_;
+  Run run_;
   Introduction mine_;
   Introduction theirs_;
   Hello hello_;

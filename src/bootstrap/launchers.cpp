@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include <rondo/errors.hpp>
 
+#include "base/fnv1a.hpp"
 #include "base/log.hpp"
 
 namespace rondo::detail {
@@ -22,7 +24,11 @@ class Reader {
       : variables_(variables), launcher_(std::move(launcher)) {}
 
   [[nodiscard]] const std::string& launcher() const { return launcher_; }
-  [[nodiscard]] std::optional<std::string> find(const char* name) const { return variables_(name); }
+  // Nothing also if it is empty.
+  [[nodiscard]] std::optional<std::string> find(const char* name) const {
+    std::optional<std::string> value = variables_(name);
+    return value && value->empty() ? std::nullopt : value;
+  }
   [[nodiscard]] std::string text(const char* name) const {
     std::optional<std::string> value = variables_(name);
     if (!value) {
@@ -50,13 +56,19 @@ class Reader {
 // Ports that the system does not give to connections by itself.
 constexpr int kFirstPort = 20000;
 constexpr int kPorts = 12000;
+// Another program, or another run, may have some of them.
+constexpr int kTriedPorts = 16;
 
-int port_for(std::string_view job) {
-  std::uint32_t hash = 2166136261U;  // FNV-1a
-  for (const char letter : job) {
-    hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619U;
+// The ports of a run, of which rank 0 takes the first that is free: so runs that have some in common do not get in each other's way.
+std::vector<std::uint16_t> ports_for(std::string_view run) {
+  const std::uint64_t hash = fnv1a(run);
+  const std::uint64_t stride = 1 + (hash >> 32U) % (kPorts / kTriedPorts);
+  std::vector<std::uint16_t> ports;
+  for (std::uint64_t i = 0; i < kTriedPorts; ++i) {
+    ports.push_back(
+        static_cast<std::uint16_t>(kFirstPort + ((hash & 0xffffffffU) + i * stride) % kPorts));
   }
-  return kFirstPort + static_cast<int>(hash % kPorts);
+  return ports;
 }
 
 std::string address(const std::string& host, int port) {
@@ -64,17 +76,34 @@ std::string address(const std::string& host, int port) {
                                              : fmt::format("tcp://[{}]:{}", host, port);
 }
 
+// Where ranks meet that are told nothing but a host.
+void meet_on(LaunchedRank& launched, const std::string& host, std::string run) {
+  launched.run = std::move(run);
+  launched.ports = ports_for(launched.run);
+  launched.url = address(host, launched.ports[0]);
+}
+
 LaunchedRank from_rondo(const Reader& reader) {
-  return {reader.launcher(), reader.number("RONDO_RANK"), reader.number("RONDO_SIZE"),
-          reader.text("RONDO_STORE")};
+  return {reader.launcher(),
+          reader.number("RONDO_RANK"),
+          reader.number("RONDO_SIZE"),
+          reader.text("RONDO_STORE"),
+          {},
+          {}};
 }
 
 // At MASTER_PORT torchrun itself listens, or rank 0 of PyTorch.
 LaunchedRank from_torchrun(const Reader& reader) {
   constexpr int kLastPort = 65535;
   const int port = reader.number("MASTER_PORT");
-  return {reader.launcher(), reader.number("RANK"), reader.number("WORLD_SIZE"),
-          address(reader.text("MASTER_ADDR"), port < kLastPort ? port + 1 : port - 1)};
+  LaunchedRank launched{reader.launcher(),
+                        reader.number("RANK"),
+                        reader.number("WORLD_SIZE"),
+                        address(reader.text("MASTER_ADDR"), port < kLastPort ? port + 1 : port - 1),
+                        {},
+                        {}};
+  if (const auto id = reader.find("TORCHELASTIC_RUN_ID")) launched.run = "torchrun " + *id;
+  return launched;
 }
 
 // Open MPI 5 calls a job prterun-HOST-PROCESS@NUMBER. Empty if `job` is no such name.
@@ -105,23 +134,32 @@ LaunchedRank from_open_mpi(const Reader& reader) {
   LaunchedRank launched{reader.launcher(),
                         reader.number("OMPI_COMM_WORLD_RANK"),
                         reader.number("OMPI_COMM_WORLD_SIZE"),
+                        {},
+                        {},
                         {}};
   if (launched.size == 1 || reader.find("RONDO_STORE")) return launched;
   const bool one_host = reader.number("OMPI_COMM_WORLD_LOCAL_SIZE") == launched.size;
-  launched.url = address(one_host ? "localhost" : host_of_mpirun(reader),
-                         port_for(reader.text("PMIX_NAMESPACE")));
+  // Open MPI 4's number of a job is one of 65536, which two hosts may have in common.
+  std::string run = "Open MPI job " + reader.text("PMIX_NAMESPACE");
+  if (const auto uri = reader.find("OMPI_MCA_orte_hnp_uri")) run += " of " + *uri;
+  meet_on(launched, one_host ? "localhost" : host_of_mpirun(reader), std::move(run));
   return launched;
 }
 
 LaunchedRank from_slurm(const Reader& reader) {
-  LaunchedRank launched{
-      reader.launcher(), reader.number("SLURM_PROCID"), reader.number("SLURM_STEP_NUM_TASKS"), {}};
+  LaunchedRank launched{reader.launcher(),
+                        reader.number("SLURM_PROCID"),
+                        reader.number("SLURM_STEP_NUM_TASKS"),
+                        {},
+                        {},
+                        {}};
   if (launched.size == 1 || reader.find("RONDO_STORE")) return launched;
   const bool one_host = reader.number("SLURM_STEP_NUM_NODES") == 1;
   const std::string first = first_of_slurm_hosts(reader.text("SLURM_STEP_NODELIST"));
-  launched.url =
-      address(one_host ? "localhost" : first,
-              port_for(reader.text("SLURM_JOB_ID") + "." + reader.text("SLURM_STEP_ID")));
+  std::string run =
+      fmt::format("Slurm step {}.{}", reader.text("SLURM_JOB_ID"), reader.text("SLURM_STEP_ID"));
+  if (const auto cluster = reader.find("SLURM_CLUSTER_NAME")) run += " of " + *cluster;
+  meet_on(launched, one_host ? "localhost" : first, std::move(run));
   return launched;
 }
 
@@ -138,27 +176,82 @@ struct Launcher {
   const char* name;
   std::array<const char*, 2> signs;
   LaunchedRank (*read)(const Reader&);  // null: Rondo cannot join its processes
-  const char* size;                     // how many processes it has started
+  const char* rank;
+  const char* size;  // how many processes it has started
   bool is_of_mpi;
   const char* cure;  // where MPI does not see them
 };
 constexpr Launcher kLaunchers[] = {
-    {"rondo-launch", {"RONDO_RANK", "RONDO_RANK"}, from_rondo, "RONDO_SIZE", false, kNoMpi},
-    {"torchrun", {"RANK", "WORLD_SIZE"}, from_torchrun, "WORLD_SIZE", false, kNoMpi},
+    {"rondo-launch",
+     {"RONDO_RANK", "RONDO_RANK"},
+     from_rondo,
+     "RONDO_RANK",
+     "RONDO_SIZE",
+     false,
+     kNoMpi},
+    {"torchrun", {"RANK", "WORLD_SIZE"}, from_torchrun, "RANK", "WORLD_SIZE", false, kNoMpi},
     {"Open MPI",
      {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"},
      from_open_mpi,
+     "OMPI_COMM_WORLD_RANK",
      "OMPI_COMM_WORLD_SIZE",
      true,
      kOtherMpi},
     {"Slurm",
      {"SLURM_STEP_ID", "SLURM_STEP_ID"},
      from_slurm,
+     "SLURM_PROCID",
      "SLURM_STEP_NUM_TASKS",
      false,
      "srun started them without MPI; use srun --mpi=pmix, or the plugin that this MPI needs"},
-    {"mpiexec", {"PMI_RANK", "PMI_SIZE"}, nullptr, "PMI_SIZE", true, kOtherMpi},
+    {"mpiexec", {"PMI_RANK", "PMI_SIZE"}, nullptr, "PMI_RANK", "PMI_SIZE", true, kOtherMpi},
 };
+
+bool has_started_this(const Launcher& launcher, const Variables& variables) {
+  return variables(launcher.signs[0]) && variables(launcher.signs[1]);
+}
+
+std::string quote(const Variables& variables, const char* rank, const char* size) {
+  return fmt::format("{}={} and {}={}", rank, variables(rank).value_or("unset"), size,
+                     variables(size).value_or("unset"));
+}
+
+// Whether these variables say the same rank and size. Texts, since those of another launcher may be anything.
+bool says(const Variables& variables, const char* rank, const char* size,
+          const LaunchedRank& launched) {
+  return variables(rank) == std::to_string(launched.rank) &&
+         variables(size) == std::to_string(launched.size);
+}
+
+// Whether `other` may have started the launcher itself, whose processes it then counts in its own way.
+bool may_have_started(const Launcher& other, const Launcher& launcher, const Variables& variables) {
+  const std::string name = launcher.name;
+  // Slurm gives its variables to all that runs in a step: to mpirun, a step of one task, or a script that starts torchrun.
+  const bool is_slurm = other.read == from_slurm;
+  if (is_slurm && (name != "torchrun" || variables(other.size) == "1")) return true;
+  // torchrun itself, and not only its variables: it numbers those that were started on the hosts.
+  if (name != "torchrun" || !variables("GROUP_RANK")) return false;
+  return is_slurm || (variables("GROUP_RANK") == variables(other.rank) &&
+                      variables("GROUP_WORLD_SIZE") == variables(other.size));
+}
+
+// Two launchers that say different things of one process: by one of them, which is further out, groups of another size would be
+// made than the user thinks.
+void require_agreement(const Launcher& launcher, const LaunchedRank& launched,
+                       const Variables& variables) {
+  for (const Launcher& other : kLaunchers) {
+    if (&other == &launcher || !has_started_this(other, variables)) continue;
+    if (says(variables, other.rank, other.size, launched)) continue;
+    if (may_have_started(other, launcher, variables)) continue;
+    throw UsageError(fmt::format(
+        "from_environment: two launchers say different things of this process: {} by {}, and {} by "
+        "{}. Which of them started "
+        "it? Unset the other's variables before (env -u {} -u {} ... or env -u {} -u {} ...)",
+        quote(variables, launcher.rank, launcher.size), launcher.name,
+        quote(variables, other.rank, other.size), other.name, launcher.rank, launcher.size,
+        other.rank, other.size));
+  }
+}
 
 }  // namespace
 
@@ -196,14 +289,17 @@ std::string objection_to_mpi_alone(const Variables& variables) {
 
 LaunchedRank launched_rank(const Variables& variables) {
   for (const Launcher& launcher : kLaunchers) {
-    if (launcher.read == nullptr) continue;
-    if (!variables(launcher.signs[0]) || !variables(launcher.signs[1])) continue;
+    if (launcher.read == nullptr || !has_started_this(launcher, variables)) continue;
     LaunchedRank launched = launcher.read(Reader(variables, launcher.name));
     if (launched.size < 1 || launched.rank >= launched.size) {
       throw UsageError(fmt::format("from_environment: {} says that this is rank {} of {}",
                                    launcher.name, launched.rank, launched.size));
     }
-    if (const auto store = variables("RONDO_STORE")) launched.url = *store;
+    require_agreement(launcher, launched, variables);
+    // An address that the user gives is for all whom the user gives it.
+    const auto store = variables("RONDO_STORE");
+    if (store && !store->empty())
+      launched = {launched.launcher, launched.rank, launched.size, *store, {}, {}};
     return launched;
   }
   if (variables("WORLD_SIZE") && variables("MASTER_ADDR")) {

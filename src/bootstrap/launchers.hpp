@@ -1,13 +1,15 @@
 // Where a launcher has put this process, from the environment variables that it sets.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace rondo::detail {
 
-// The value of an environment variable, nothing if it is unset or empty.
+// The value of an environment variable, nothing if it is unset.
 using Variables = std::function<std::optional<std::string>(const char* name)>;
 
 struct LaunchedRank {
@@ -15,11 +17,14 @@ struct LaunchedRank {
   int rank = 0;
   int size = 1;
   std::string url;  // for from_store(); empty if size is 1
+  // Where the launcher names no address: what names the run, and the ports that its rank 0 may have, the URL's first.
+  std::string run;
+  std::vector<std::uint16_t> ports;
 };
 
 // In this order: rondo-launch (or whoever sets RONDO_RANK), torchrun, Open MPI, Slurm. If none of them started this process,
-// it is alone. Throws UsageError that names a variable which is missing or cannot be understood, and for a process that
-// another launcher started.
+// it is alone. Throws UsageError that names a variable which is missing or cannot be understood, for a process that
+// another launcher started, and if two of them contradict each other, neither of which may have started the other.
 LaunchedRank launched_rank(const Variables& variables);
 
 // For a process that MPI says is alone: why it is not, if a launcher has started several. Each of them would then work

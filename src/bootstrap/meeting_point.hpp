@@ -28,6 +28,9 @@ class MeetingPoint {
   // What both sides must know; empty if none is needed. After listen() or try_connect().
   [[nodiscard]] virtual std::string secret() const { return {}; }
 
+  // The name of the run whose ranks meet here; empty where nobody names it.
+  [[nodiscard]] virtual std::string run() const { return {}; }
+
   // Rank 0: sockets at which it listens, one or several. `deadline`: for name servers. Throws UsageError, TransportError.
   virtual std::vector<FileDescriptor> listen(Clock::time_point deadline) = 0;
   // All ranks have come, or none may come any more: removes what shows where rank 0 listens.
@@ -42,12 +45,12 @@ class MeetingPoint {
     return {};
   }
 
-  // Another rank: tries once, until the deadline at most. Throws UsageError or TransportError if trying again is useless.
+  // Another rank: tries once, until the deadline at most, and the next time may try somewhere else. Throws UsageError or TransportError if trying again is useless.
   virtual Attempt try_connect(int rank, Clock::time_point deadline) = 0;
   // Whether what answers there may be something else than rank 0, so that the next try may find rank 0.
   [[nodiscard]] virtual bool may_be_stale() const { return false; }
-  // Whether a rank 0 looks for another one before it listens.
-  [[nodiscard]] virtual bool first_looks_for_another() const { return false; }
+  // At how many places a rank 0 looks for another one before it listens.
+  [[nodiscard]] virtual int looks_for_another() const { return 0; }
 };
 
 }  // namespace rondo::detail

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
+#include <random>
 #include <thread>
 
 #include <fmt/format.h>
@@ -20,41 +22,61 @@ namespace {
 
 // How long a try to connect may take where the next one may find another address.
 constexpr std::chrono::milliseconds kOneTry{2000};
+constexpr std::chrono::milliseconds kLongestTry{32000};
+constexpr std::chrono::milliseconds kUntilFirstWord{10000};
 constexpr std::chrono::milliseconds kFirstPause{1};
 constexpr std::chrono::milliseconds kLongestPause{50};
 constexpr std::chrono::milliseconds kAfterAnother{100};  // which may note each visit in its log
 
+std::uint64_t random_number() {
+  std::random_device random;
+  return (std::uint64_t{random()} << 32U) | random();
+}
+
 // One try to make rank 0 know this rank.
 class Entry {
  public:
-  Entry(MeetingPoint& place, int rank, int size) : place_(place), rank_(rank), size_(size) {}
+  // `process`: by which rank 0 knows a rank that comes again.
+  Entry(MeetingPoint& place, int rank, int size, std::uint64_t process)
+      : place_(place), rank_(rank), size_(size), process_(process) {}
 
   // Connects and proves who this rank is. Returns the socket once rank 0 has proven who it is; else why not. Throws what
   // rank 0 answers if it has given up, and what the place throws.
   Attempt run(Clock::time_point deadline);
-  // Something replied that is no rank 0 of these ranks: the next try would meet it again, unless the place may be stale.
-  [[nodiscard]] bool is_final() const { return met_ && !place_.may_be_stale(); }
-  [[nodiscard]] bool met_another() const { return met_; }
+  // What replied is no rank 0 of these ranks: the next try would meet it again, unless the place may be stale. A connection that
+  // is lost on the way says nothing of that.
+  [[nodiscard]] bool is_final() const { return is_another_ && !place_.may_be_stale(); }
+  [[nodiscard]] bool is_another() const { return is_another_; }
+  [[nodiscard]] bool connected() const { return connected_; }
 
  private:
+  Attempt another(std::string why) {
+    is_another_ = true;
+    return {FileDescriptor(), std::move(why)};
+  }
   // Empty if the reply has come; else why not.
-  std::string hear(const FileDescriptor& socket, Reply& reply, Clock::time_point deadline);
+  std::string hear(const FileDescriptor& socket, Reply& reply, Clock::time_point first_word,
+                   Clock::time_point deadline);
 
   MeetingPoint& place_;
   int rank_;
   int size_;
-  bool met_ = false;
+  std::uint64_t process_;
+  bool connected_ = false;
+  bool is_another_ = false;
   Introduction mine_;
 };
 
-std::string Entry::hear(const FileDescriptor& socket, Reply& reply, Clock::time_point deadline) {
+std::string Entry::hear(const FileDescriptor& socket, Reply& reply, Clock::time_point first_word,
+                        Clock::time_point deadline) {
   auto* bytes = reinterpret_cast<char*>(&reply);
   constexpr std::size_t kFirst = sizeof(reply.introduction);
-  Moved moved = receive_all(socket, bytes, kFirst, deadline);
+  Moved moved = receive_all(socket, bytes, kFirst, first_word);
+  is_another_ = moved.end == Moved::End::late && first_word < deadline;
   if (moved.end == Moved::End::done) {
-    met_ = true;
     // What follows may have another size where this differs.
     std::string objection = objection_to(reply.introduction, mine_);
+    is_another_ = !objection.empty();
     if (!objection.empty()) return objection;
     moved = receive_all(socket, bytes + kFirst, sizeof(reply) - kFirst, deadline);
   }
@@ -64,35 +86,43 @@ std::string Entry::hear(const FileDescriptor& socket, Reply& reply, Clock::time_
 
 Attempt Entry::run(Clock::time_point deadline) {
   Attempt attempt = place_.try_connect(rank_, deadline);
-  if (!attempt.socket.valid()) return attempt;
+  connected_ = attempt.socket.valid();
+  if (!connected_) return attempt;
   const std::string secret = place_.secret();
+  const Run run = run_name(place_.run());
   mine_ = introduce(!secret.empty());
   const auto stopped = [](std::string why) { return Attempt{FileDescriptor(), std::move(why)}; };
   if (send_all(attempt.socket, &mine_, sizeof(mine_), deadline).end != Moved::End::done) {
     return stopped("it closed the connection");
   }
   Reply reply;
-  std::string why_not = hear(attempt.socket, reply, deadline);
+  // Rank 0 may have much to do; but something that never says a word may listen there, too.
+  const Clock::time_point soon = std::min(deadline, deadline_after(kUntilFirstWord));
+  std::string why_not = hear(attempt.socket, reply, soon, deadline);
   if (!why_not.empty()) return stopped(std::move(why_not));
-  // What answers in a stale place is not to be trusted before it has proven who it is.
+  // What answers in a stale place is not to be trusted before it has proven who it is, or has named this run.
   const auto is_refusal = [&] {
     if (reply.kind != Reply::Kind::answer) return false;
-    if (!place_.may_be_stale()) throw_refusal(reply);
+    if (!place_.may_be_stale() || (!place_.run().empty() && reply.run == run)) throw_refusal(reply);
     return true;
   };
-  if (is_refusal()) return stopped("it refuses this rank");
-  Hello hello{rank_, size_, {}};
+  if (is_refusal()) return another("it refuses this rank");
+  Hello hello{rank_, size_, process_, run, {}};
   const Nonce firsts = reply.introduction.nonce;
   hello.proof = prove_for(Speaker::rank, secret, mine_.nonce, firsts, rank_, size_);
   if (send_all(attempt.socket, &hello, sizeof(hello), deadline).end != Moved::End::done) {
     return stopped("it closed the connection");
   }
-  why_not = hear(attempt.socket, reply, deadline);
+  why_not = hear(attempt.socket, reply, deadline, deadline);
   if (!why_not.empty()) return stopped(std::move(why_not));
-  if (is_refusal()) return stopped("it refuses this rank");
+  if (reply.kind == Reply::Kind::another_run) {
+    return another(fmt::format("it belongs to another run: {}, and this rank to {}",
+                               text_of(reply.run), text_of(run)));
+  }
+  if (is_refusal()) return another("it refuses this rank");
   const Proof expected = prove_for(Speaker::first, secret, mine_.nonce, firsts, rank_, size_);
   if (reply.kind != Reply::Kind::welcome || !same(reply.proof, expected)) {
-    return stopped("it does not know the secret of these ranks");
+    return another("it does not know the secret of these ranks");
   }
   return attempt;
 }
@@ -107,7 +137,7 @@ SocketBootstrap::SocketBootstrap(std::unique_ptr<MeetingPoint> place, int rank, 
         fmt::format("{}: rank {} of {}: ranks are 0 to size - 1", place->caller(), rank, size));
   }
   if (rank == 0) {
-    if (place->first_looks_for_another()) fail_if_another_is_first(*place);
+    fail_if_another_is_first(*place);
     sockets_ = admit_ranks(*place, size, timeout, deadline_);
   } else {
     connect_to_first(*place);
@@ -115,11 +145,13 @@ SocketBootstrap::SocketBootstrap(std::unique_ptr<MeetingPoint> place, int rank, 
 }
 
 void SocketBootstrap::connect_to_first(MeetingPoint& place) {
+  const std::uint64_t process = random_number();
   std::string why_not;
+  std::chrono::milliseconds one_try = kOneTry;
   for (std::chrono::milliseconds pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
-    Entry entry(place, rank_, size_);
+    Entry entry(place, rank_, size_, process);
     const Clock::time_point until =
-        place.may_be_stale() ? std::min(deadline_, deadline_after(kOneTry)) : deadline_;
+        place.may_be_stale() ? std::min(deadline_, deadline_after(one_try)) : deadline_;
     Attempt attempt = entry.run(until);
     if (attempt.socket.valid()) {
       sockets_.push_back(std::move(attempt.socket));
@@ -130,7 +162,9 @@ void SocketBootstrap::connect_to_first(MeetingPoint& place) {
       throw TransportError(fmt::format("rank {} cannot join the process that it reached at {}: {}",
                                        rank_, place.name(), why_not));
     }
-    const std::chrono::milliseconds rest = entry.met_another() ? kAfterAnother : pause;
+    // A rank 0 with much to do may need longer.
+    if (entry.connected() && !entry.is_another()) one_try = std::min(2 * one_try, kLongestTry);
+    const std::chrono::milliseconds rest = entry.is_another() ? kAfterAnother : pause;
     if (Clock::now() + rest > deadline_) {  // no try could end any more
       throw TimeoutError(
           fmt::format("rank {} waited {} ms for rank 0 at {} ({}); was rank 0 started, or has it "
@@ -143,17 +177,22 @@ void SocketBootstrap::connect_to_first(MeetingPoint& place) {
 
 // Two processes that are both rank 0: the one that came first refuses the other, and tells all ranks.
 void SocketBootstrap::fail_if_another_is_first(MeetingPoint& place) {
-  Attempt attempt;
-  try {
-    attempt = Entry(place, 0, size_).run(std::min(deadline_, deadline_after(kOneTry)));
-  } catch (const TransportError&) {
-    return;  // it is no rank 0 of this group
+  for (int looks = place.looks_for_another(); looks > 0; --looks) {
+    Entry entry(place, 0, size_, random_number());
+    Attempt attempt;
+    try {
+      attempt = entry.run(std::min(deadline_, deadline_after(kOneTry)));
+    } catch (const TransportError&) {
+      continue;  // it is no rank 0 of this group
+    }
+    if (attempt.socket.valid()) {
+      sockets_.push_back(std::move(attempt.socket));
+      wait_for_answer();
+      throw UsageError(
+          fmt::format("{}: another process is rank 0 at {}", place.caller(), place.name()));
+    }
+    if (!entry.connected()) return;
   }
-  if (!attempt.socket.valid()) return;
-  sockets_.push_back(std::move(attempt.socket));
-  wait_for_answer();
-  throw UsageError(
-      fmt::format("{}: another process is rank 0 at {}", place.caller(), place.name()));
 }
 
 void SocketBootstrap::wait_for_answer() {

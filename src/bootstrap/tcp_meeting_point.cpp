@@ -1,6 +1,8 @@
 #include "bootstrap/tcp_meeting_point.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,14 +15,19 @@ namespace {
 
 class TcpMeetingPoint final : public MeetingPoint {
  public:
-  TcpMeetingPoint(const TcpUrl& url, const NetworkOptions& network)
+  TcpMeetingPoint(const TcpUrl& url, std::vector<std::uint16_t> ports, std::string run,
+                  const NetworkOptions& network)
       : url_(url),
+        ports_(std::move(ports)),
+        run_(std::move(run)),
         secret_(network.secret.value_or("")),
         interface_(network.interface.value_or("")),
         any_network_(!secret_.empty() || network.without_secret),
         name_(url.host.find(':') == std::string::npos
                   ? fmt::format("tcp://{}:{}", url.host, url.port)
-                  : fmt::format("tcp://[{}]:{}", url.host, url.port)) {}
+                  : fmt::format("tcp://[{}]:{}", url.host, url.port)) {
+    if (ports_.empty()) ports_ = {url.port};
+  }
 
   [[nodiscard]] const std::string& name() const override { return name_; }
   [[nodiscard]] const char* caller() const override { return "from_store"; }
@@ -30,13 +37,21 @@ class TcpMeetingPoint final : public MeetingPoint {
     return peer_address_of(socket).text();
   }
   Attempt try_connect(int rank, Clock::time_point deadline) override;
-  [[nodiscard]] bool first_looks_for_another() const override { return true; }
+  [[nodiscard]] std::string run() const override { return run_; }
+  // At one of several ports there may be other runs, or programs of others.
+  [[nodiscard]] bool may_be_stale() const override { return ports_.size() > 1; }
+  [[nodiscard]] int looks_for_another() const override { return static_cast<int>(ports_.size()); }
 
  private:
+  std::vector<FileDescriptor> listen_at_port(std::vector<Address> addresses,
+                                             std::uint16_t port) const;
   // Without a secret anybody who reaches rank 0 could be taken for a rank.
   void require_loopback(const std::vector<Address>& addresses) const;
 
   TcpUrl url_;
+  std::vector<std::uint16_t> ports_;  // one, or those that the rank 0 of this run may have
+  std::size_t next_ = 0;              // of them, that a rank tries next
+  std::string run_;
   std::string secret_;
   std::string interface_;
   bool any_network_;
@@ -64,26 +79,48 @@ std::vector<FileDescriptor> TcpMeetingPoint::listen(Clock::time_point deadline) 
     throw TransportError(fmt::format("rank 0 cannot listen at {}: {}", name_, why_not));
   }
   require_loopback(addresses);
-  if (any_network_ && !is_numeric(url_.host)) {
-    addresses = interface_.empty() ? std::vector{every_address(url_.port)}
-                                   : own_addresses(interface_, url_.port);
+  std::exception_ptr failure;
+  for (const std::uint16_t port : ports_) {
+    try {
+      return listen_at_port(addresses, port);
+    } catch (const TransportError&) {
+      failure = std::current_exception();
+    }
   }
+  std::rethrow_exception(failure);
+}
+
+std::vector<FileDescriptor> TcpMeetingPoint::listen_at_port(std::vector<Address> addresses,
+                                                            std::uint16_t port) const {
+  if (any_network_ && !is_numeric(url_.host)) {
+    addresses =
+        interface_.empty() ? std::vector{every_address(port)} : own_addresses(interface_, port);
+  }
+  for (Address& address : addresses) address.set_port(port);
   return listen_at_any(addresses);
 }
 
+// Goes on to the next port where nobody takes in the connection, or where the last one was not with this run.
 Attempt TcpMeetingPoint::try_connect(int /*rank*/, Clock::time_point deadline) {
   std::string why_not;
-  const std::vector<Address> addresses = addresses_of(url_.host, url_.port, deadline, why_not);
+  std::vector<Address> addresses = addresses_of(url_.host, url_.port, deadline, why_not);
   // A name may be unknown until rank 0's host has started.
   if (addresses.empty()) return {FileDescriptor(), std::move(why_not)};
   require_loopback(addresses);
-  return connect_to_any(addresses, deadline);
+  Attempt attempt;
+  for (std::size_t tried = 0; tried < ports_.size() && !attempt.socket.valid(); ++tried) {
+    for (Address& address : addresses) address.set_port(ports_[next_]);
+    next_ = (next_ + 1) % ports_.size();
+    attempt = connect_to_any(addresses, deadline);
+  }
+  return attempt;
 }
 
 }  // namespace
 
-std::unique_ptr<MeetingPoint> meet_at_address(const TcpUrl& url, const NetworkOptions& network) {
-  return std::make_unique<TcpMeetingPoint>(url, network);
+std::unique_ptr<MeetingPoint> meet_at_address(const TcpUrl& url, std::vector<std::uint16_t> ports,
+                                              std::string run, const NetworkOptions& network) {
+  return std::make_unique<TcpMeetingPoint>(url, std::move(ports), std::move(run), network);
 }
 
 }  // namespace rondo::detail

@@ -46,7 +46,7 @@ void require_the_launchers_world(MPI_Comm comm) {
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &ranks_of_world), "MPI_Comm_size");
   check_mpi(MPI_Comm_size(comm, &ranks), "MPI_Comm_size");
   if (ranks_of_world > 1 || ranks > 1 || comm == MPI_COMM_SELF) return;
-  const std::string objection = objection_to_mpi_alone(environment_of_others);
+  const std::string objection = objection_to_mpi_alone(environment_of_launchers);
   if (!objection.empty()) throw UsageError("from_mpi: " + objection);
 }
 

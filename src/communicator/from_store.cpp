@@ -1,3 +1,5 @@
+#include "communicator/from_store.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <numeric>
@@ -22,12 +24,12 @@ namespace rondo {
 namespace detail {
 namespace {
 
-std::unique_ptr<MeetingPoint> meet_at(const std::string& url, const NetworkOptions& network) {
-  const auto parsed = parse_store_url(url);
+std::unique_ptr<MeetingPoint> meet_at(const LaunchedRank& launched, const NetworkOptions& network) {
+  const auto parsed = parse_store_url(launched.url);
   if (const auto* socket = std::get_if<UnixUrl>(&parsed)) return meet_at_path(socket->path);
   if (const auto* file = std::get_if<FileUrl>(&parsed))
     return meet_in_folder(file->folder, network);
-  return meet_at_address(std::get<TcpUrl>(parsed), network);
+  return meet_at_address(std::get<TcpUrl>(parsed), launched.ports, launched.run, network);
 }
 
 // What both ends of a connection say when they have joined: whether they have another connection already.
@@ -74,29 +76,33 @@ void watch_hosts(HostWatch& hosts, std::vector<FileDescriptor> sockets,
 }
 
 }  // namespace
+
+Communicator join_at_store(const LaunchedRank& launched, const CommunicatorOptions& options) {
+  Joining joining = prepare_to_join(options, launched.rank);
+  CommunicatorOptions complete = options;
+  complete.network = with_environment(options.network);
+  if (options.carrier == CarrierChoice::mpi) {
+    joining.refusal = "from_store: ranks that meet at a store are joined without MPI";
+  }
+  SocketBootstrap bootstrap(meet_at(launched, complete.network), launched.rank, launched.size,
+                            joining.defaults.timeout);
+  Network network = by_ucx(complete.network, joining.defaults.timeout);
+  network.hosts = std::make_shared<HostWatch>(bootstrap.exchange(name_of_this_process()));
+  network.watched_as.resize(static_cast<std::size_t>(launched.size));
+  std::iota(network.watched_as.begin(), network.watched_as.end(), 0);
+  const std::chrono::milliseconds patience = joining.defaults.timeout;
+  auto state = join(bootstrap, complete, std::move(joining), network);
+  if (state->engine.ranks_sharing().size() < static_cast<std::size_t>(launched.size)) {
+    watch_hosts(*network.hosts, bootstrap.release(), deadline_after(patience));
+  }
+  return Communicator(std::move(state));
+}
+
 }  // namespace detail
 
 Communicator from_store(const std::string& url, int rank, int size,
                         const CommunicatorOptions& options) {
-  detail::Joining joining = detail::prepare_to_join(options, rank);
-  CommunicatorOptions complete = options;
-  complete.network = detail::with_environment(options.network);
-  if (options.carrier == CarrierChoice::mpi) {
-    joining.refusal = "from_store: ranks that meet at a store are joined without MPI";
-  }
-  detail::SocketBootstrap bootstrap(detail::meet_at(url, complete.network), rank, size,
-                                    joining.defaults.timeout);
-  detail::Network network = detail::by_ucx(complete.network, joining.defaults.timeout);
-  network.hosts =
-      std::make_shared<detail::HostWatch>(bootstrap.exchange(detail::name_of_this_process()));
-  network.watched_as.resize(static_cast<std::size_t>(size));
-  std::iota(network.watched_as.begin(), network.watched_as.end(), 0);
-  const std::chrono::milliseconds patience = joining.defaults.timeout;
-  auto state = detail::join(bootstrap, complete, std::move(joining), network);
-  if (state->engine.ranks_sharing().size() < static_cast<std::size_t>(size)) {
-    detail::watch_hosts(*network.hosts, bootstrap.release(), detail::deadline_after(patience));
-  }
-  return Communicator(std::move(state));
+  return detail::join_at_store({{}, rank, size, url, {}, {}}, options);
 }
 
 }  // namespace rondo

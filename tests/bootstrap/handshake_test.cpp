@@ -38,7 +38,7 @@ std::optional<Reply> say(Interview& interview, std::vector<std::byte> bytes, std
 
 Hello hello_of(int rank, int size, const std::string& secret, const Introduction& mine,
                const Reply& firsts) {
-  Hello hello{rank, size, {}};
+  Hello hello{rank, size, 0, {}, {}};
   hello.proof = prove_for(Speaker::rank, secret, mine.nonce, firsts.introduction.nonce, rank, size);
   return hello;
 }
@@ -47,7 +47,7 @@ TEST(Handshake, ARankIsKnownHoweverItsBytesArrive) {
   for (const std::string secret : {"", "open sesame"}) {
     if (!secret.empty() && !can_prove()) continue;
     for (const std::size_t piece : {1U, 7U, 1000U}) {
-      Interview interview(secret, introduce(!secret.empty()));
+      Interview interview(secret, {}, introduce(!secret.empty()));
       const Introduction mine = introduce(!secret.empty());
       const std::optional<Reply> introduced = say(interview, bytes_of(mine), piece);
       ASSERT_TRUE(introduced);
@@ -72,7 +72,7 @@ TEST(Handshake, BothSidesSayWhatDiffers) {
     const Introduction mine = introduce(false);
     EXPECT_NE(objection_to(theirs, mine).find(part), std::string::npos)
         << objection_to(theirs, mine);
-    Interview interview("", mine);
+    Interview interview("", {}, mine);
     say(interview, bytes_of(theirs), 3);
     EXPECT_NE(interview.objection().find(part), std::string::npos) << interview.objection();
     EXPECT_TRUE(interview.room().empty());
@@ -92,7 +92,7 @@ TEST(Handshake, BothSidesSayWhatDiffers) {
 }
 
 TEST(Handshake, AStrangerIsKnownByItsFirstBytes) {
-  Interview interview("", introduce(false));
+  Interview interview("", {}, introduce(false));
   say(interview, bytes_of(std::array<char, 8>{'G', 'E', 'T', ' ', '/', ' ', 'H', 'T'}), 8);
   EXPECT_NE(interview.objection(), "");
 }
@@ -101,7 +101,7 @@ TEST(Handshake, AProofIsForOneSecretOneRankAndOneConversation) {
   if (!can_prove()) GTEST_SKIP() << "built without libsodium";
   const Introduction mine = introduce(true);
   const auto is_known = [&](auto&& change) {
-    Interview interview("right", introduce(true));
+    Interview interview("right", {}, introduce(true));
     const Reply introduced = *say(interview, bytes_of(mine), 1000);
     Hello hello = hello_of(1, 4, "right", mine, introduced);
     change(hello, introduced);
@@ -125,6 +125,35 @@ TEST(Handshake, AProofIsForOneSecretOneRankAndOneConversation) {
   EXPECT_FALSE(is_known([&](Hello& hello, const Reply& firsts) {
     hello.proof = prove_for(Speaker::first, "right", mine.nonce, firsts.introduction.nonce, 1, 4);
   }));
+}
+
+TEST(Handshake, ARankOfAnotherRunIsToldWhoseRank0ItHasMet) {
+  for (const std::string secret : {"", "right"}) {
+    if (!secret.empty() && !can_prove()) continue;
+    Interview interview(secret, run_name("Slurm step 15603.0"), introduce(!secret.empty()));
+    const Introduction mine = introduce(!secret.empty());
+    const Reply introduced = *say(interview, bytes_of(mine), 1000);
+    // Whose secret is another, too.
+    Hello hello = hello_of(1, 4, secret.empty() ? "" : "another", mine, introduced);
+    hello.run = run_name("Slurm step 4711.0");
+    const Reply reply = *say(interview, bytes_of(hello), 1000);
+    EXPECT_EQ(reply.kind, Reply::Kind::another_run);
+    EXPECT_EQ(text_of(reply.run), "Slurm step 15603.0");
+    EXPECT_EQ(interview.hello(), nullptr);
+    EXPECT_EQ(interview.objection(),
+              "it belongs to another run: Slurm step 4711.0, and this is Slurm step 15603.0");
+  }
+}
+
+TEST(Handshake, LongNamesOfRunsDiffer) {
+  const std::string same(300, 'x');
+  EXPECT_EQ(run_name(same + "1"), run_name(same + "1"));
+  EXPECT_NE(run_name(same + "1"), run_name(same + "2"));
+  EXPECT_NE(run_name("a"), run_name(""));
+  detail::Run wild{};
+  wild.fill('y');
+  EXPECT_EQ(text_of(wild), std::string(wild.size(), 'y'));
+  EXPECT_EQ(text_of({}), "one without a name");
 }
 
 TEST(Handshake, AnAnswerIsTheErrorOfRank0) {

@@ -1,6 +1,7 @@
 // What launchers tell the processes that they start.
 
 #include <map>
+#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -68,6 +69,10 @@ TEST(Launchers, SayRankSizeAndAddress) {
   expect(with(kTorchrun, {{"MASTER_ADDR", "fd00::1"}, {"MASTER_PORT", "65535"}}), "torchrun", 1, 4,
          "tcp://[fd00::1]:65534");
   expect(with(kTorchrun, {{"RONDO_STORE", "file:///x"}}), "torchrun", 1, 4, "file:///x");
+  EXPECT_EQ(read(with(kTorchrun, {{"TORCHELASTIC_RUN_ID", "r7"}})).run, "torchrun r7");
+  // Ranks of several launchers may meet at an address that is given.
+  EXPECT_EQ(read(with(kSlurm, {{"RONDO_STORE", "tcp://a:1"}})).run, "");
+  EXPECT_TRUE(read(with(kSlurm, {{"RONDO_STORE", "tcp://a:1"}})).ports.empty());
   // As scripts for PyTorch under Slurm have it.
   const Map exported = {{"WORLD_SIZE", "6"}, {"MASTER_ADDR", "n2"}, {"MASTER_PORT", "29500"}};
   expect(exported, "", 0, 1, "");
@@ -76,11 +81,49 @@ TEST(Launchers, SayRankSizeAndAddress) {
   expect({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "6"}, {"SLURM_JOB_ID", "77"}}, "", 0, 1, "");
 }
 
+// Slurm gives its variables to all that runs in a step; torchrun may be started on each host by another launcher.
 TEST(Launchers, TheOneThatStartedTheProcessLastCounts) {
-  const Map all = with(with(kSlurm, kOpenMpi), kTorchrun);
-  expect(with(all, kRondo), "rondo-launch", 3, 8, "tcp://a:1");
-  expect(all, "torchrun", 1, 4, "tcp://node1:29501");
+  const Map torchrun = with(kTorchrun, {{"GROUP_RANK", "5"}, {"GROUP_WORLD_SIZE", "6"}});
+  expect(with(kSlurm, kRondo), "rondo-launch", 3, 8, "tcp://a:1");
+  expect(with(kSlurm, torchrun), "torchrun", 1, 4, "tcp://node1:29501");
   EXPECT_EQ(read(with(kSlurm, kOpenMpi)).launcher, "Open MPI");
+  const Map by_mpirun = {{"OMPI_COMM_WORLD_RANK", "5"}, {"OMPI_COMM_WORLD_SIZE", "6"}};
+  expect(with(torchrun, by_mpirun), "torchrun", 1, 4, "tcp://node1:29501");
+  // A batch system that exports what PyTorch reads.
+  expect(with(kSlurm, with(kTorchrun, {{"RANK", "5"}, {"WORLD_SIZE", "6"}})), "torchrun", 5, 6,
+         "tcp://node1:29501");
+  const Map alone = {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}};
+  expect(with(with(kSlurm, alone), kTorchrun), "torchrun", 1, 4, "tcp://node1:29501");
+}
+
+TEST(Launchers, ThatContradictEachOtherAreQuoted) {
+  const Map outer = {
+      {"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}};
+  const std::string torchrun = "RANK=0 and WORLD_SIZE=1 by torchrun";
+  const auto expect_both = [](const Map& set, const std::string& one, const std::string& other) {
+    expect_error(set, one);
+    expect_error(set, other);
+    expect_error(set, "env -u ");
+  };
+  expect_both(with(kOpenMpi, outer), torchrun,
+              "OMPI_COMM_WORLD_RANK=2 and OMPI_COMM_WORLD_SIZE=4 by Open MPI");
+  expect_both(with(kSlurm, outer), torchrun, "SLURM_PROCID=5 and SLURM_STEP_NUM_TASKS=6 by Slurm");
+  expect_both(with(kRondo, outer), torchrun, "RONDO_RANK=3 and RONDO_SIZE=8 by rondo-launch");
+  expect_both(with(kRondo, kOpenMpi), "by rondo-launch", "by Open MPI");
+  expect_both(with(outer, {{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}), torchrun,
+              "PMI_RANK=1 and PMI_SIZE=2 by mpiexec");
+  // The same size is not enough.
+  expect_error(with(kOpenMpi, kTorchrun), "two launchers");
+  // torchrun on each host, started by another number of processes than it says.
+  expect_error(with(with(kOpenMpi, kTorchrun), {{"GROUP_RANK", "1"}, {"GROUP_WORLD_SIZE", "4"}}),
+               "two launchers");
+}
+
+TEST(Launchers, AnEmptyVariableIsNamed) {
+  expect_error(with(kTorchrun, {{"RANK", ""}}), "RANK is ''");
+  expect_error(with(kRondo, {{"RONDO_SIZE", ""}}), "RONDO_SIZE is ''");
+  expect_error(with(kOpenMpi, {{"OMPI_COMM_WORLD_SIZE", ""}}), "OMPI_COMM_WORLD_SIZE is ''");
+  expect(with(kTorchrun, {{"RONDO_STORE", ""}}), "torchrun", 1, 4, "tcp://node1:29501");
 }
 
 int port_of(const std::string& url) { return std::stoi(url.substr(url.rfind(':') + 1)); }
@@ -91,6 +134,12 @@ TEST(Launchers, RanksOfAJobComputeTheSamePortAndOtherJobsAnother) {
   EXPECT_NE(here.url, read(with(kSlurm, {{"SLURM_STEP_ID", "1"}})).url);
   EXPECT_NE(here.url, read(with(kSlurm, {{"SLURM_JOB_ID", "78"}})).url);
   EXPECT_EQ(here.url.substr(0, 9), "tcp://n2:");
+  EXPECT_EQ(here.run, "Slurm step 77.0");
+  EXPECT_EQ(read(with(kSlurm, {{"SLURM_CLUSTER_NAME", "blue"}})).run, "Slurm step 77.0 of blue");
+  const std::set<std::uint16_t> ports(here.ports.begin(), here.ports.end());
+  EXPECT_EQ(ports.size(), 16U);
+  EXPECT_EQ(here.ports[0], port_of(here.url));
+  for (const int port : ports) EXPECT_TRUE(port >= 20000 && port < 32000) << port;
   EXPECT_GE(port_of(here.url), 20000);
   EXPECT_LT(port_of(here.url), 32000);
   EXPECT_EQ(read(with(kSlurm, {{"SLURM_STEP_NUM_NODES", "1"}})).url.substr(0, 16),

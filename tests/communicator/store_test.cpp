@@ -238,7 +238,7 @@ FileDescriptor be_welcomed(const Port& port, int rank, int size) {
   detail::send_all(attempt.socket, &mine, sizeof(mine), patient);
   detail::Reply reply;
   detail::receive_all(attempt.socket, &reply, sizeof(reply), patient);
-  const detail::Hello hello{rank, size, {}};
+  const detail::Hello hello{rank, size, 0, {}, {}};
   detail::send_all(attempt.socket, &hello, sizeof(hello), patient);
   detail::receive_all(attempt.socket, &reply, sizeof(reply), patient);
   return std::move(attempt.socket);
@@ -337,7 +337,7 @@ TEST(Store, Rank0ThatEndsIsNamed) {
     const FileDescriptor listener = detail::listen_at(port.addresses().at(0));
     detail::ready_before(listener, POLLIN, patient);
     const FileDescriptor socket(::accept(listener.get(), nullptr, nullptr));
-    detail::Interview interview("", detail::introduce(false));
+    detail::Interview interview("", {}, detail::introduce(false));
     while (interview.hello() == nullptr) {
       const std::size_t bytes = interview.room().size();
       detail::receive_all(socket, interview.room().data(), bytes, patient);

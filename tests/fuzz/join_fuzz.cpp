@@ -25,7 +25,7 @@ void interview(const std::string& secret, std::span<const std::uint8_t> bytes) {
   mine.magic = kMagic;
   mine.byte_order = kByteOrder;
   mine.has_secret = secret.empty() ? 0 : 1;
-  Interview interview(secret, mine);
+  Interview interview(secret, {}, mine);
   while (!bytes.empty() && !interview.room().empty()) {
     const std::span<std::byte> room = interview.room();
     const std::size_t piece =
