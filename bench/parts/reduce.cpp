@@ -34,7 +34,7 @@ void reduce(benchmark::State& state, DataType type, ReduceOp op) {
   const detail::ReduceFunction function = detail::vector_kernel(type, op).finish;
   for ([[maybe_unused]] auto iteration : state) {
     function(operands.out.data(), nullptr, operands.a.data(), operands.b.data(),
-             bytes / size_of(type), 2);
+             bytes / size_of(type), {1, 1, 2});
     benchmark::ClobberMemory();
   }
   count_bytes(state, bytes);

@@ -114,7 +114,7 @@ void measure_computing(Network& network) {
   constexpr auto kBytes = static_cast<double>(kElements * sizeof(float));
   network.reduce_bytes_per_us =
       kBytes / median(times_of(kTimes, [&] {
-        combine(bytes_of(c), nullptr, bytes_of(a), bytes_of(b), kElements, 2);
+        combine(bytes_of(c), nullptr, bytes_of(a), bytes_of(b), kElements, {});
       }));
   network.copy_bytes_per_us =
       kBytes /

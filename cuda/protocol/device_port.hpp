@@ -60,7 +60,7 @@ class DevicePort {
     if (step.has(kReduce)) {
       const Targets to = copied != nullptr ? Targets{copied, sent} : Targets{sent, nullptr};
       const std::byte* mine = my_elements(step, slice);
-      Reduction::with_operation(step.has(kFinish), call_.rank.size, [&](const auto& operation) {
+      Reduction::with_operation(step, call_.rank.size, [&](const auto& operation) {
         combine_elements<T>(block_, to, received, mine, slice.count, operation);
       });
       return;

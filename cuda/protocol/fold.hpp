@@ -8,6 +8,7 @@
 
 #include "protocol/block.hpp"
 #include "protocol/moves.hpp"
+#include "reduce/average.hpp"
 #include "schedule/direct_part.hpp"
 
 namespace rondo::detail::gpu {
@@ -22,23 +23,24 @@ class Sums {
   };
 
  public:
-  RONDO_HOST_DEVICE void begin_with(const Unit& unit) {
+  RONDO_HOST_DEVICE void begin_with(const Unit& unit, const Average& average) {
     const auto elements = std::bit_cast<Elements>(unit);
     RONDO_UNROLL
-    for (std::size_t i = 0; i < kElements; ++i) sums_[i] = Reduction::accumulator(elements.of[i]);
+    for (std::size_t i = 0; i < kElements; ++i)
+      sums_[i] = Reduction::accumulator(elements.of[i], average);
   }
-  RONDO_HOST_DEVICE void add(const Unit& unit) {
+  RONDO_HOST_DEVICE void add(const Unit& unit, const Average& average) {
     const auto elements = std::bit_cast<Elements>(unit);
     RONDO_UNROLL
     for (std::size_t i = 0; i < kElements; ++i) {
-      sums_[i] = Reduction::combine(sums_[i], Reduction::accumulator(elements.of[i]));
+      sums_[i] = Reduction::combine(sums_[i], Reduction::accumulator(elements.of[i], average));
     }
   }
-  [[nodiscard]] RONDO_HOST_DEVICE Unit result(int ranks) const {
+  [[nodiscard]] RONDO_HOST_DEVICE Unit result(const Average& average) const {
     Elements elements;
     RONDO_UNROLL
     for (std::size_t i = 0; i < kElements; ++i) {
-      elements.of[i] = Reduction::result(sums_[i], ranks);
+      elements.of[i] = Reduction::result(sums_[i], average);
     }
     return std::bit_cast<Unit>(elements);
   }
@@ -56,6 +58,7 @@ RONDO_HOST_DEVICE void fold_units(B& block, const RankRange& sources, const Rank
   using Unit = decltype(Access::load(nullptr));
   const RankBuffers* buffers = block.buffers();
   const std::uint64_t stride = block.threads();
+  const Average average = Reduction::average(sources.count);
   const auto offset = [&](std::uint64_t i, int k) {
     return at + (i + static_cast<std::uint64_t>(k) * stride) * sizeof(Unit);
   };
@@ -78,16 +81,16 @@ RONDO_HOST_DEVICE void fold_units(B& block, const RankRange& sources, const Rank
         RONDO_UNROLL
         for (int k = 0; k < kBatch; ++k) {
           if (s == 0 && source == 0) {
-            sums[k].begin_with(loaded[s][k]);
+            sums[k].begin_with(loaded[s][k], average);
           } else {
-            sums[k].add(loaded[s][k]);
+            sums[k].add(loaded[s][k], average);
           }
         }
       }
     }
     RONDO_UNROLL
     for (int k = 0; k < kBatch; ++k) {
-      const Unit value = sums[k].result(sources.count);
+      const Unit value = sums[k].result(average);
       for (int t = 0; t < targets.count; ++t) {
         Access::store(pointer(buffers[targets.first + t].out + offset(i, k)), value);
       }

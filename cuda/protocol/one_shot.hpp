@@ -173,19 +173,20 @@ class OneShot {
     const bool of_signature = unit < kHeaderUnits;
     int differing_rank = call_.rank.rank;
     Sums<Reduction, std::uint64_t> sums;
+    const Average average = Reduction::average(size);
     const bool all = from_all(unit, [&](int peer, std::uint64_t value) {
       if (of_signature) {
         if (value != header_[unit]) differing_rank = peer;
         return differing_rank == call_.rank.rank;
       }
       if (peer == 0) {
-        sums.begin_with(value);
+        sums.begin_with(value, average);
       } else {
-        sums.add(value);
+        sums.add(value, average);
       }
       return true;
     });
-    if (all && !of_signature) store(unit, sums.result(size));
+    if (all && !of_signature) store(unit, sums.result(average));
     if (differing_rank != call_.rank.rank) tell_mismatch(differing_rank);
     return all;
   }

@@ -14,7 +14,8 @@ template <class T>
 struct NoReduction {
   using Element = T;
   template <class Visit>
-  RONDO_HOST_DEVICE static void with_operation(bool /*finish*/, int /*ranks*/, Visit&& /*visit*/) {}
+  RONDO_HOST_DEVICE static void with_operation(const Step& /*step*/, int /*ranks*/,
+                                               Visit&& /*visit*/) {}
 };
 
 // What one block does of a call.

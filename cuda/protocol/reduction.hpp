@@ -5,7 +5,9 @@
 
 #include <rondo/types.hpp>
 
+#include "reduce/average.hpp"
 #include "reduce/functors.hpp"
+#include "schedule/step.hpp"
 
 namespace rondo::detail::gpu {
 
@@ -31,11 +33,17 @@ struct Reduction {
   using Element = T;
   using Combine = typename OperationOf<T, op>::Type;
 
-  // Of many operands at once: accumulator() of each, combine() them in their order, then result() of `ranks` operands.
+  // Averages of 16-bit floats are summed as parts (reduce/average.hpp).
+  static constexpr bool kAsParts = op == ReduceOp::avg && kSumsAsParts<T>;
+  RONDO_HOST_DEVICE static Average average(int ranks) { return average_of(kAsParts, ranks); }
+
+  // Of many operands at once: accumulator() of each, combine() them in their order, then result() of `average.divisor` operands.
   using Accumulator = AccumulatorOf<T>;
-  RONDO_HOST_DEVICE static Accumulator accumulator(T operand) {
+  RONDO_HOST_DEVICE static Accumulator accumulator(T operand, const Average& average) {
     if constexpr (std::is_integral_v<T>) {
       return operand;
+    } else if constexpr (kAsParts) {
+      return widen(operand) * average.scale;
     } else {
       return widen(operand);
     }
@@ -43,8 +51,8 @@ struct Reduction {
   RONDO_HOST_DEVICE static Accumulator combine(Accumulator a, Accumulator b) {
     return typename OperationOf<Accumulator, op>::Type{}(a, b);
   }
-  RONDO_HOST_DEVICE static T result(Accumulator sum, int ranks) {
-    if constexpr (op == ReduceOp::avg) sum /= static_cast<Accumulator>(ranks);
+  RONDO_HOST_DEVICE static T result(Accumulator sum, const Average& average) {
+    if constexpr (op == ReduceOp::avg) sum /= static_cast<Accumulator>(average.divisor);
     if constexpr (std::is_integral_v<T>) {
       return sum;
     } else {
@@ -52,11 +60,22 @@ struct Reduction {
     }
   }
 
-  // Calls `visit` with the operation that combines two elements; in the last step of an average it also divides.
+  // Calls `visit` with the operation of a step, on what was received and the rank's own elements; in the last step of an average
+  // it also divides.
   template <class Visit>
-  RONDO_HOST_DEVICE static void with_operation(bool finish, int ranks, Visit&& visit) {
-    if constexpr (op == ReduceOp::avg) {
-      if (finish) {
+  RONDO_HOST_DEVICE static void with_operation(const Step& step, int ranks, Visit&& visit) {
+    if constexpr (kAsParts) {
+      const Average whole = average(ranks);
+      const SumOfParts<T> sum{step.has(kReceivedIsInput) ? whole.scale : 1,
+                              step.has(kMineIsOutput) ? 1 : whole.scale};
+      if (step.has(kFinish)) {
+        visit(SumOfPartsThenDivide<T>{sum, whole.divisor});
+      } else {
+        visit(sum);
+      }
+      return;
+    } else if constexpr (op == ReduceOp::avg) {
+      if (step.has(kFinish)) {
         visit(SumThenDivide<T>{static_cast<ArithmeticOf<T>>(ranks)});
         return;
       }

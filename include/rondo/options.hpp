@@ -44,7 +44,8 @@ struct CommunicatorOptions {
   std::optional<Algorithm> algorithm = std::nullopt;
   CarrierChoice carrier = CarrierChoice::automatic;
   /// Promises that floating-point reductions are made in rank order, ((r0 + r1) + r2) + ..., with 16-bit floats computed
-  /// in f32 and rounded once: the same bits for any size, bucket, placement of ranks and number of hosts. Only the
+  /// in f32 and rounded once: the same bits for any size, bucket, placement of ranks and number of hosts, except that
+  /// of a sum, product or average that is a NaN, only that it is one is promised. Only the
   /// algorithms that keep that order are used: `one_shot`, `direct`, on one host `hierarchical`, and else `chain`. If
   /// `algorithm` above or RONDO_ALGO names another, it is not used for such reductions. A call that itself names another
   /// (CallOptions::algorithm; a reducer with GradientOptions::algorithm or layout_independent) is carried out by that

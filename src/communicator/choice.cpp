@@ -33,8 +33,9 @@ class HostChoice {
       return engine_.offers().direct && engine_.registry().reaches_any();
     }
     if (algorithm == Algorithm::halving_doubling) {
-      return call_.collective == Collective::all_reduce &&
-             call_.count <= engine_.offers().halving_doubling_bytes / size_of(call_.type);
+      const std::uint64_t most = engine_.offers().halving_doubling_bytes;
+      return most > 0 && call_.collective == Collective::all_reduce &&
+             call_.count <= most / size_of(call_.type);
     }
     if (algorithm == Algorithm::hierarchical) {
       return engine_.offers().hierarchical && sums_for_all();
@@ -47,6 +48,9 @@ class HostChoice {
   [[nodiscard]] std::string objection_to(Algorithm algorithm) const {
     const Offers& offers = engine_.offers();
     if (std::string kind = objection_to_kind(call_, algorithm); !kind.empty()) return kind;
+    if (algorithm == Algorithm::halving_doubling && offers.halving_doubling_bytes == 0) {
+      return "halving_doubling goes between hosts only; choose one_shot or ring";
+    }
     if (algorithm == Algorithm::halving_doubling) {
       return fmt::format(
           "halving_doubling carries all_reduces of up to {} bytes between hosts; choose ring",

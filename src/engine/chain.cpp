@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/parts.hpp"
+#include "reduce/average.hpp"
 #include "reduce/scale.hpp"
 
 namespace rondo::detail {
@@ -31,10 +32,12 @@ void reduce_to_last(const Call& call, void* out, bool is_last, int last,
     run(part_of(call, Collective::reduce, call.type, call.in, is_last ? out : nullptr, last));
     return;
   }
+  // An average of parts, so that the sum fits f32 whatever the elements are.
+  const double part = call.op == ReduceOp::avg ? average_of(call.type, last + 1).scale : 1;
   std::vector<float> wide(call.count);
-  scale(wide.data(), DataType::f32, call.in, call.type, call.count, 1);
+  scale(wide.data(), DataType::f32, call.in, call.type, call.count, part);
   run(part_of(call, Collective::reduce, DataType::f32, wide.data(), wide.data(), last));
-  if (is_last) scale(out, call.type, wide.data(), DataType::f32, call.count, 1);
+  if (is_last) scale(out, call.type, wide.data(), DataType::f32, call.count, 1 / part);
 }
 
 }  // namespace

@@ -110,7 +110,8 @@ void Direct::handle(const Range& elements, const RankRange& sources, const RankR
         find(rank, buffers_[static_cast<std::size_t>(rank)].out, plan_.output(rank));
   }
   const FoldOperands operands{outs_.data(), static_cast<std::size_t>(targets.count), ins_.data(),
-                              static_cast<std::size_t>(sources.count)};
+                              static_cast<std::size_t>(sources.count),
+                              average_of(call_->type, sources.count)};
   if (reduces(call_->collective)) {
     vector_fold(call_->type, call_->op)(operands, elements.count);
   } else {

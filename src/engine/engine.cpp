@@ -10,6 +10,7 @@
 #include <rondo/errors.hpp>
 
 #include "base/collective_traits.hpp"
+#include "base/float_state.hpp"
 #include "base/log.hpp"
 #include "engine/call_text.hpp"
 #include "engine/chain.hpp"
@@ -64,6 +65,7 @@ Engine::~Engine() {
 }
 
 void Engine::run(const Call& call, const Route& route, std::chrono::milliseconds timeout) {
+  const FloatState float_state;
   if (is_message(call.collective)) {
     run_message(call, timeout);
     return;
@@ -138,16 +140,19 @@ void Engine::run_by_hierarchy(const Call& call, Algorithm between_hosts, const S
   reserve_for(Algorithm::hierarchical);
   const Signature& signature = shown.signature;
   const bool crosses = wiring_.links.hosts > 1;
-  // Between hosts, averages are divided by the number of all ranks.
-  const ReduceOp op = crosses && call.op == ReduceOp::avg ? ReduceOp::sum : call.op;
+  // Averages are divided by the number of all ranks between hosts; inside, they are parts of averages, or sums.
+  const bool sums = crosses && call.op == ReduceOp::avg && !sums_as_parts(call.type);
+  const ReduceOp op = sums ? ReduceOp::sum : call.op;
+  Average average = average_of(call.type, wiring_.size);
+  if (crosses) average.divisor = 1;
   Plan plan;
   if (between_hosts == Algorithm::ring) {
     plan = rail_plan(call, wiring_.links);
-    inside_.begin(call, op, wiring_.links.rails, plan.slicing);
+    inside_.begin(call, op, average, wiring_.links.rails, plan.slicing);
     plan.slicing.count = inside_.chunk().count;
   } else {
     plan = make_plan(call, between_hosts, among_leaders_, kChunkGranuleBytes);
-    inside_.begin(call, op, 1, std::nullopt);
+    inside_.begin(call, op, average, 1, std::nullopt);
   }
   if (wiring_.links.pump != nullptr) wiring_.links.pump->begin_call(Algorithm::hierarchical);
   const auto require = [&](bool done) {
@@ -164,7 +169,8 @@ void Engine::run_between(const Call& call, const Plan& plan, const Signature& si
   Call between = call;
   between.in = between.out = static_cast<std::byte*>(call.out) + chunk.offset * size_of(call.type);
   between.count = chunk.count;
-  const HostCall host_call = host_call_of(between, plan, signature);
+  HostCall host_call = host_call_of(between, plan, signature);
+  host_call.average.scale = 1;
   HostPort port(wiring_, waiter_, host_call);
   OwnerPort owner(port, inside_);
   waiter_.set_meanwhile([this] { return inside_.work(); });
@@ -225,6 +231,8 @@ HostCall Engine::host_call_of(const Call& call, const Plan& plan,
   host_call.signature = signature;
   host_call.element_bytes = size_of(call.type);
   host_call.kernel = vector_kernel(call.type, call.op);
+  host_call.average = average_of(call.type, wiring_.size);
+  if (plan.schedule.algorithm == Algorithm::recursive_doubling) host_call.alike_nans_of = call.type;
   host_call.ring = plan.ring;
   host_call.pairwise = plan.schedule.algorithm == Algorithm::pairwise;
   // `in` is only ever read. Scratch memory holds the whole vector, from its first element on.

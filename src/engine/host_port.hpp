@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/collective_traits.hpp"
@@ -13,6 +14,7 @@
 #include "engine/waiter.hpp"
 #include "engine/wiring.hpp"
 #include "reduce/kernels.hpp"
+#include "reduce/one_nan.hpp"
 
 namespace rondo::detail {
 
@@ -33,10 +35,13 @@ struct HostCall {
   Buffers buffers;
   std::size_t element_bytes = 1;
   ReduceKernel kernel;
+  Average average;  // of averages alone; where inputs are parts already, without a scale
   const std::vector<int>* ring = nullptr;  // the ranks by their position in the schedule
   bool chunks_are_ranks = false;
   bool pairwise = false;      // goes along the edges of Links::pairwise_to and pairwise_from
   bool non_temporal = false;  // the output is written with non-temporal stores
+  // Partners compute the same elements, each for itself, so that NaNs among them must be alike.
+  std::optional<DataType> alike_nans_of = {};
 };
 
 // A piece of a result and its operands fit the L1 cache together.
@@ -141,14 +146,18 @@ class HostPort {
   void reduce(const Step& step, const Range& slice, const std::byte* received, std::byte* copied,
               std::byte* sent) {
     const ReduceFunction function = step.has(kFinish) ? call_.kernel.finish : call_.kernel.combine;
-    const int ranks = wiring_.size;
-    if (copied == nullptr || sent == nullptr || !call_.non_temporal || step.has(kMineFirst)) {
+    const bool own_first = step.has(kMineFirst);
+    const AverageStep average = average_step(step, own_first);
+    if (copied == nullptr || sent == nullptr || !call_.non_temporal || call_.alike_nans_of) {
       std::byte* first = copied != nullptr ? copied : sent;
       std::byte* second = copied != nullptr ? sent : nullptr;
       const std::byte* own = mine(step, slice);
-      const bool own_first = step.has(kMineFirst);
       function(first, second, own_first ? own : received, own_first ? received : own, slice.count,
-               ranks);
+               average);
+      if (call_.alike_nans_of) {
+        make_nans_alike(first, *call_.alike_nans_of, slice.count);
+        if (second != nullptr) make_nans_alike(second, *call_.alike_nans_of, slice.count);
+      }
       return;
     }
     // Piece by piece, so that the non-temporal copy to the output reads from the L1 cache.
@@ -156,9 +165,15 @@ class HostPort {
     for (std::uint64_t done = 0; done < slice.count; done += piece_elems) {
       const std::uint64_t count = std::min(piece_elems, slice.count - done);
       const std::uint64_t offset = done * call_.element_bytes;
-      function(sent + offset, nullptr, received + offset, mine(step, slice) + offset, count, ranks);
+      function(sent + offset, nullptr, received + offset, mine(step, slice) + offset, count,
+               average);
       copy_.non_temporal(copied + offset, sent + offset, count * call_.element_bytes);
     }
+  }
+  [[nodiscard]] AverageStep average_step(const Step& step, bool own_first) const {
+    const float own = step.has(kMineIsOutput) ? 1 : call_.average.scale;
+    const float received = step.has(kReceivedIsInput) ? call_.average.scale : 1;
+    return {own_first ? own : received, own_first ? received : own, call_.average.divisor};
   }
   bool waited(int position, WaitResult result) {
     if (result == WaitResult::ready) return true;

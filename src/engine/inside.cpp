@@ -23,12 +23,14 @@ Inside::Inside(Wiring& wiring, Waiter& waiter, Touching& touching)
   ins_.resize(ranks.size());
 }
 
-void Inside::begin(const Call& call, ReduceOp op, int owners, const std::optional<Slicing>& rail) {
+void Inside::begin(const Call& call, ReduceOp op, const Average& average, int owners,
+                   const std::optional<Slicing>& rail) {
   const std::size_t element = size_of(call.type);
   const std::uint64_t granule = kChunkGranuleBytes / element;
   const std::size_t stage_bytes = wiring_.links.segment->stage_bytes();
   call_ = &call;
   op_ = op;
+  average_ = average;
   owners_ = owners;
   const JobWindows at_once{
       stage_bytes / static_cast<std::size_t>(owners) / element / granule * granule,
@@ -256,7 +258,7 @@ void Inside::find_inputs(const Range& slice) {
 void Inside::fold(const Range& slice) {
   find_inputs(slice);
   std::byte* out = static_cast<std::byte*>(call_->out) + slice.offset * size_of(call_->type);
-  vector_fold(call_->type, op_)({&out, 1, ins_.data(), ins_.size()}, slice.count);
+  vector_fold(call_->type, op_)({&out, 1, ins_.data(), ins_.size(), average_}, slice.count);
 }
 
 }  // namespace rondo::detail

@@ -71,7 +71,9 @@ void OneShot::reduce() {
   }
   auto* out = static_cast<std::byte*>(call_.out);
   vector_fold(call_.type, call_.op)(
-      {&out, 1, contributions_.data(), static_cast<std::size_t>(wiring_.size)}, wanted_.count);
+      {&out, 1, contributions_.data(), static_cast<std::size_t>(wiring_.size),
+       average_of(call_.type, wiring_.size)},
+      wanted_.count);
 }
 
 bool OneShot::run() {

@@ -43,7 +43,7 @@ auto with_type_and_op(DataType type, ReduceOp op, Visitor&& visit) {
   });
 }
 
-// Kernels<T> provides sum, prod, min and max, and sum_then_divide for floating-point T.
+// Kernels<T> provides sum, prod, min and max, and average() for floating-point T.
 template <template <class> class Kernels>
 ReduceKernel select_kernel(DataType type, ReduceOp op) {
   return with_type_and_op(type, op, [](auto type_tag, auto op_tag) -> ReduceKernel {
@@ -52,7 +52,7 @@ ReduceKernel select_kernel(DataType type, ReduceOp op) {
     if constexpr (kOp == ReduceOp::prod) return {K::prod, K::prod};
     if constexpr (kOp == ReduceOp::min) return {K::min, K::min};
     if constexpr (kOp == ReduceOp::max) return {K::max, K::max};
-    if constexpr (kOp == ReduceOp::avg) return {K::sum, K::sum_then_divide};
+    if constexpr (kOp == ReduceOp::avg) return K::average();
     return {K::sum, K::sum};
   });
 }

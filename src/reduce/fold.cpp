@@ -33,6 +33,14 @@ struct DivideVectorBy {
     return hn::Div(value, hn::Set(hn::DFromV<V>(), divisor));
   }
 };
+// Of an average of 16-bit floats: each operand, in f32.
+struct MultiplyVectorBy {
+  float factor;
+  template <class V>
+  HWY_INLINE V operator()(V value) const {
+    return hn::Mul(value, hn::Set(hn::DFromV<V>(), factor));
+  }
+};
 
 template <class T>
 HWY_INLINE auto load(const std::byte* from) {
@@ -40,25 +48,35 @@ HWY_INLINE auto load(const std::byte* from) {
   return hn::LoadU(tag, reinterpret_cast<const hn::TFromD<typename Lanes<T>::Stored>*>(from));
 }
 
+// What is done with each operand, with two of them, and with the result.
+template <class First, class Op, class Last>
+struct Ways {
+  First first;
+  Op op;
+  Last last;
+};
+template <class First, class Op, class Last>
+Ways(First, Op, Last) -> Ways<First, Op, Last>;
+
 // The result for the vector of elements at byte `at`, as it is stored.
-template <class T, class Op, class Last>
-HWY_INLINE auto folded(const std::byte* const* ins, std::size_t in_count, std::size_t at, Op op,
-                       Last last) {
+template <class T, class First, class Op, class Last>
+HWY_INLINE auto folded(const std::byte* const* ins, std::size_t in_count, std::size_t at,
+                       First first, Op op, Last last) {
   if constexpr (std::is_same_v<T, BFloat16>) {
     auto pairs = load<T>(ins[0] + at);
-    auto even = Lanes<T>::even(pairs);
-    auto odd = Lanes<T>::odd(pairs);
+    auto even = first(Lanes<T>::even(pairs));
+    auto odd = first(Lanes<T>::odd(pairs));
     for (std::size_t k = 1; k < in_count; ++k) {
       pairs = load<T>(ins[k] + at);
-      even = op(even, Lanes<T>::even(pairs));
-      odd = op(odd, Lanes<T>::odd(pairs));
+      even = op(even, first(Lanes<T>::even(pairs)));
+      odd = op(odd, first(Lanes<T>::odd(pairs)));
     }
     return Lanes<T>::joined(last(even), last(odd));
   } else if constexpr (std::is_same_v<T, Float16>) {
     const typename Lanes<T>::Computed computed;
-    auto sum = hn::PromoteTo(computed, load<T>(ins[0] + at));
+    auto sum = first(hn::PromoteTo(computed, load<T>(ins[0] + at)));
     for (std::size_t k = 1; k < in_count; ++k) {
-      sum = op(sum, hn::PromoteTo(computed, load<T>(ins[k] + at)));
+      sum = op(sum, first(hn::PromoteTo(computed, load<T>(ins[k] + at))));
     }
     return hn::DemoteTo(typename Lanes<T>::Stored{}, last(sum));
   } else {
@@ -83,9 +101,9 @@ HWY_INLINE void prefetch_ahead(const FoldOperands& operands, std::size_t at, std
 }
 
 // `kIns`: the number of operands, or 0 if it is not known when this is compiled. Whole vectors, then single elements.
-template <class T, std::size_t kIns, class VectorOp, class Op, class VectorLast, class Last>
-HWY_INLINE void fold_vectors(const FoldOperands& operands, std::size_t count, VectorOp vector_op,
-                             Op op, VectorLast vector_last, Last last) {
+template <class T, std::size_t kIns, class VectorWays, class Ways>
+HWY_INLINE void fold_vectors(const FoldOperands& operands, std::size_t count,
+                             const VectorWays& vector, const Ways& scalar) {
   const typename Lanes<T>::Stored tag;
   using Lane = hn::TFromD<typename Lanes<T>::Stored>;
   const std::size_t elements = hn::Lanes(tag) * sizeof(Lane) / sizeof(T);
@@ -96,43 +114,52 @@ HWY_INLINE void fold_vectors(const FoldOperands& operands, std::size_t count, Ve
   for (; i + elements <= count; i += elements) {
     const std::size_t at = i * sizeof(T);
     if (at % kLineBytes == 0) prefetch_ahead(operands, at, count * sizeof(T), in_place);
-    const auto value = folded<T>(operands.ins, ins, at, vector_op, vector_last);
+    const auto value = folded<T>(operands.ins, ins, at, vector.first, vector.op, vector.last);
     for (std::size_t j = 0; j < operands.out_count; ++j) {
       hn::StoreU(value, tag, reinterpret_cast<Lane*>(operands.outs[j] + at));
     }
   }
-  scalar_fold<T>(operands, i, count, op, last);
+  scalar_fold<T>(operands, i, count, scalar.first, scalar.op, scalar.last);
 }
 
-template <class T, class VectorOp, class Op, class VectorLast, class Last>
-HWY_INLINE void fold(const FoldOperands& operands, std::size_t count, VectorOp vector_op, Op op,
-                     VectorLast vector_last, Last last) {
+template <class T, class VectorWays, class Ways>
+HWY_INLINE void fold(const FoldOperands& operands, std::size_t count, const VectorWays& vector,
+                     const Ways& scalar) {
   if constexpr (std::is_same_v<T, Float16> && !kRoundsToF16) {
-    scalar_fold<T>(operands, 0, count, op, last);
+    scalar_fold<T>(operands, 0, count, scalar.first, scalar.op, scalar.last);
   } else if (operands.in_count == 2) {
-    fold_vectors<T, 2>(operands, count, vector_op, op, vector_last, last);
+    fold_vectors<T, 2>(operands, count, vector, scalar);
   } else {
-    fold_vectors<T, 0>(operands, count, vector_op, op, vector_last, last);
+    fold_vectors<T, 0>(operands, count, vector, scalar);
   }
 }
 
 template <class T, class VectorOp, class Op>
 void fold_by(const FoldOperands& operands, std::size_t count) {
-  fold<T>(operands, count, VectorOp{}, Op{}, KeepVector{}, Unchanged{});
+  fold<T>(operands, count, Ways<KeepVector, VectorOp, KeepVector>{},
+          Ways<Unchanged, Op, Unchanged>{});
 }
 
 // Highway cannot multiply these lanes on every target, so the compiler vectorises the loop.
 template <class T>
 void fold_products(const FoldOperands& operands, std::size_t count) {
-  scalar_fold<T>(operands, 0, count, Prod<T>{}, Unchanged{});
+  scalar_fold<T>(operands, 0, count, Unchanged{}, Prod<T>{}, Unchanged{});
 }
 
 template <class T>
 void fold_averages(const FoldOperands& operands, std::size_t count) {
   using Accumulator = AccumulatorOf<T>;
-  const auto divisor = static_cast<Accumulator>(operands.in_count);
-  fold<T>(operands, count, VectorSum{}, Sum<Accumulator>{}, DivideVectorBy<Accumulator>{divisor},
-          DivideBy<Accumulator>{divisor});
+  const auto divisor = static_cast<Accumulator>(operands.average.divisor);
+  const DivideVectorBy<Accumulator> divide_vector{divisor};
+  const DivideBy<Accumulator> divide{divisor};
+  if constexpr (kSumsAsParts<T>) {
+    const float scale = operands.average.scale;
+    fold<T>(operands, count, Ways{MultiplyVectorBy{scale}, VectorSum{}, divide_vector},
+            Ways{MultiplyBy<Accumulator>{scale}, Sum<Accumulator>{}, divide});
+  } else {
+    fold<T>(operands, count, Ways{KeepVector{}, VectorSum{}, divide_vector},
+            Ways{Unchanged{}, Sum<Accumulator>{}, divide});
+  }
 }
 
 FoldFunction select(DataType type, ReduceOp op) {

@@ -6,6 +6,8 @@
 
 #include <rondo/types.hpp>
 
+#include "reduce/average.hpp"
+
 namespace rondo::detail {
 
 struct FoldOperands {
@@ -13,9 +15,11 @@ struct FoldOperands {
   std::size_t out_count = 0;
   const std::byte* const* ins = nullptr;
   std::size_t in_count = 0;  // at least 1
+  Average average = {};      // of averages alone
 };
 
-// outs[j][i] ← ins[0][i] op ins[1][i] op ... for `count` elements and all j; an average divides the sum by `in_count`.
+// outs[j][i] ← ins[0][i] op ins[1][i] op ... for `count` elements and all j; an average multiplies each operand, where the
+// type sums as parts, and divides the sum, by what `average` says.
 // The 16-bit floats are computed in f32 and rounded once, at the end. An output may be one of the inputs; other overlaps
 // are not allowed. The buffers need not be aligned to the element type.
 using FoldFunction = void (*)(const FoldOperands& operands, std::size_t count);

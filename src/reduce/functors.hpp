@@ -120,13 +120,33 @@ struct Max {
   }
 };
 
-// The last addition of an average: sum and division in one rounding for the 16-bit floats.
+// The last addition of an average.
 template <class T>
 struct SumThenDivide {
   ArithmeticOf<T> divisor = 1;
 
   RONDO_HOST_DEVICE constexpr T operator()(T a, T b) const {
     return narrow<T>((widen(a) + widen(b)) / divisor);
+  }
+};
+
+// The additions of an average of 16-bit floats (average.hpp), each with one rounding.
+template <class T>
+struct SumOfParts {
+  float scale_a = 1;
+  float scale_b = 1;
+
+  RONDO_HOST_DEVICE constexpr T operator()(T a, T b) const {
+    return narrow<T>(widen(a) * scale_a + widen(b) * scale_b);
+  }
+};
+template <class T>
+struct SumOfPartsThenDivide {
+  SumOfParts<T> sum;
+  float divisor = 1;
+
+  RONDO_HOST_DEVICE constexpr T operator()(T a, T b) const {
+    return narrow<T>((widen(a) * sum.scale_a + widen(b) * sum.scale_b) / divisor);
   }
 };
 

@@ -5,13 +5,22 @@
 
 #include <rondo/types.hpp>
 
+#include "reduce/average.hpp"
+
 namespace rondo::detail {
 
+// One addition of an average (average.hpp): what the operands are multiplied by, where the type sums as parts, and what the sum is
+// divided by in the last one.
+struct AverageStep {
+  float scale_a = 1;
+  float scale_b = 1;
+  float divisor = 1;
+};
+
 // dst[i] ← finish(a[i] op b[i]) for `count` elements, and the same to `also` unless it is null.
-// `dst` may be `a` or `b`; other overlaps are not allowed. `ranks` is what an average divides by
-// and is ignored by all else. The buffers need not be aligned to the element type.
+// `dst` may be `a` or `b`; other overlaps are not allowed. `average` is ignored by all that is no average. The buffers need not be aligned to the element type.
 using ReduceFunction = void (*)(std::byte* dst, std::byte* also, const std::byte* a,
-                                const std::byte* b, std::size_t count, int ranks);
+                                const std::byte* b, std::size_t count, const AverageStep& average);
 
 struct ReduceKernel {
   ReduceFunction combine = nullptr;  // a op b

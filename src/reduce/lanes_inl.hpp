@@ -14,6 +14,7 @@
 
 #include <rondo/types.hpp>
 
+#include "reduce/kernels.hpp"
 #include "reduce/rounding_inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -112,6 +113,27 @@ struct VectorSumThenDivide {
   template <class V>
   HWY_INLINE V operator()(V a, V b) const {
     return hn::Div(hn::Add(a, b), hn::Set(hn::DFromV<V>(), divisor));
+  }
+};
+// The additions of an average of 16-bit floats; in f32.
+template <class V>
+HWY_INLINE V vector_parts(const AverageStep& average, V a, V b) {
+  const hn::DFromV<V> tag;
+  return hn::Add(hn::Mul(a, hn::Set(tag, average.scale_a)),
+                 hn::Mul(b, hn::Set(tag, average.scale_b)));
+}
+struct VectorSumOfParts {
+  AverageStep average;
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    return vector_parts(average, a, b);
+  }
+};
+struct VectorSumOfPartsThenDivide {
+  AverageStep average;
+  template <class V>
+  HWY_INLINE V operator()(V a, V b) const {
+    return hn::Div(vector_parts(average, a, b), hn::Set(hn::DFromV<V>(), average.divisor));
   }
 };
 

@@ -10,7 +10,7 @@ template <class T>
 struct ReferenceKernels {
   template <class Op>
   static void run(std::byte* dst, std::byte* also, const std::byte* a, const std::byte* b,
-                  std::size_t count, int /*ranks*/) {
+                  std::size_t count, const AverageStep& /*average*/) {
     scalar_loop<T>(dst, also, a, b, count, Op{});
   }
   static constexpr ReduceFunction sum = run<Sum<T>>;
@@ -18,21 +18,41 @@ struct ReferenceKernels {
   static constexpr ReduceFunction min = run<Min<T>>;
   static constexpr ReduceFunction max = run<Max<T>>;
   static void sum_then_divide(std::byte* dst, std::byte* also, const std::byte* a,
-                              const std::byte* b, std::size_t count, int ranks) {
-    scalar_loop<T>(dst, also, a, b, count, SumThenDivide<T>{static_cast<ArithmeticOf<T>>(ranks)});
+                              const std::byte* b, std::size_t count, const AverageStep& average) {
+    scalar_loop<T>(dst, also, a, b, count,
+                   SumThenDivide<T>{static_cast<ArithmeticOf<T>>(average.divisor)});
+  }
+  static void sum_of_parts(std::byte* dst, std::byte* also, const std::byte* a, const std::byte* b,
+                           std::size_t count, const AverageStep& average) {
+    scalar_loop<T>(dst, also, a, b, count, SumOfParts<T>{average.scale_a, average.scale_b});
+  }
+  static void sum_of_parts_then_divide(std::byte* dst, std::byte* also, const std::byte* a,
+                                       const std::byte* b, std::size_t count,
+                                       const AverageStep& average) {
+    scalar_loop<T>(dst, also, a, b, count,
+                   SumOfPartsThenDivide<T>{{average.scale_a, average.scale_b}, average.divisor});
+  }
+  static constexpr ReduceKernel average() {
+    if constexpr (kSumsAsParts<T>) return {sum_of_parts, sum_of_parts_then_divide};
+    return {sum, sum_then_divide};
   }
 };
 
 template <class T, class Op>
 void reference_fold_by(const FoldOperands& operands, std::size_t count) {
-  scalar_fold<T>(operands, 0, count, Op{}, Unchanged{});
+  scalar_fold<T>(operands, 0, count, Unchanged{}, Op{}, Unchanged{});
 }
 
 template <class T>
 void reference_averages(const FoldOperands& operands, std::size_t count) {
   using Accumulator = AccumulatorOf<T>;
-  scalar_fold<T>(operands, 0, count, Sum<Accumulator>{},
-                 DivideBy<Accumulator>{static_cast<Accumulator>(operands.in_count)});
+  const DivideBy<Accumulator> divide{static_cast<Accumulator>(operands.average.divisor)};
+  if constexpr (kSumsAsParts<T>) {
+    scalar_fold<T>(operands, 0, count, MultiplyBy<Accumulator>{operands.average.scale},
+                   Sum<Accumulator>{}, divide);
+  } else {
+    scalar_fold<T>(operands, 0, count, Unchanged{}, Sum<Accumulator>{}, divide);
+  }
 }
 
 }  // namespace

@@ -24,12 +24,18 @@ struct DivideBy {
   A divisor = 1;
   constexpr A operator()(A value) const { return value / divisor; }
 };
+// The first step, on each operand.
+template <class A>
+struct MultiplyBy {
+  A factor = 1;
+  constexpr A operator()(A value) const { return value * factor; }
+};
 
 // For elements `begin` to `end`. All operands of a piece are read before an output is written, since an output may be an
 // operand.
-template <class T, class Op, class Last>
+template <class T, class First, class Op, class Last>
 [[gnu::always_inline]] inline void scalar_fold(const FoldOperands& operands, std::size_t begin,
-                                               std::size_t end, Op op, Last last) {
+                                               std::size_t end, First first, Op op, Last last) {
   constexpr std::size_t kPieceElems = 512;
   std::array<AccumulatorOf<T>, kPieceElems> sums;
   std::array<T, kPieceElems> loaded;
@@ -39,7 +45,7 @@ template <class T, class Op, class Last>
       // A copy, since a caller's buffer need not be aligned to the element.
       std::memcpy(loaded.data(), operands.ins[k] + at * sizeof(T), count * sizeof(T));
       for (std::size_t i = 0; i < count; ++i) {
-        const auto operand = static_cast<AccumulatorOf<T>>(loaded[i]);
+        const auto operand = first(static_cast<AccumulatorOf<T>>(loaded[i]));
         sums[i] = k == 0 ? operand : op(sums[i], operand);
       }
     }

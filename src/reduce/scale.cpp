@@ -11,6 +11,7 @@
 // After foreach_target.h, as Highway asks.
 #include <hwy/highway.h>
 
+#include "base/float_state.hpp"
 #include "base/with_type.hpp"
 #include "reduce/rounding_inl.hpp"
 
@@ -54,6 +55,18 @@ HWY_INLINE void store(Floats /*tag*/, V value, BFloat16* to) {
              reinterpret_cast<std::uint16_t*>(to));
 }
 
+// Elements that need not be aligned.
+template <class T>
+HWY_INLINE T get(const T* from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+template <class T>
+HWY_INLINE void put(T* to, T value) {
+  std::memcpy(to, &value, sizeof(T));
+}
+
 template <class To, class From>
 void scale_floats(To* to, const From* from, std::size_t count, float factor) {
   const Floats tag;
@@ -64,11 +77,11 @@ void scale_floats(To* to, const From* from, std::size_t count, float factor) {
       store(tag, hn::Mul(load(tag, from + i), factors), to + i);
     }
   }
-  for (; i < count; ++i) to[i] = static_cast<To>(static_cast<float>(from[i]) * factor);
+  for (; i < count; ++i) put(to + i, static_cast<To>(static_cast<float>(get(from + i)) * factor));
 }
 
 void scale_doubles(double* to, const double* from, std::size_t count, double factor) {
-  for (std::size_t i = 0; i < count; ++i) to[i] = from[i] * factor;
+  for (std::size_t i = 0; i < count; ++i) put(to + i, get(from + i) * factor);
 }
 
 void scale(void* to, DataType to_type, const void* from, DataType from_type, std::size_t count,
@@ -103,6 +116,7 @@ HWY_EXPORT(scale);
 void scale(void* to, DataType to_type, const void* from, DataType from_type, std::size_t count,
            double factor) {
   if (to_type != from_type || factor != 1) {
+    const FloatState float_state;
     HWY_DYNAMIC_DISPATCH(scale)(to, to_type, from, from_type, count, factor);
   } else if (to != from && count > 0) {
     std::memcpy(to, from, count * size_of(to_type));

@@ -62,12 +62,12 @@ template <class T>
 struct VectorKernels {
   template <class VectorOp, class ScalarOp>
   static void call(std::byte* dst, std::byte* also, const std::byte* a, const std::byte* b,
-                   std::size_t count, int /*ranks*/) {
+                   std::size_t count, const AverageStep& /*average*/) {
     run<T>(dst, also, a, b, count, VectorOp{}, ScalarOp{});
   }
   // Highway cannot multiply these lanes on every target, so the compiler vectorises the loop.
   static void scalar_prod(std::byte* dst, std::byte* also, const std::byte* a, const std::byte* b,
-                          std::size_t count, int /*ranks*/) {
+                          std::size_t count, const AverageStep& /*average*/) {
     scalar_loop<T>(dst, also, a, b, count, Prod<T>{});
   }
   static constexpr ReduceFunction pick_prod() {
@@ -82,10 +82,25 @@ struct VectorKernels {
   static constexpr ReduceFunction min = call<VectorMin, Min<T>>;
   static constexpr ReduceFunction max = call<VectorMax, Max<T>>;
   static void sum_then_divide(std::byte* dst, std::byte* also, const std::byte* a,
-                              const std::byte* b, std::size_t count, int ranks) {
-    const auto divisor = static_cast<ArithmeticOf<T>>(ranks);
+                              const std::byte* b, std::size_t count, const AverageStep& average) {
+    const auto divisor = static_cast<ArithmeticOf<T>>(average.divisor);
     run<T>(dst, also, a, b, count, VectorSumThenDivide<ArithmeticOf<T>>{divisor},
            SumThenDivide<T>{divisor});
+  }
+  static void sum_of_parts(std::byte* dst, std::byte* also, const std::byte* a, const std::byte* b,
+                           std::size_t count, const AverageStep& average) {
+    run<T>(dst, also, a, b, count, VectorSumOfParts{average},
+           SumOfParts<T>{average.scale_a, average.scale_b});
+  }
+  static void sum_of_parts_then_divide(std::byte* dst, std::byte* also, const std::byte* a,
+                                       const std::byte* b, std::size_t count,
+                                       const AverageStep& average) {
+    run<T>(dst, also, a, b, count, VectorSumOfPartsThenDivide{average},
+           SumOfPartsThenDivide<T>{{average.scale_a, average.scale_b}, average.divisor});
+  }
+  static constexpr ReduceKernel average() {
+    if constexpr (kSumsAsParts<T>) return {sum_of_parts, sum_of_parts_then_divide};
+    return {sum, sum_then_divide};
   }
 };
 

@@ -64,7 +64,9 @@ RONDO_HOST_DEVICE constexpr Step exchange_step(const Schedule& s, int index, boo
       return with_chunks_of({static_cast<std::uint8_t>(verb), 0, kNobody, partner}, mine ^ distance,
                             distance);
     }
-    const int verb = kRecvReduceCopy | mine_is_output | (round == rounds - 1 ? kFinish : 0);
+    const bool input = round == 0 && partner >= doubling::paired(s.size);
+    const int verb = kRecvReduceCopy | mine_is_output | (round == rounds - 1 ? kFinish : 0) |
+                     (input ? kReceivedIsInput : 0);
     return with_chunks_of({static_cast<std::uint8_t>(verb), 0, partner, kNobody}, mine, distance);
   }
   const int round = index / 2 - rounds;
@@ -80,7 +82,9 @@ RONDO_HOST_DEVICE constexpr Step step(const Schedule& s, int index) {
     return whole({kRecvCopy, 0, s.position + 1, kNobody}, s.size);
   }
   if (s.position >= doubling::paired(s.size)) return exchange_step(s, index, false);
-  if (index == 0) return whole({kRecvReduceCopy, 0, s.position - 1, kNobody}, s.size);
+  if (index == 0) {
+    return whole({kRecvReduceCopy | kReceivedIsInput, 0, s.position - 1, kNobody}, s.size);
+  }
   if (index == steps(s) - 1) {
     return whole({kSend | kMineIsOutput, 0, kNobody, s.position - 1}, s.size);
   }

@@ -12,7 +12,7 @@ namespace naive {
 
 // Position 0 reduces the elements of all others, one position after the other.
 RONDO_HOST_DEVICE constexpr Step accumulate_step(int chunk, int peer, int size) {
-  int verb = kRecvReduceCopy;
+  int verb = kRecvReduceCopy | kReceivedIsInput;
   if (peer > 1) verb |= kMineIsOutput;
   if (peer == size - 1) verb |= kFinish;
   return {static_cast<std::uint8_t>(verb), chunk, peer, kNobody};

@@ -54,13 +54,14 @@ RONDO_HOST_DEVICE constexpr Step step(const Schedule& s, int index) {
   }
   const bool for_two = s.position < paired(s.size);
   if (index == 0) {
-    if (for_two) return {kRecvReduceCopySend, 0, s.position - 1, partner(s, 0)};
+    if (for_two) return {kRecvReduceCopySend | kReceivedIsInput, 0, s.position - 1, partner(s, 0)};
     return {kSend, 0, kNobody, partner(s, 0)};
   }
   const int from = partner(s, index - 1);
   int verb = kRecvReduceCopy;
   if (for_two || index > 1) verb |= kMineIsOutput;
   if (s.position < from) verb |= kMineFirst;
+  if (index == 1 && from >= paired(s.size)) verb |= kReceivedIsInput;
   int to = for_two ? s.position - 1 : kNobody;
   if (index == rounds(s.size)) {
     verb |= kFinish;

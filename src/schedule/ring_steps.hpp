@@ -58,8 +58,9 @@ RONDO_HOST_DEVICE constexpr Step reduce_scatter_step(const Schedule& s, int inde
   const int next = wrap(s.position + 1, s.size);
   const int chunk = wrap(s.position - 1 - index, s.size);
   if (index == 0) return {kSend, chunk, kNobody, next};
-  if (index < s.size - 1) return {kRecvReduceSend, chunk, prev, next};
-  return {kRecvReduceCopy | kFinish, chunk, prev, kNobody};
+  const int input = index == 1 ? kReceivedIsInput : 0;
+  const int verb = index < s.size - 1 ? kRecvReduceSend | input : kRecvReduceCopy | kFinish | input;
+  return {static_cast<std::uint8_t>(verb), chunk, prev, index < s.size - 1 ? next : kNobody};
 }
 
 // all-gather: every finished chunk starts at its owner and goes round the ring to the position before it.
@@ -77,8 +78,10 @@ RONDO_HOST_DEVICE constexpr Step all_reduce_step(const Schedule& s, int index) {
   const int joint = s.size - 1;
   if (index < joint) return reduce_scatter_step(s, index);
   if (index > joint) return all_gather_step(s, index - joint);
-  const Step last = reduce_scatter_step(s, index);
-  return {kRecvReduceCopySend | kFinish, last.chunk, last.from, wrap(s.position + 1, s.size)};
+  Step step = reduce_scatter_step(s, index);
+  step.verb |= kSend;
+  step.to = wrap(s.position + 1, s.size);
+  return step;
 }
 
 // The chain of a broadcast goes from the root to the position before it; that of a reduce goes from the position
@@ -93,12 +96,15 @@ RONDO_HOST_DEVICE constexpr Step chain_step(const Schedule& s, int index) {
     if (index == 1) return recv_greeting(prev);
     return {broadcasts ? kCopySend : static_cast<std::uint8_t>(kSend), 0, kNobody, next};
   }
+  const int input = distance == 1 ? kReceivedIsInput : 0;
   if (distance < s.size - 1) {
-    return {broadcasts ? kRecvCopySend : kRecvReduceSend, 0, prev, next};
+    const int reduces = kRecvReduceSend | input;
+    return {broadcasts ? kRecvCopySend : static_cast<std::uint8_t>(reduces), 0, prev, next};
   }
   if (index == 0) return send_greeting(next);
   if (broadcasts) return {kRecvCopy, 0, prev, kNobody};
-  return {kRecvReduceCopy | kFinish, 0, prev, kNobody};
+  const int verb = kRecvReduceCopy | kFinish | input;
+  return {static_cast<std::uint8_t>(verb), 0, prev, kNobody};
 }
 
 RONDO_HOST_DEVICE constexpr Step step(const Schedule& s, int index) {

@@ -28,13 +28,14 @@ namespace rondo::detail {
 
 // A verb is a set of these parts.
 enum VerbPart : std::uint8_t {
-  kRecv = 1,           // take a slot from `from`
-  kReduce = 2,         // combine what was received with my elements
-  kCopy = 4,           // write the value to my output
-  kSend = 8,           // write the value to a slot towards `to`
-  kMineIsOutput = 16,  // "my elements" are those of the output, not of the input
-  kFinish = 32,        // the value is final: an average is divided here, once
-  kMineFirst = 64,     // my elements are the left operand; else what was received is
+  kRecv = 1,               // take a slot from `from`
+  kReduce = 2,             // combine what was received with my elements
+  kCopy = 4,               // write the value to my output
+  kSend = 8,               // write the value to a slot towards `to`
+  kMineIsOutput = 16,      // "my elements" are those of the output, not of the input
+  kFinish = 32,            // the value is final: an average is divided here, once
+  kMineFirst = 64,         // my elements are the left operand; else what was received is
+  kReceivedIsInput = 128,  // what is reduced with my elements is the sender's input, not a sum yet
 };
 
 inline constexpr std::uint8_t kRecvReduceSend = kRecv | kReduce | kSend;

@@ -22,6 +22,7 @@
 #include "tests/cuda/interleaver.hpp"
 #include "tests/cuda/protocol_group.hpp"
 #include "tests/support/collective_checks.hpp"
+#include "tests/support/large_values.hpp"
 
 namespace rondo::test {
 namespace {
@@ -39,6 +40,7 @@ struct Spec {
   bool in_place = false;
   std::size_t shift = 0;           // elements by which buffers miss a 16-byte border
   std::set<int> unreachable = {};  // ranks whose buffers the others cannot reach
+  bool large = false;  // an average of 16-bit floats, whose sum is more than the type holds
 };
 
 // One rank's buffers for one call, and what must be in them afterwards.
@@ -136,6 +138,15 @@ class RankCall {
     }
     for (std::size_t i = 0; i < spec_.count; ++i) {
       const T result = exchanges ? exchanged<T>(i) : exact::result<T>(spec_.op, size_, i);
+      if constexpr (detail::kSumsAsParts<T>) {
+        if (spec_.large) {
+          const T own = large_value<T>(i, rank_);
+          const T average = large_value<T>(i, (size_ - 1) / 2.0);
+          std::memcpy(at(in_, i), &own, sizeof(T));
+          std::memcpy(at(expected_, i), &average, sizeof(T));
+          continue;
+        }
+      }
       const bool mine = i >= own_.offset && i < own_.offset + own_.count;
       T input = exact::from_double<T>(77);
       if (reduces || exchanges) input = exact::input<T>(spec_.op, rank_, size_, i);
@@ -350,6 +361,33 @@ TEST_P(DeviceProtocol, EveryTypeAndOperation) {
   const auto [size, channels] = GetParam();
   ProtocolGroup group(size, channels, {256, 4});
   GroupRun run(group, every_type_and_op());
+  run_freely(run, 1);
+  run.expect_exact();
+}
+
+TEST_P(DeviceProtocol, AveragesOf16BitsDoNotOverflow) {
+  const auto [size, channels] = GetParam();
+  ProtocolGroup group(size, channels, {128, 2});
+  std::vector<Spec> specs;
+  for (const DataType type : {DataType::f16, DataType::bf16}) {
+    for (const Algorithm algorithm :
+         {Algorithm::ring, Algorithm::naive, Algorithm::one_shot, Algorithm::direct}) {
+      if (algorithm == Algorithm::one_shot && size == 1) continue;
+      for (const std::size_t count : {1U, 200U}) {
+        Spec spec;
+        spec.algorithm = algorithm;
+        spec.type = type;
+        spec.op = ReduceOp::avg;
+        spec.count = count;
+        spec.large = true;
+        specs.push_back(spec);
+        if (algorithm == Algorithm::one_shot) continue;
+        spec.collective = Collective::reduce_scatter;
+        specs.push_back(spec);
+      }
+    }
+  }
+  GroupRun run(group, specs);
   run_freely(run, 1);
   run.expect_exact();
 }

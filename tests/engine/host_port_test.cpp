@@ -20,6 +20,7 @@ class Receiver {
              {},
              sizeof(float),
              vector_kernel(DataType::f32, ReduceOp::sum),
+             {},
              &group_[1].topology.ring};
   }
   void publish_from_0(const Signature& sent, std::uint64_t sent_bytes) {

@@ -78,7 +78,7 @@ TEST_P(InsideOfRails, EachOwnerGetsItsChunkAndAllGetAll) {
                         .count = count,
                         .type = DataType::i32};
         const ShownCall shown = enter(wiring, waiter, touching, call, sequence++);
-        inside.begin(call, ReduceOp::sum, rails(), std::nullopt);
+        inside.begin(call, ReduceOp::sum, {}, rails(), std::nullopt);
         EXPECT_EQ(inside.owns(), wiring.rank < rails());
         ASSERT_TRUE(inside.meet(shown));
         ASSERT_TRUE(inside.finish());
@@ -160,7 +160,7 @@ TEST_P(InsideOfRails, CellsFollowTheRail) {
             rail.granule = kChunkGranuleBytes / sizeof(int);
             rail.slice_elems = 32;
             rail.window = 3;  // so that a cell takes two stages
-            inside.begin(call, ReduceOp::sum, rails(), rail);
+            inside.begin(call, ReduceOp::sum, {}, rails(), rail);
             rail.count = inside.chunk().count;
             ASSERT_TRUE(inside.meet(shown));
             if (inside.owns()) {
@@ -213,7 +213,7 @@ TEST(InsideAHost, NoRankReturnsFromAFailedCallWhileAnotherTouchesItsBuffers) {
     group[rank].links.segment->presence(group[rank].rank).enter(shown[rank]);
     waiters[rank]->begin_call(shown[rank].signature, std::chrono::minutes(5), false);
     insides.push_back(std::make_unique<Inside>(group[rank], *waiters[rank], *touching[rank]));
-    insides[rank]->begin(calls[rank], ReduceOp::sum, 1, std::nullopt);
+    insides[rank]->begin(calls[rank], ReduceOp::sum, {}, 1, std::nullopt);
   }
   for (std::size_t rank = 0; rank < 2; ++rank) ASSERT_TRUE(insides[rank]->meet(shown[rank]));
   group[0].links.segment->board().raise(1, "the test ends it");

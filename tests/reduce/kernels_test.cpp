@@ -87,7 +87,8 @@ void compare(ReduceOp op, std::size_t count, std::size_t offset, bool two_output
       };
       const ReduceFunction function = finish ? kernels[k].finish : kernels[k].combine;
       function(bytes(out[k]), two_outputs ? bytes(also[k]) : nullptr,
-               reinterpret_cast<const std::byte*>(a.data() + offset), bytes(out[k]), count, 3);
+               reinterpret_cast<const std::byte*>(a.data() + offset), bytes(out[k]), count,
+               {0.5F, 1, 3});
     }
     for (std::size_t i = 0; i < count + offset; ++i) {
       ASSERT_TRUE(same(out[0][i], out[1][i], op)) << "element " << i << ", finish " << finish;
@@ -117,7 +118,9 @@ void compare_folds(ReduceOp op, std::size_t operands_count, std::size_t count, s
     };
     for (std::size_t i = 0; i < operands_count; ++i) ins.push_back(bytes(buffers[i]));
     std::byte* outs[] = {bytes(buffers[operands_count > 1 ? 1 : 0]), bytes(buffers.back())};
-    folds[k]({outs, 2, ins.data(), operands_count}, count);
+    folds[k]({outs, 2, ins.data(), operands_count,
+              average_of(kDataTypeOf<T>, static_cast<int>(operands_count))},
+             count);
     results[k] = buffers;
   }
   for (std::size_t buffer = 0; buffer < results[0].size(); ++buffer) {
@@ -181,7 +184,7 @@ void expect_nan_wins(ReduceOp op, T nan, T number) {
       std::vector<T> out(kCount);
       kernel.combine(reinterpret_cast<std::byte*>(out.data()), nullptr,
                      reinterpret_cast<const std::byte*>(a.data()),
-                     reinterpret_cast<const std::byte*>(b.data()), kCount, 2);
+                     reinterpret_cast<const std::byte*>(b.data()), kCount, {0.5F, 0.5F, 2});
       for (std::size_t i = 0; i < kCount; ++i) {
         ASSERT_TRUE(is_nan(out[i])) << name(kDataTypeOf<T>) << " " << name(op) << ", element " << i;
         ASSERT_TRUE(same(out[i], out[0], op)) << "vector and tail differ at " << i;
@@ -278,7 +281,7 @@ TEST(Kernels, AnUnalignedBufferIsFine) {
   std::memcpy(memory.data() + 1, ones.data(), 400);
   vector_kernel(DataType::f32, ReduceOp::sum)
       .combine(memory.data() + 1, nullptr, memory.data() + 1,
-               reinterpret_cast<const std::byte*>(ones.data()), 100, 1);
+               reinterpret_cast<const std::byte*>(ones.data()), 100, {});
   for (std::size_t i = 0; i < 100; ++i) {
     float value = 0;
     std::memcpy(&value, memory.data() + 1 + 4 * i, 4);

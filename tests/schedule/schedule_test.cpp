@@ -6,6 +6,7 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,10 @@ using Contributions = std::array<std::uint8_t, kMostRanks>;
 Contributions operator+(Contributions a, const Contributions& b) {
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<std::uint8_t>(a[i] + b[i]);
   return a;
+}
+
+int ranks_in(const Contributions& element) {
+  return std::accumulate(element.begin(), element.end(), 0);
 }
 
 struct Action {
@@ -136,7 +141,12 @@ class Simulation {
       Contributions value = from != nullptr ? from->front().elements[i] : mine;
       bool finished = from != nullptr ? from->front().finished[i]
                                       : step.has(kMineIsOutput) && rank.finished[element];
-      if (step.has(kReduce)) value = value + mine;
+      if (step.has(kReduce)) {
+        // Inputs are what averages of 16-bit floats still have to divide, and sums are what they have divided.
+        EXPECT_EQ(step.has(kReceivedIsInput), ranks_in(value) == 1);
+        EXPECT_EQ(step.has(kMineIsOutput), ranks_in(mine) > 1);
+        value = value + mine;
+      }
       if (step.has(kFinish)) {
         EXPECT_FALSE(finished) << "an average would be divided twice";
         finished = true;
@@ -365,7 +375,8 @@ TEST(Schedule, IsAConstant) {
   constexpr Schedule kSchedule{Collective::all_reduce, Algorithm::ring, 1, 4, 0};
   static_assert(kSchedule.steps() == 7);
   static_assert(kSchedule.step(0).verb == kSend && kSchedule.step(0).chunk == 0);
-  static_assert(kSchedule.step(1).verb == kRecvReduceSend && kSchedule.step(1).chunk == 3);
+  static_assert(kSchedule.step(1).verb == (kRecvReduceSend | kReceivedIsInput) &&
+                kSchedule.step(1).chunk == 3);
   static_assert(kSchedule.step(3).verb == (kRecvReduceCopySend | kFinish));
   static_assert(kSchedule.step(3).chunk == 1);
   static_assert(kSchedule.step(6).verb == kRecvCopy && kSchedule.step(6).chunk == 2);
