@@ -105,7 +105,7 @@ std::vector<std::string> meet_as_threads(int size, const std::vector<std::uint16
 
 TEST(Admission, VeryManyRanksJoinAtOnce) {
   for (const int size : {600, 2000}) {
-    if (!may_open(static_cast<rlim_t>(2 * size + 100))) {
+    if (!may_open(2 * static_cast<rlim_t>(size) + 100)) {
       std::printf("not tried: %d ranks need more open files than this process may have\n", size);
       continue;
     }
