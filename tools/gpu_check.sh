@@ -237,14 +237,12 @@ train() {
   timeout 30 python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null &&
     step "lenet by PyTorch" 90 bash -c 'set -o pipefail; python3 bench/peers/lenet_ddp.py --ranks 1 --device cuda --epochs 5 --data "$1" | tee "$2"' _ "$data" "$out/lenet_torch.txt"
 }
+# NAME RANKS ALGORITHM OPTIONS...
+beside_step() {
+  step "beside: $1" 60 bash -c 'set -o pipefail; program=$1 to=$2; shift 2; "$program" "$@" | tee "$to"' _ "$beside" "$out/beside_$1.txt" --ranks "$2" --algo "${@:3}"
+}
 run_beside() {
   [ -e "$beside" ] || { echo "cuBLAS is not here: no matrix products"; return; }
-  local name
-  # NAME RANKS ALGORITHM OPTIONS...
-  beside_step() {
-    name=$1
-    step "beside: $name" 60 bash -c 'set -o pipefail; program=$1 to=$2; shift 2; "$program" "$@" | tee "$to"' _ "$beside" "$out/beside_$name.txt" --ranks "$2" --algo "${@:3}"
-  }
   beside_step direct_2 2 direct
   beside_step ring_2 2 ring
   beside_step direct_3 3 direct --channels 0,64,48,32,16

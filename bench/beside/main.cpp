@@ -8,7 +8,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <functional>
 #include <memory>
 #include <rondo/cuda.hpp>
 #include <rondo/rondo.hpp>
@@ -132,7 +131,7 @@ double median(std::vector<double> values) {
 class Bench {
  public:
   Bench(const Options& options, int channels) : options_(options), gate_(0) {
-    cuda::Options device_options{.device = 0, .channels = channels};
+    const cuda::Options device_options{.device = 0, .channels = channels};
     const std::vector<int> devices(static_cast<std::size_t>(options.ranks), 0);
     for (cuda::Communicator& comm : cuda::local_group(devices, device_options)) {
       Rank& rank =
@@ -194,7 +193,7 @@ class Bench {
   }
   void enqueue_call(Rank& rank) {
     CallOptions call;
-    if (options_.algorithm != "auto") call.algorithm = algorithm_named(options_.algorithm);
+    call.algorithm = algorithm_named(options_.algorithm);
     rank.comm.all_reduce(std::span(rank.data, options_.bytes / sizeof(float)), ReduceOp::sum,
                          rank.stream->get(), call);
   }
@@ -212,8 +211,8 @@ void run(const Options& options) {
       options.ranks, options.products, options.side, options.side, options.calls, options.bytes,
       options.algorithm);
   fmt::print(
-      "# us, medians of {}; all: until both have ended; hidden: the part of the shorter one that "
-      "took no time\n",
+      "# us, medians of {}; all: until both have ended; hidden: how much of the shorter "
+      "one ran beside the other; below 0, both were slower\n",
       options.repetitions);
   fmt::print("{:>8} {:>16} {:>13} {:>18} {:>15} {:>9} {:>7}\n", "channels", "products alone",
              "calls alone", "products together", "calls together", "all", "hidden");
@@ -250,7 +249,8 @@ int main_of(int argc, char** argv) {
   app.add_option("-b,--bytes", options.bytes, "bytes of an all-reduce")
       ->transform(CLI::AsSizeValue(false))
       ->capture_default_str();
-  app.add_option("--algo", options.algorithm, "auto, or the name of an algorithm")
+  app.add_option("--algo", options.algorithm, "how all-reduces are carried out")
+      ->check(CLI::IsMember({"auto", "ring", "naive", "one_shot", "direct"}))
       ->capture_default_str();
   app.add_option("--channels", options.channels, "cuda::Options::channels, one row each; 0: chosen")
       ->delimiter(',')

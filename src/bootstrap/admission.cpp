@@ -22,14 +22,15 @@
 namespace rondo::detail {
 namespace {
 
-// Beside as many as there are ranks: processes that have connected and not yet proven to be a rank.
+// Rank 0 keeps so many visitors, processes that have not proven yet to be a rank, beside one for each rank.
 constexpr std::size_t kMostStrangers = 1024;
 // A rank introduces itself as soon as it has connected, and says who it is as soon as it is asked. Nobody is sent away before
 // the first of these times, and nobody who speaks as a rank does before the second.
 constexpr std::chrono::milliseconds kForAWord{50};
 constexpr std::chrono::seconds kForAnAnswer{3};
+// So many connections are taken in before those who are here already are heard again.
 constexpr int kMostAtOnce = 256;
-// How long rank 0 takes in nobody where it can neither keep nor send away more.
+// How long rank 0 takes in nobody, where it can keep no more visitors and may send none away.
 constexpr std::chrono::milliseconds kFullFor{20};
 // Texts of those who were sent away, for the error of a rank that never comes.
 constexpr std::size_t kMostNotes = 4;
@@ -98,7 +99,7 @@ class Admission {
   // Sends the one away that has waited longest, of those who may be; false if there is none.
   bool make_room();
   void hear_ready();
-  // Whether the visitor stays one.
+  // Hears what the visitor has said. False if it is no visitor any more, since it has a seat or was sent away.
   bool hear(Visitor& visitor);
   void seat(Visitor& visitor);
   void send_away(const Visitor& visitor, const std::string& why);
@@ -192,7 +193,6 @@ bool Admission::wait_for_any() {
 void Admission::let_in() {
   if (Clock::now() < full_until_) return;
   for (const FileDescriptor& listener : listeners_) {
-    // Those who are here are heard in between, however fast others come.
     for (int come = 0; come < kMostAtOnce; ++come) {
       if (visitors_.size() >= kMostStrangers + seats_.size() && !make_room()) {
         full_until_ = Clock::now() + kFullFor;

@@ -40,6 +40,7 @@ Introduction introduce(bool has_secret) {
   mine.magic = kMagic;
   mine.byte_order = kByteOrder;
   mine.has_secret = has_secret ? 1 : 0;
+  static_assert(kRelease.size() < sizeof(mine.version));
   put(mine.version, kRelease);
   mine.nonce = fresh_nonce();
   return mine;

@@ -3,7 +3,7 @@
 //   the rank                                        rank 0
 //   Introduction: protocol, version, nonce c   -->
 //                                              <--  Reply::introduction: the same, with nonce s
-//   Hello: rank, size, run, proof              -->
+//   Hello: rank, size, process, run, proof     -->
 //                                              <--  Reply::welcome: proof; the rank has its place
 //   ... when all ranks have come, or rank 0 gives up:
 //                                              <--  Reply::answer: go on, or the reason
@@ -11,8 +11,8 @@
 // A proof is a keyed hash over both nonces, who speaks, rank and size; the key is the secret. It cannot be used again,
 // since nonces differ each time. Without a secret there are no proofs: then who may connect is decided elsewhere.
 //
-// The run is what the launcher calls these processes (a job and its step, say), where it says that: so a rank that comes to
-// another run, which has computed the same port, is told that, and looks on. An Introduction has the same form in all releases;
+// The run is the launcher's name for these processes (a job and its step, say). Another run may have computed the same port:
+// a rank that comes there is told so, and tries the next port. An Introduction has the same form in all releases;
 // what comes after it depends on the release that it names.
 //
 // Rank 0 may give its answer at any point. Nothing here uses a socket, so tests and a fuzzer can drive it.
@@ -48,7 +48,7 @@ Introduction introduce(bool has_secret);
 // Why these two cannot go on together; empty if they can. `theirs` may hold any bytes.
 std::string objection_to(const Introduction& theirs, const Introduction& mine);
 
-// The name of a run; empty where nothing names it. Other names are longer than this holds (run_name).
+// The name of a run; empty where nothing names it.
 using Run = std::array<char, 128>;
 // Names that are too long are cut, and end with a hash of the whole.
 Run run_name(const std::string& name);

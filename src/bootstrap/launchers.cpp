@@ -216,7 +216,7 @@ std::string quote(const Variables& variables, const char* rank, const char* size
                      variables(size).value_or("unset"));
 }
 
-// Whether these variables say the same rank and size. Texts, since those of another launcher may be anything.
+// Whether these variables say the same rank and size. Compares texts, since those of another launcher may be no numbers.
 bool says(const Variables& variables, const char* rank, const char* size,
           const LaunchedRank& launched) {
   return variables(rank) == std::to_string(launched.rank) &&
@@ -235,8 +235,8 @@ bool may_have_started(const Launcher& other, const Launcher& launcher, const Var
                       variables("GROUP_WORLD_SIZE") == variables(other.size));
 }
 
-// Two launchers that say different things of one process: by one of them, which is further out, groups of another size would be
-// made than the user thinks.
+// Where two launchers say different things of this process, only one of them has started it, and Rondo cannot know which: by the
+// other one's variables it would join another group than the user meant.
 void require_agreement(const Launcher& launcher, const LaunchedRank& launched,
                        const Variables& variables) {
   for (const Launcher& other : kLaunchers) {
@@ -296,7 +296,7 @@ LaunchedRank launched_rank(const Variables& variables) {
                                    launcher.name, launched.rank, launched.size));
     }
     require_agreement(launcher, launched, variables);
-    // An address that the user gives is for all whom the user gives it.
+    // Processes of several launchers may meet at an address that the user gives, so their runs are not compared.
     const auto store = variables("RONDO_STORE");
     if (store && !store->empty())
       launched = {launched.launcher, launched.rank, launched.size, *store, {}, {}};

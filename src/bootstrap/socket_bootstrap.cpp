@@ -6,13 +6,13 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <random>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include <rondo/errors.hpp>
 
+#include "base/random_number.hpp"
 #include "bootstrap/admission.hpp"
 #include "bootstrap/handshake.hpp"
 #include "bootstrap/sockets.hpp"
@@ -27,11 +27,6 @@ constexpr std::chrono::milliseconds kUntilFirstWord{10000};
 constexpr std::chrono::milliseconds kFirstPause{1};
 constexpr std::chrono::milliseconds kLongestPause{50};
 constexpr std::chrono::milliseconds kAfterAnother{100};  // which may note each visit in its log
-
-std::uint64_t random_number() {
-  std::random_device random;
-  return (std::uint64_t{random()} << 32U) | random();
-}
 
 // One try to make rank 0 know this rank.
 class Entry {

@@ -88,7 +88,7 @@ std::vector<FileDescriptor> UnixMeetingPoint::listen(Clock::time_point /*deadlin
   const bool mode_set = ::fchmod(listener.get(), S_IRUSR | S_IWUSR) == 0;
   bool bound = mode_set && bind(listener);
   int code = errno;
-  // What the rank 0 of an earlier run has left that was killed.
+  // A rank 0 of an earlier run that was killed has left its socket.
   if (!bound && mode_set && code == EADDRINUSE && is_abandoned()) {
     ::unlink(path_.c_str());
     bound = bind(listener);

@@ -12,13 +12,14 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
-#include <random>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <rondo/errors.hpp>
+
+#include "base/random_number.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -49,8 +50,7 @@ ProcessName name_of_this_process() {
   static ProcessName name = 0;
   const std::lock_guard lock(mutex);
   if (process != ::getpid()) {  // the first call, or that of a forked child
-    std::random_device random;
-    name = (ProcessName{random()} << 32U) | random();
+    name = random_number();
     process = ::getpid();
   }
   return name;

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/environment.hpp"
+#include "base/random_number.hpp"
 #include "bootstrap/network.hpp"
 #include "bootstrap/together.hpp"
 #include "carrier/message_pump.hpp"
@@ -34,9 +34,7 @@ struct Opened {
       network = open_ucx(interface);
     });
     std::vector<std::string> addresses = exchange_addresses(bootstrap);
-    std::random_device random;
-    const std::uint64_t mine = (std::uint64_t{random()} << 32U) | random();
-    const std::uint64_t session = bootstrap.exchange(mine)[0];
+    const std::uint64_t session = bootstrap.exchange(random_number())[0];
     messenger = network->messenger(bootstrap.rank(), std::move(addresses), session);
     // Less than other ranks wait for this one, so that this rank can tell them whom it cannot reach.
     messenger->set_patience(timeout / 4 * 3);

@@ -232,7 +232,12 @@ HostCall Engine::host_call_of(const Call& call, const Plan& plan,
   host_call.element_bytes = size_of(call.type);
   host_call.kernel = vector_kernel(call.type, call.op);
   host_call.average = average_of(call.type, wiring_.size);
-  if (plan.schedule.algorithm == Algorithm::recursive_doubling) host_call.alike_nans_of = call.type;
+  // min and max pick an operand, and its bits, so partners get the same without.
+  const bool picks = call.op == ReduceOp::min || call.op == ReduceOp::max;
+  if (plan.schedule.algorithm == Algorithm::recursive_doubling && is_floating(call.type) &&
+      !picks) {
+    host_call.alike_nans_of = call.type;
+  }
   host_call.ring = plan.ring;
   host_call.pairwise = plan.schedule.algorithm == Algorithm::pairwise;
   // `in` is only ever read. Scratch memory holds the whole vector, from its first element on.

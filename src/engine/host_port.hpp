@@ -40,7 +40,7 @@ struct HostCall {
   bool chunks_are_ranks = false;
   bool pairwise = false;      // goes along the edges of Links::pairwise_to and pairwise_from
   bool non_temporal = false;  // the output is written with non-temporal stores
-  // Partners compute the same elements, each for itself, so that NaNs among them must be alike.
+  // Set where two partners compute the same sums, products or averages, each for itself: the NaNs among them are made alike.
   std::optional<DataType> alike_nans_of = {};
 };
 
@@ -148,7 +148,8 @@ class HostPort {
     const ReduceFunction function = step.has(kFinish) ? call_.kernel.finish : call_.kernel.combine;
     const bool own_first = step.has(kMineFirst);
     const AverageStep average = average_step(step, own_first);
-    if (copied == nullptr || sent == nullptr || !call_.non_temporal || call_.alike_nans_of) {
+    if (copied == nullptr || sent == nullptr || !call_.non_temporal || own_first ||
+        call_.alike_nans_of) {
       std::byte* first = copied != nullptr ? copied : sent;
       std::byte* second = copied != nullptr ? sent : nullptr;
       const std::byte* own = mine(step, slice);

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <random>
 
 #include <fmt/format.h>
 
 #include <rondo/errors.hpp>
 
 #include "base/put.hpp"
+#include "base/random_number.hpp"
 #include "carrier/peer_watch.hpp"
 #include "topology/machine.hpp"
 
@@ -60,7 +60,7 @@ RankFacts my_facts(const CommunicatorOptions& options) {
   RankFacts facts;
   put(facts.host, host_name());
   put(facts.boot, machine_boot_id());
-  facts.session = (std::uint64_t{std::random_device()()} << 32U) | std::random_device()();
+  facts.session = random_number();
   facts.process_namespace = process_namespace();
   facts.process_id = ::getpid();
   facts.numa_node = bound_numa_node();

@@ -1,6 +1,6 @@
 // How averages are computed. Those of 16-bit floats would overflow as sums: four times 40000 is more than an f16 holds. So what
 // ranks pass on is the sum divided by a power of two that is not below the number of ranks: a part of the average. Such a division
-// loses nothing, except from elements that are almost zero. Where several operands are added at once, the sum is kept
+// is exact, except for elements that are almost zero. Where several operands are added at once, the sum is kept
 // in f32, and the operands are divided in the same way, since the sum of several bf16 may be more than an f32 holds.
 //
 // Example: four ranks with 40000 in f16, by ring. The first sends 40000, its input. The second adds 40000/4 + 40000/4 =

@@ -48,6 +48,8 @@ output=$("$launch" -n 2 --grace 1000 sh -c '
   while kill -0 $(cat "$0/one") 2>/dev/null; do :; done
   echo "rank 1 is gone" >&2; exit 1' "$work" 2>&1)
 check "the other ranks may say what they saw" grep -q "^\[0\] rank 1 is gone$" <<<"$output"
+RANK=0 WORLD_SIZE=1 MASTER_ADDR=a MASTER_PORT=1 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 "$launch" -n 2 "$topo" >"$work/topology" 2>&1
+check "variables of a launcher above it contradict nothing" [ $? = 0 ]
 output=$("$launch" -np 2 sh -c 'echo $RONDO_SIZE -np' | sort)
 check "-np is -n" [ "$output" = "[0] 2 -np
 [1] 2 -np" ]

@@ -70,7 +70,7 @@ void bind_to(const std::vector<int>& hardware_threads) {
   CPU_FREE(set);
 }
 
-// An MPI launcher that has started this process, or a shell above it, says nothing of the ranks.
+// A launcher that has started this process, or a shell above it, says nothing of the ranks.
 void forget_other_launchers() {
   std::vector<std::string> names;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -79,6 +79,8 @@ void forget_other_launchers() {
       if (text.starts_with(start)) names.emplace_back(text.substr(0, text.find('=')));
     }
   }
+  for (const char* name : {"RANK", "WORLD_SIZE"})
+    names.emplace_back(name);  // as torchrun sets them
   for (const std::string& name : names) ::unsetenv(name.c_str());
 }
 
