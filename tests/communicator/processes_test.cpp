@@ -657,7 +657,9 @@ TEST(Processes, AMemberThatCannotJoinFailsItsGroupAlone) {
     Communicator comm = join(me);
     comm.barrier();
     if (me.rank == 1) {
-      const rlimit none{1, RLIM_INFINITY};
+      rlimit none{};
+      ::getrlimit(RLIMIT_AS, &none);
+      none.rlim_cur = 1;
       if (::setrlimit(RLIMIT_AS, &none) != 0) return 4;
     }
     int code = 0;
