@@ -55,7 +55,7 @@ class CommunicatorStore : public gloo::rendezvous::Store {
 std::shared_ptr<gloo::Context> join(Communicator& comm) {
   const auto& places = comm.topology().places;
   const bool one_host = std::all_of(places.begin(), places.end(), [&](const RankPlace& place) {
-    return place.host == places[0].host;
+    return rondo::on_one_host(place, places[0]);
   });
   gloo::transport::tcp::attr where;
   if (one_host) where.hostname = "127.0.0.1";

@@ -126,7 +126,7 @@ void measure_computing(Network& network) {
 Network measure_network(Communicator& comm) {
   const auto& places = comm.topology().places;
   const auto other = std::find_if(places.begin(), places.end(), [&](const RankPlace& place) {
-    return place.host != places.front().host;
+    return !rondo::on_one_host(place, places.front());
   });
   if (other == places.end()) {
     throw std::runtime_error("a network is measured between hosts, and all ranks are on one");
@@ -134,7 +134,7 @@ Network measure_network(Communicator& comm) {
   Network network;
   network.ranks_per_host =
       static_cast<int>(std::count_if(places.begin(), places.end(), [&](const RankPlace& place) {
-        return place.host == places.front().host;
+        return rondo::on_one_host(place, places.front());
       }));
   const int rank = static_cast<int>(other - places.begin());
   if (comm.rank() == 0 || comm.rank() == rank) {

@@ -1,6 +1,5 @@
 #include <cstdint>
 #include <exception>
-#include <system_error>
 #include <thread>
 
 #include <fmt/format.h>
@@ -9,6 +8,7 @@
 
 #include "base/collective_traits.hpp"
 #include "base/owner_process.hpp"
+#include "base/threads.hpp"
 #include "communicator/choice.hpp"
 #include "communicator/register_device_memory.hpp"
 #include "communicator/share.hpp"
@@ -255,9 +255,9 @@ std::vector<Communicator> local_group(const std::vector<int>& devices, const Opt
       }
     };
     try {
-      threads.emplace_back(join_one);
-    } catch (const std::system_error& error) {
-      hosts[i].abort(fmt::format("rank {}: its thread cannot be started: {}", i, error.what()));
+      threads.push_back(detail::start_thread<std::jthread>("joins a device", join_one));
+    } catch (const TransportError& error) {
+      hosts[i].abort(fmt::format("rank {}: {}", i, error.what()));
       throw;
     }
   }

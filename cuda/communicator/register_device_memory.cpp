@@ -33,7 +33,7 @@ std::size_t bytes_for(std::size_t count, std::size_t element_bytes) {
 class DeviceBlockMaker {
  public:
   DeviceBlockMaker(rondo::Communicator& host, DeviceEngine& engine)
-      : bootstrap_(host), engine_(engine), wiring_(engine.wiring()) {}
+      : bootstrap_(host, PartOf::cuda_allocate), engine_(engine), wiring_(engine.wiring()) {}
 
   std::shared_ptr<DeviceBlock> make(std::size_t count, std::size_t element_bytes) {
     engine_.check();

@@ -9,6 +9,7 @@
 #include "base/collective_traits.hpp"
 #include "base/deadline.hpp"
 #include "base/log.hpp"
+#include "base/threads.hpp"
 #include "engine/call_arguments.hpp"
 #include "engine/call_text.hpp"
 #include "engine/parts.hpp"
@@ -43,7 +44,7 @@ DeviceEngine::DeviceEngine(Engine& host, std::chrono::milliseconds timeout, Devi
              host.slowest_link(),
              &borders_} {
   wiring_.view.message_number = device_message_number(host.session());
-  watcher_ = std::thread([this] { watch(); });
+  watcher_ = start_thread("watches the device", [this] { watch(); });
 }
 
 template <class Function>

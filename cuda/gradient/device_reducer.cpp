@@ -32,7 +32,7 @@ std::string objection_to_streams(const Topology& topology, int rank) {
   const RankPlace& mine = topology.places[static_cast<std::size_t>(rank)];
   const auto here = static_cast<int>(
       std::count_if(topology.places.begin(), topology.places.end(), [&](const RankPlace& place) {
-        return place.host == mine.host && place.process_id == mine.process_id &&
+        return on_one_host(place, mine) && place.process_id == mine.process_id &&
                place.device == mine.device;
       }));
   const int connections = environment_device_connections();

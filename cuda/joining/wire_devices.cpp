@@ -23,7 +23,7 @@ class DeviceWirer {
  public:
   DeviceWirer(rondo::Communicator& host, Engine& engine, const cuda::Options& options)
       : host_(engine),
-        bootstrap_(host),
+        bootstrap_(host, PartOf::cuda_join),
         options_(options),
         rank_(host.rank()),
         size_(host.size()) {}
@@ -54,8 +54,8 @@ class DeviceWirer {
   [[nodiscard]] int index_on_host() const {
     const std::vector<RankPlace>& places = host_.topology().places;
     const auto end = places.begin() + rank_;
-    return static_cast<int>(std::count_if(places.begin(), end,
-                                          [&](const RankPlace& p) { return p.host == end->host; }));
+    return static_cast<int>(std::count_if(
+        places.begin(), end, [&](const RankPlace& p) { return on_one_host(p, *end); }));
   }
 
   void gather_facts() {

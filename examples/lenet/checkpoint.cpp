@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "files.hpp"
+#include "replace_file.hpp"
 
 namespace lenet {
 namespace {
@@ -82,12 +82,9 @@ void write_checkpoint(const Options& options, const TrainingState& state) {
                          {"parameters", nlohmann::json::binary(bytes_of(state.parameters))},
                          {"statistics", nlohmann::json::binary(bytes_of(state.statistics))}};
   kept["hash"] = hash_of(kept);
-  const std::string part = beside(options.checkpoint);
-  std::ofstream out(part, std::ios::binary);
-  nlohmann::json::to_cbor(kept, out);
-  out.close();
-  if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", part));
-  std::filesystem::rename(part, options.checkpoint);
+  std::string bytes;
+  nlohmann::json::to_cbor(kept, bytes);
+  replace_file(options.checkpoint, bytes);
 }
 
 }  // namespace lenet

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "files.hpp"
+#include "replace_file.hpp"
 #include "task.hpp"
 #include "tools/launch/launch.hpp"
 

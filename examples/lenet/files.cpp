@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <rondo/options.hpp>
 #include <rondo/topology.hpp>
 #include <rondo/version.hpp>
-#include <stdexcept>
+
+#include "replace_file.hpp"
 
 namespace lenet {
 namespace {
@@ -43,8 +42,6 @@ nlohmann::json json_of(const Staleness& staleness) {
 }
 
 }  // namespace
-
-std::string beside(const std::string& history) { return history + ".part"; }
 
 void write_history(const Options& options, const Run& run) {
   nlohmann::json epochs = nlohmann::json::array();
@@ -93,12 +90,7 @@ void write_history(const Options& options, const Run& run) {
       {"epochs", epochs},
       {"param_hash", fmt::format("{:016x}", run.hash)}};
   if (run.staleness) history["staleness"] = json_of(*run.staleness);
-  const std::string part = beside(options.history);
-  std::ofstream out(part);
-  out << history.dump(2) << '\n';
-  out.close();
-  if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", part));
-  std::filesystem::rename(part, options.history);
+  replace_file(options.history, history.dump(2) + "\n");
 }
 
 void write_exchange_time(const Options& options, int ranks, const ExchangeTime& measured) {
@@ -113,9 +105,7 @@ void write_exchange_time(const Options& options, int ranks, const ExchangeTime& 
         {"algo", options.algo},
         {"exchanges", options.measured_exchanges},
         {"version", RONDO_VERSION}}}};
-  std::ofstream out(options.json);
-  out << all.dump(1) << '\n';
-  if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", options.json));
+  replace_file(options.json, all.dump(1) + "\n");
 }
 
 void write_overlap(const Options& options, int ranks, const rondo::overlap::Measured& report) {
@@ -125,9 +115,7 @@ void write_overlap(const Options& options, int ranks, const rondo::overlap::Meas
                    {"batch_size", options.training.batch_size},
                    {"steps", options.measured_steps},
                    {"version", RONDO_VERSION}};
-  std::ofstream out(options.json);
-  out << all.dump(1) << '\n';
-  if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", options.json));
+  replace_file(options.json, all.dump(1) + "\n");
 }
 
 }  // namespace lenet

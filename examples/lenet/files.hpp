@@ -25,9 +25,6 @@ struct Run {
   std::optional<Staleness> staleness = std::nullopt;  // of all servers' updates
 };
 
-// The name under which a history is written before it is renamed, so that no incomplete file has the final name.
-std::string beside(const std::string& history);
-
 // {"config", "epochs", "param_hash"} to options.history.
 void write_history(const Options& options, const Run& run);
 

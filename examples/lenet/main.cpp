@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <memory>
 #include <optional>
 #include <rondo/cuda.hpp>
@@ -15,12 +16,14 @@
 
 #include "checkpoint.hpp"
 #include "compute_threads.hpp"
+#include "equal_ranks.hpp"
 #include "files.hpp"
 #include "measuring.hpp"
 #include "mpi_sum.hpp"
 #include "options.hpp"
 #include "parallel/lenet_parts.hpp"
 #include "rank_options.hpp"
+#include "replace_file.hpp"
 #include "report.hpp"
 #include "server/group.hpp"
 #include "server/worker.hpp"
@@ -89,6 +92,7 @@ lenet::Run train_on(const lenet::Options& options, rondo::Communicator& comm,
     }
   }
   const lenet::Dataset data = lenet::read_data(options);
+  lenet::require_equal_data(comm, data);
   const Rank rank = make_rank(options, data, comm, partners);
   lenet::Report report(first, options.epochs, partners.servers == nullptr);
   std::optional<lenet::ServedWorker> served;
@@ -159,7 +163,7 @@ void train_split(const lenet::Options& options, rondo::Communicator& ranks) {
 bool overlap_pays(const lenet::Options& options, rondo::Communicator& comm) {
   const auto& places = comm.topology().places;
   const bool one_host = std::all_of(places.begin(), places.end(), [&](const auto& place) {
-    return place.host == places.front().host;
+    return rondo::on_one_host(place, places.front());
   });
   const auto cores =
       static_cast<int>(std::thread::hardware_concurrency());  // that this rank may use
@@ -169,6 +173,7 @@ bool overlap_pays(const lenet::Options& options, rondo::Communicator& comm) {
 }
 
 void train(const lenet::Options& named, rondo::Communicator ranks) {
+  lenet::require_equal_settings(ranks, named.settings);
   lenet::Options options = named;
   if (options.measured_steps > 0) {
     lenet::measure_steps(options, ranks);
@@ -199,6 +204,7 @@ void train(const lenet::Options& named, rondo::Communicator ranks) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write
   lenet::Options options;
   if (const auto status = lenet::read_command_line(argc, argv, options)) return *status;
   return rondo::launch::launch({"rondo-lenet",

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "equal_ranks.hpp"
 #include "exchange_time.hpp"
 #include "files.hpp"
 #include "mpi_sum.hpp"
@@ -59,6 +60,7 @@ void measure_exchanges(const Options& options, rondo::Communicator& ranks) {
 void measure_steps(const Options& options, rondo::Communicator& comm) {
   if (comm.rank() == 0) require_writable(options.json);
   const Dataset data = read_data(options);
+  require_equal_data(comm, data);
   TrainingOptions training = training_of(options, comm);
   training.rate = 0;  // else steps without communication would make the ranks' parameters differ
   std::optional<rondo::RegisteredMemory<float>> memory;

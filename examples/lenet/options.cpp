@@ -159,6 +159,16 @@ void add_worker_options(CLI::App& app, Options& options) {
       ->capture_default_str();
 }
 
+// "epochs=10", "lr=0.1", ...: what was named, and else what is taken. Ranks may find the same data in different folders.
+std::string settings_of(const CLI::App& app) {
+  std::istringstream all(app.config_to_str(true));
+  std::string settings;
+  for (std::string line; std::getline(all, line);) {
+    if (!line.starts_with("data=")) settings += line + "\n";
+  }
+  return settings;
+}
+
 }  // namespace
 
 double slowdown_of(const Options& options, int rank, int ranks) {
@@ -271,6 +281,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
                          (options.device == "cpu" || options.overlap.value_or(true));
     if (options.wire != "exact" && reducer) options.training.wire_bytes = 2;
     refuse_contradictions(options);
+    options.settings = settings_of(app);
   } catch (const CLI::ParseError& error) {
     return app.exit(error);
   }

@@ -38,7 +38,8 @@ struct Options {
   std::size_t exchanged_kib = 0;  // in each; 0: the model's gradients
   std::string trace;
   int measured_steps = 0;
-  std::string json;  // file for what --measure-overlap measures
+  std::string json;      // file for what --measure-overlap measures
+  std::string settings;  // all of them, one in each line, except where this rank finds the data
   int threads = 1;
   int ranks = 0;      // threads
   int processes = 0;  // forked; if both are 0: the processes of mpirun

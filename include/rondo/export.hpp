@@ -9,3 +9,27 @@
 #endif
 
 #define RONDO_API __attribute__((visibility("default")))
+
+// Types of the C++ library cross the border of this one (strings, vectors), and their layout depends on the settings with which
+// code is compiled. So the library exports a symbol that is named after its own settings, and all code that includes a header needs the
+// symbol of its settings: where they differ, the program does not link, and the missing name says why.
+#include <version>
+
+#if defined(_GLIBCXX_DEBUG)
+#define RONDO_LAYOUT compiled_with_libstdcxx_and_GLIBCXX_DEBUG
+#elif defined(_GLIBCXX_USE_CXX11_ABI) && _GLIBCXX_USE_CXX11_ABI == 0
+#define RONDO_LAYOUT compiled_with_libstdcxx_and_GLIBCXX_USE_CXX11_ABI_0
+#elif defined(__GLIBCXX__)
+#define RONDO_LAYOUT compiled_with_libstdcxx
+#elif defined(_LIBCPP_VERSION)
+#define RONDO_LAYOUT compiled_with_libcxx
+#else
+#define RONDO_LAYOUT compiled_with_another_cxx_library
+#endif
+
+namespace rondo {
+extern RONDO_API const char RONDO_LAYOUT;
+namespace detail {
+[[gnu::used]] inline const char* const needed_layout = &RONDO_LAYOUT;
+}  // namespace detail
+}  // namespace rondo

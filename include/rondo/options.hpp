@@ -32,7 +32,8 @@ struct NetworkOptions {
   /// then whoever reaches rank 0 can take the place of a rank.
   bool without_secret = false;
   /// The network interface to use, such as "eth0": by UCX, and where rank 0 listens if it is not told an exact address.
-  /// May differ between hosts. Unset: RONDO_INTERFACE; empty: any.
+  /// May differ between hosts. Unset: RONDO_INTERFACE, else rank 0 listens on all, and UCX uses the interface by which the ranks
+  /// have met, and InfiniBand; empty: any.
   std::optional<std::string> interface = std::nullopt;
 };
 

@@ -20,7 +20,14 @@ struct RankPlace {
   int numa_node = -1;
   /// The rank's GPU; empty for a communicator over host memory.
   std::string device = {};
+  /// Of the host's name and the machine's start: hosts may have equal names. See on_one_host().
+  std::uint64_t host_id = 0;
 };
+
+/// Whether two ranks run on one host.
+[[nodiscard]] inline bool on_one_host(const RankPlace& a, const RankPlace& b) {
+  return a.host_id == b.host_id && a.host == b.host;
+}
 
 /// What carries an edge.
 /// - `shm`: memory that two ranks of one host share.

@@ -1,6 +1,8 @@
 // Exchanges small blobs between processes while links are made; not used after that.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <type_traits>
 #include <vector>
@@ -18,6 +20,10 @@ class Bootstrap {
   [[nodiscard]] virtual int size() const = 0;
   // Collective: `all` gets every rank's `bytes` bytes, by rank. Throws TransportError.
   virtual void all_gather(const void* mine, void* all, std::size_t bytes) = 0;
+
+  // How long what ranks do beside these exchanges may wait for a rank: a minute, or `timeout` if that is shorter.
+  void set_patience(std::chrono::milliseconds timeout) { patience_ = std::min(patience_, timeout); }
+  [[nodiscard]] std::chrono::milliseconds patience() const { return patience_; }
 
   template <class T>
   std::vector<T> exchange(const T& mine) {
@@ -40,6 +46,9 @@ class Bootstrap {
     }
     return rows;
   }
+
+ private:
+  std::chrono::milliseconds patience_ = std::chrono::minutes(1);
 };
 
 }  // namespace rondo::detail

@@ -12,7 +12,8 @@ namespace rondo::detail {
 
 class CommunicatorBootstrap final : public Bootstrap {
  public:
-  explicit CommunicatorBootstrap(Communicator& ranks) : ranks_(ranks) {}
+  // `part_of`: what its exchanges are for, as errors name it.
+  CommunicatorBootstrap(Communicator& ranks, PartOf part_of) : ranks_(ranks), part_of_(part_of) {}
 
   [[nodiscard]] int rank() const override { return ranks_.rank(); }
   [[nodiscard]] int size() const override { return ranks_.size(); }
@@ -24,11 +25,13 @@ class CommunicatorBootstrap final : public Bootstrap {
     call.count = bytes * static_cast<std::size_t>(size());
     call.type = DataType::u8;
     call.options.algorithm = Algorithm::ring;
+    call.part_of = part_of_;
     ranks_.run(call);
   }
 
  private:
   Communicator& ranks_;
+  PartOf part_of_;
 };
 
 }  // namespace rondo::detail

@@ -12,6 +12,7 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/file_size_signal.hpp"
 #include "bootstrap/card.hpp"
 #include "bootstrap/network.hpp"
 #include "bootstrap/proof.hpp"
@@ -115,12 +116,14 @@ void FileMeetingPoint::fail_to_write(const char* what) const {
                     "choose a folder that only you may write to",
                     card_path_, facts.st_uid, ::geteuid()));
   }
-  throw TransportError(
-      fmt::format("from_store: rank 0 cannot {} in {}: {}", what, folder_, std::strerror(code)));
+  throw TransportError(fmt::format("from_store: rank 0 cannot {} in {}: {}{}", what, folder_,
+                                   std::strerror(code),
+                                   code == EFBIG ? "; allow larger files (ulimit -f)" : ""));
 }
 
 // Under another name first, so that nobody reads a part of it.
 void FileMeetingPoint::leave_card(const Card& card) {
+  const FileSizeSignalHeld held;
   const std::string text = to_text(card);
   const std::string draft = fmt::format("{}.{}", card_path_, token_.substr(0, 16));
   const FileDescriptor file(

@@ -11,7 +11,7 @@
 namespace rondo::detail {
 
 GroupBootstrap::GroupBootstrap(Communicator& parent, std::vector<int> members)
-    : ranks_(parent), parent_(parent), members_(std::move(members)) {
+    : ranks_(parent), parent_(parent, PartOf::split), members_(std::move(members)) {
   rank_ = static_cast<int>(std::find(members_.begin(), members_.end(), parent.rank()) -
                            members_.begin());
 }

@@ -16,13 +16,13 @@
 #include <exception>
 #include <future>
 #include <memory>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <rondo/errors.hpp>
+
+#include "base/threads.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -215,12 +215,7 @@ std::vector<Address> addresses_of(const std::string& host, std::uint16_t port,
     // function has given up.
     std::packaged_task<Resolved()> task([=] { return resolve(host, port, 0); });
     std::future<Resolved> answer = task.get_future();
-    try {
-      std::thread(std::move(task)).detach();
-    } catch (const std::system_error& error) {
-      throw TransportError(
-          fmt::format("the thread that looks for '{}' cannot be started: {}", host, error.what()));
-    }
+    start_thread(fmt::format("looks for '{}'", host), std::move(task)).detach();
     if (answer.wait_until(deadline) == std::future_status::ready) {
       resolved = answer.get();
     } else {
@@ -274,6 +269,32 @@ std::vector<Address> own_addresses(const std::string& interface, std::uint16_t p
         interface, names.empty() ? "none" : names));
   }
   return addresses;
+}
+
+std::string interface_with(const Address& address) {
+  // Without the port; IPv4 as IPv6 writes it.
+  const auto host_of = [](const Address& one) {
+    if (is_ipv6(one)) return as_ipv6(one).sin6_addr;
+    in6_addr mapped{};
+    mapped.s6_addr[10] = mapped.s6_addr[11] = 0xff;
+    const in_addr four = as_ipv4(one).sin_addr;
+    std::memcpy(&mapped.s6_addr[12], &four, sizeof(four));
+    return mapped;
+  };
+  const in6_addr wanted = host_of(address);
+  ifaddrs* found = nullptr;
+  if (::getifaddrs(&found) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(found, &::freeifaddrs);
+  for (const ifaddrs* one = found; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    const int family = one->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    const Address its =
+        from_system(one->ifa_addr, family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+    const in6_addr host = host_of(its);
+    if (IN6_ARE_ADDR_EQUAL(&host, &wanted)) return one->ifa_name;
+  }
+  return {};
 }
 
 FileDescriptor listen_at(const Address& address) {

@@ -34,6 +34,9 @@ Address every_address(std::uint16_t port);
 // together with an interface's name are left out. Throws UsageError if there is no such interface, or if it has none.
 std::vector<Address> own_addresses(const std::string& interface, std::uint16_t port);
 
+// The network interface of this machine that has this address, whatever the port; empty if none has, or the loopback interface.
+std::string interface_with(const Address& address);
+
 // Listens there. Throws TransportError, with the address in use or not this machine's as the reason.
 FileDescriptor listen_at(const Address& address);
 // Listens at all of them where that is possible; if it is possible at none, throws as listen_at() does.

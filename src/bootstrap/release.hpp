@@ -11,7 +11,7 @@
 namespace rondo::detail {
 
 // The version, and the number of the protocol, which is raised with every change of what ranks say to each other or share.
-inline constexpr std::string_view kRelease = RONDO_VERSION "/2";
+inline constexpr std::string_view kRelease = RONDO_VERSION "/3";
 
 // The first exchange of all ranks: its form is the same in all releases, so that every rank gets the same UsageError, which names
 // both releases, where two differ. Collective.

@@ -1,7 +1,6 @@
 #include "bootstrap/share_memory.hpp"
 
 #include <array>
-#include <chrono>
 #include <optional>
 
 #include <rondo/errors.hpp>
@@ -12,9 +11,6 @@
 
 namespace rondo::detail {
 namespace {
-
-// All ranks have asked before a leader hands out its file, so a rank waits this long only if a process stops.
-constexpr auto kPatience = std::chrono::minutes(1);
 
 struct Name {  // from leaders
   std::array<char, 64> text{};
@@ -56,12 +52,13 @@ SharedMemory share_memory(Bootstrap& bootstrap, int leader, bool wanted, std::si
   for (const Asked& one : bootstrap.exchange(Asked{asked.valid() ? leader : -1})) {
     receivers += one.leader == bootstrap.rank() ? 1 : 0;
   }
-  if (leads) offer->give(receivers, deadline_after(kPatience));
+  if (leads) offer->give(receivers, deadline_after(bootstrap.patience()));
   offer.reset();  // a rank that got no file sees its connection end
 
   try {
     if (asked.valid()) {
-      mine.file = receive_file(asked, deadline_after(kPatience));
+      // All ranks have asked before a leader hands out its file, so this waits only for a process that has stopped.
+      mine.file = receive_file(asked, deadline_after(bootstrap.patience()));
       mine.mapping = map_shared(mine.file, bytes);
     }
     answer.mapped = mine.mapping.data() != nullptr;

@@ -15,6 +15,7 @@
 #include "base/random_number.hpp"
 #include "bootstrap/admission.hpp"
 #include "bootstrap/handshake.hpp"
+#include "bootstrap/network.hpp"
 #include "bootstrap/sockets.hpp"
 
 namespace rondo::detail {
@@ -127,6 +128,7 @@ Attempt Entry::run(Clock::time_point deadline) {
 SocketBootstrap::SocketBootstrap(std::unique_ptr<MeetingPoint> place, int rank, int size,
                                  std::chrono::milliseconds timeout)
     : rank_(rank), size_(size), timeout_(timeout), deadline_(deadline_after(timeout)) {
+  set_patience(timeout);
   if (size < 1 || rank < 0 || rank >= size) {
     throw UsageError(
         fmt::format("{}: rank {} of {}: ranks are 0 to size - 1", place->caller(), rank, size));
@@ -217,6 +219,18 @@ void SocketBootstrap::require(const Moved& moved, const char* waited, int peer) 
     throw TransportError(
         fmt::format("rank {} has lost rank {} while joining: {}", rank_, peer, moved.why));
   }
+}
+
+std::string SocketBootstrap::interface() const {
+  std::string met;
+  for (const FileDescriptor& socket : sockets_) {
+    if (!socket.valid() || address_of(socket).storage.ss_family == AF_UNIX) continue;
+    const std::string name = interface_with(address_of(socket));
+    if (name.empty()) continue;  // loopback, to a rank of this host
+    if (!met.empty() && met != name) return {};
+    met = name;
+  }
+  return met;
 }
 
 void SocketBootstrap::all_gather(const void* mine, void* all, std::size_t bytes) {

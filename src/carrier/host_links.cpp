@@ -3,16 +3,16 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,6 +20,7 @@
 #include <rondo/errors.hpp>
 
 #include "base/random_number.hpp"
+#include "base/threads.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -42,6 +43,12 @@ bool means_vanished(int error) {
   return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == EHOSTDOWN;
 }
 
+// False, with errno, where the connection has failed, or has no room, as that of a process that does not listen.
+bool tell(const FileDescriptor& socket, const HostNotice& notice) {
+  return ::send(socket.get(), &notice, sizeof(notice), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+         static_cast<ssize_t>(sizeof(notice));
+}
+
 }  // namespace
 
 ProcessName name_of_this_process() {
@@ -56,6 +63,21 @@ ProcessName name_of_this_process() {
   return name;
 }
 
+namespace {
+
+// The objects of this process, for fork(). Never destroyed: a static communicator may be destroyed later than any static of
+// the library.
+struct Every {
+  std::mutex mutex;
+  std::vector<HostLinks*> links;
+};
+Every& every() {
+  static Every& instance = *new Every;
+  return instance;
+}
+
+}  // namespace
+
 std::shared_ptr<HostLinks> HostLinks::of_process() {
   static std::mutex mutex;
   static std::weak_ptr<HostLinks> current;
@@ -68,15 +90,42 @@ std::shared_ptr<HostLinks> HostLinks::of_process() {
   return links;
 }
 
+void HostLinks::before_fork() {
+  every().mutex.lock();
+  for (HostLinks* links : every().links) links->mutex_.lock();
+}
+
+void HostLinks::after_fork_in_parent() {
+  for (HostLinks* links : every().links) links->mutex_.unlock();
+  every().mutex.unlock();
+}
+
+void HostLinks::after_fork_in_child() {
+  for (HostLinks* links : every().links) {
+    for (const auto& link : links->standing()) link->socket = FileDescriptor();
+  }
+  after_fork_in_parent();
+}
+
 HostLinks::HostLinks() : wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-  if (wake_.valid()) return;
-  throw TransportError(fmt::format(
-      "eventfd, for the watch over other hosts, failed: {}; more open files may be needed "
-      "(ulimit -n)",
-      std::strerror(errno)));
+  if (!wake_.valid()) {
+    throw TransportError(fmt::format(
+        "eventfd, for the watch over other hosts, failed: {}; more open files may be needed "
+        "(ulimit -n)",
+        std::strerror(errno)));
+  }
+  static const int handles_forks =
+      ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  static_cast<void>(handles_forks);
+  const std::lock_guard lock(every().mutex);
+  every().links.push_back(this);
 }
 
 HostLinks::~HostLinks() {
+  {
+    const std::lock_guard lock(every().mutex);
+    std::erase(every().links, this);
+  }
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -85,32 +134,20 @@ HostLinks::~HostLinks() {
   if (thread_.joinable()) thread_.join();
 }
 
-std::shared_ptr<HostLink> HostLinks::add(ProcessName peer, FileDescriptor socket) {
-  keep_alive(socket);
-  auto link = std::make_shared<HostLink>();
-  link->peer = peer;
-  link->socket = std::move(socket);
-  const std::lock_guard lock(mutex_);
-  links_.push_back(link);
-  if (!thread_.joinable()) start();
-  wake();
-  return link;
+HostLink::~HostLink() {
+  if (socket.valid()) {
+    static_cast<void>(tell(socket, {HostNotice::What::leaves, name_of_this_process()}));
+  }
 }
 
-// Without signals, which are for the program's own threads.
-void HostLinks::start() {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this] { serve(); });
-  } catch (const std::system_error& error) {
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw TransportError(
-        fmt::format("the thread that watches other hosts cannot be started: {}", error.what()));
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+std::shared_ptr<HostLink> HostLinks::add(ProcessName peer, FileDescriptor socket) {
+  keep_alive(socket);
+  auto link = std::make_shared<HostLink>(peer, std::move(socket));
+  const std::lock_guard lock(mutex_);
+  links_.push_back(link);
+  if (!thread_.joinable()) thread_ = start_thread("watches other hosts", [this] { serve(); });
+  wake();
+  return link;
 }
 
 std::shared_ptr<HostLink> HostLinks::find(ProcessName peer) {
@@ -123,9 +160,9 @@ std::shared_ptr<HostLink> HostLinks::find(ProcessName peer) {
 
 void HostLinks::wake() { static_cast<void>(::eventfd_write(wake_.get(), 1)); }
 
-std::set<ProcessName> HostLinks::vanished() {
+std::vector<GoneProcess> HostLinks::gone() {
   const std::lock_guard lock(mutex_);
-  return vanished_;
+  return gone_;
 }
 
 std::vector<std::shared_ptr<HostLink>> HostLinks::standing() {
@@ -167,31 +204,41 @@ void HostLinks::listen(HostLink& link) {
     if (got > 0) {
       link.heard_bytes += static_cast<std::size_t>(got);
       if (link.heard_bytes < link.heard.size()) continue;
-      ProcessName vanished = 0;
-      std::memcpy(&vanished, link.heard.data(), sizeof(vanished));
       link.heard_bytes = 0;
-      learn(vanished);
+      heed(link, std::bit_cast<HostNotice>(link.heard));
       continue;
     }
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     const bool vanished = got < 0 && means_vanished(errno);
     link.socket = FileDescriptor();
-    if (vanished) learn(link.peer);
+    if (!link.peer_leaves) {
+      learn({vanished ? HostNotice::What::vanished : HostNotice::What::ended, link.peer});
+    }
     return;
+  }
+}
+
+void HostLinks::heed(HostLink& link, const HostNotice& notice) {
+  if (notice.what == HostNotice::What::leaves) {
+    link.peer_leaves = true;
+  } else {
+    learn(notice);
   }
 }
 
 // Whoever is told by several others passes that on once. A failing send takes the error from the socket, so that listen() would
 // not see it any more.
-void HostLinks::learn(ProcessName vanished) {
-  if (!vanished_.insert(vanished).second) return;
+void HostLinks::learn(const HostNotice& notice) {
+  const bool known = std::any_of(gone_.begin(), gone_.end(), [&](const GoneProcess& one) {
+    return one.process == notice.process;
+  });
+  if (known) return;
+  gone_.push_back({notice.process, notice.what == HostNotice::What::vanished, Clock::now()});
   for (const auto& link : standing()) {
-    const ssize_t sent =
-        ::send(link->socket.get(), &vanished, sizeof(vanished), MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent < 0 && link->socket.valid() && means_vanished(errno)) {
+    if (!tell(link->socket, notice) && means_vanished(errno)) {
       link->socket = FileDescriptor();
-      learn(link->peer);
+      learn({HostNotice::What::vanished, link->peer});
     }
   }
 }

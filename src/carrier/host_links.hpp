@@ -1,20 +1,25 @@
-// The connections of this process to the others that it has joined, by which it finds out whether a host has vanished: its power
-// or its network has failed, so that it sends nothing, not even the end of a connection.
+// The connections of this process to the others that it has joined, by which it finds out whether a process has ended, or its host
+// has vanished: its power or its network has failed, so that it sends nothing, not even the end of a connection.
+//
+// A process that needs a connection no more says so before it closes it. So a connection that is closed without a word is that of
+// a process that has ended. (A child that the program forks closes its copies at once: it would keep them open when the
+// process ends.)
 //
 // After two seconds without data, TCP's keep-alive asks the system at the other end whether it still has the connection, and
 // gives up after six more without an answer; the process there need not do anything. One thread waits at all connections.
-// When the system gives one up, the thread tells that by all the others. So where rank 0 has a connection to each other
-// rank, all processes hear of a vanished host, whatever calls their ranks are in, and also if rank 0 is in none.
+// When a connection ends, the thread tells that by all the others. So where rank 0 has a connection to each other rank, all
+// processes hear of it, whatever calls their ranks are in, and also if rank 0 is in none.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "base/deadline.hpp"
 #include "base/file_descriptor.hpp"
 #include "base/owner_process.hpp"
 
@@ -24,11 +29,35 @@ namespace rondo::detail {
 using ProcessName = std::uint64_t;
 ProcessName name_of_this_process();
 
+// What a process tells another by their connection.
+struct HostNotice {
+  enum class What : std::uint64_t {
+    vanished = 1,  // the host of `process`
+    ended = 2,     // `process`
+    leaves = 3     // `process`, which is the sender, closes this connection, and has not ended
+  };
+  What what = What::vanished;
+  ProcessName process = 0;
+};
+
 struct HostLink {
-  ProcessName peer = 0;
-  FileDescriptor socket = FileDescriptor();  // closed when the connection has ended
-  std::array<std::byte, sizeof(ProcessName)> heard{};
+  HostLink(ProcessName to, FileDescriptor connection) : peer(to), socket(std::move(connection)) {}
+  HostLink(const HostLink&) = delete;
+  HostLink& operator=(const HostLink&) = delete;
+  ~HostLink();  // says that this process leaves
+
+  const ProcessName peer;
+  FileDescriptor socket;  // closed when the connection has ended
+  bool peer_leaves = false;
+  std::array<std::byte, sizeof(HostNotice)> heard{};
   std::size_t heard_bytes = 0;
+};
+
+// A process that has ended, or whose host has vanished.
+struct GoneProcess {
+  ProcessName process = 0;
+  bool host_vanished = false;
+  Clock::time_point since;  // when this process heard of it
 };
 
 class HostLinks {
@@ -50,14 +79,18 @@ class HostLinks {
   // Lets the thread see which links are held no more.
   void wake();
 
-  // The processes whose hosts have vanished.
-  std::set<ProcessName> vanished();
+  // In the order in which this process heard of them: where one has ended because of another, the cause is first.
+  std::vector<GoneProcess> gone();
 
  private:
-  void start();
   void serve();
   void listen(HostLink& link);
-  void learn(ProcessName vanished);
+  void heed(HostLink& link, const HostNotice& notice);
+  void learn(const HostNotice& notice);
+  // Around fork(): no other thread changes the links meanwhile, and the child closes its copies of the sockets.
+  static void before_fork();
+  static void after_fork_in_parent();
+  static void after_fork_in_child();
   std::vector<std::shared_ptr<HostLink>> standing();
 
   OwnerProcess owner_process_;
@@ -65,7 +98,7 @@ class HostLinks {
   std::mutex mutex_;  // of all below, and of what is in the links
   bool stopping_ = false;
   std::vector<std::weak_ptr<HostLink>> links_;
-  std::set<ProcessName> vanished_;
+  std::vector<GoneProcess> gone_;
   std::thread thread_;  // started by the first link
 };
 

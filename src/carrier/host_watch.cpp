@@ -27,12 +27,14 @@ void HostWatch::add_link(int member, FileDescriptor socket) {
   held_.push_back(all().add(processes_[static_cast<std::size_t>(member)], std::move(socket)));
 }
 
-std::vector<int> HostWatch::vanished() const {
-  std::vector<int> members;
+std::vector<HostWatch::Gone> HostWatch::gone() const {
+  std::vector<Gone> members;
   if (all_ == nullptr) return members;
-  const std::set<ProcessName> gone = all_->vanished();
-  for (std::size_t member = 0; member < processes_.size() && !gone.empty(); ++member) {
-    if (gone.count(processes_[member]) > 0) members.push_back(static_cast<int>(member));
+  for (const GoneProcess& one : all_->gone()) {
+    for (std::size_t member = 0; member < processes_.size(); ++member) {
+      if (processes_[member] != one.process) continue;
+      members.push_back({static_cast<int>(member), one.host_vanished, one.since});
+    }
   }
   return members;
 }

@@ -1,4 +1,5 @@
-// Which members of a communicator are on hosts that have vanished (carrier/host_links.hpp says how that is found out).
+// Which members of a communicator have ended, or are on hosts that have vanished (carrier/host_links.hpp says how that is found
+// out).
 #pragma once
 
 #include <memory>
@@ -23,8 +24,13 @@ class HostWatch {
   // For a member without a link.
   void add_link(int member, FileDescriptor socket);
 
-  // Any thread may call.
-  [[nodiscard]] std::vector<int> vanished() const;
+  struct Gone {
+    int member = 0;
+    bool host_vanished = false;  // else its process has ended
+    Clock::time_point since;
+  };
+  // In the order in which this process heard of them. Any thread may call.
+  [[nodiscard]] std::vector<Gone> gone() const;
 
  private:
   HostLinks& all();

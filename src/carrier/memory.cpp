@@ -8,15 +8,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <limits>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include <rondo/errors.hpp>
+
+#include "base/file_size_signal.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -32,31 +31,10 @@ std::byte* map_or_throw(std::size_t bytes, int flags, int fd, std::string_view w
   return static_cast<std::byte*>(data);
 }
 
-// The number that follows `key` in a file of /proc or of a cgroup; the file's first word if `key` is empty.
-std::optional<std::uint64_t> number_in(const char* path, std::string_view key) {
-  std::ifstream file(path);
-  std::string word;
-  while (!key.empty() && file >> word && word != key) {
-  }
-  std::uint64_t value = 0;
-  if (file >> value) return value;
-  return std::nullopt;  // "max", or no such file
-}
-
-// Bytes that can be allocated without swapping and without the process being killed for lack of memory.
-std::uint64_t room() {
-  std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
-  if (const auto kib = number_in("/proc/meminfo", "MemAvailable:")) bytes = *kib * 1024;
-  const auto most = number_in("/sys/fs/cgroup/memory.max", {});
-  const auto used = number_in("/sys/fs/cgroup/memory.current", {});
-  if (most && used) {
-    // The page cache counts as used, but the kernel frees it when memory is needed.
-    const char* stat = "/sys/fs/cgroup/memory.stat";
-    const std::uint64_t cached =
-        number_in(stat, "inactive_file").value_or(0) + number_in(stat, "active_file").value_or(0);
-    bytes = std::min(bytes, *most + cached > *used ? *most + cached - *used : 0);
-  }
-  return bytes;
+// Of a call that reserves memory in a file without a name.
+std::string reason_of(int error) {
+  return error == EFBIG ? "the limit of file sizes (ulimit -f) holds for shared memory, too"
+                        : std::strerror(error);
 }
 
 [[noreturn]] void throw_no_room(std::size_t bytes, const std::string& why) {
@@ -72,14 +50,19 @@ void reserve(const FileDescriptor& file, std::size_t offset, std::size_t bytes) 
   while (error == EINTR) {
     error = ::posix_fallocate(file.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes));
   }
-  if (error != 0) throw_no_room(bytes, std::strerror(error));
+  if (error != 0) throw_no_room(bytes, reason_of(error));
 }
 
 }  // namespace
 
 void require_room(std::size_t bytes) {
-  const std::uint64_t available = room();
-  if (available < bytes) throw_no_room(bytes, fmt::format("{} KiB are left", available / 1024));
+  for (const MemoryLimit& limit : memory_limits()) require_room_within(limit, bytes);
+}
+
+void require_room_within(const MemoryLimit& limit, std::size_t bytes) {
+  if (limit.room_bytes >= bytes) return;
+  throw_no_room(bytes, fmt::format("{} KiB are left {}", limit.room_bytes / 1024,
+                                   limit.id == 0 ? "on this host" : "in the control group"));
 }
 
 Mapping::~Mapping() {
@@ -103,12 +86,13 @@ SharedObject create_shared(std::size_t bytes, std::size_t reserved_bytes) {
         "cannot make shared memory (memfd_create): {}; {}", std::strerror(errno),
         errno == EMFILE ? "allow more open files (ulimit -n)" : "does a sandbox forbid it?"));
   }
+  const FileSizeSignalHeld held;
   if (reserved_bytes > 0) {
     require_room(reserved_bytes);
     reserve(file, 0, reserved_bytes);
   }
   if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) {
-    throw_no_room(bytes, std::strerror(errno));
+    throw_no_room(bytes, reason_of(errno));
   }
   if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     throw TransportError(fmt::format("cannot seal shared memory: {}", std::strerror(errno)));

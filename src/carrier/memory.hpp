@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/file_descriptor.hpp"
+#include "carrier/memory_limits.hpp"
 
 namespace rondo::detail {
 
@@ -52,8 +53,9 @@ SharedObject create_shared(std::size_t bytes, std::size_t reserved_bytes);
 // Throws TransportError.
 void touch(const SharedObject& object, std::size_t offset, std::size_t bytes);
 
-// Throws TransportError that says what to change if less memory than that is left.
+// Throw TransportError that says what to change if less memory than that is left, by any limit of this process or by this one.
 void require_room(std::size_t bytes);
+void require_room_within(const MemoryLimit& limit, std::size_t bytes);
 
 // Reserves whole pages of a mapping, to which other ranks may have written already: also by several ranks at once.
 // Throws TransportError.

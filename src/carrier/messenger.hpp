@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include <rondo/errors.hpp>
+
 #include "base/rank_pair.hpp"
 
 namespace rondo::detail {
@@ -25,6 +27,22 @@ struct Pending {
   Operation* operation = nullptr;
   const char* what = "";
   int peer = kAnyPeer;
+};
+
+// The process of a rank has ended, or its host is not reached any more. The engine finds out more, and throws PeerError.
+class ConnectionLost final : public TransportError {
+ public:
+  ConnectionLost(int peer, const std::string& text) : TransportError(text), peer_(peer) {}
+  [[nodiscard]] int peer() const { return peer_; }
+
+ private:
+  int peer_;
+};
+
+// connect(): this rank has a connection to each of the others, but some of them do not have all of theirs. They know more.
+class OthersNotConnected final : public TransportError {
+ public:
+  using TransportError::TransportError;
 };
 
 // Messages of one sender with one tag arrive in their order. Memory belongs to the messenger until the operation has ended.
@@ -49,7 +67,8 @@ class Messenger {
   // `peer` may be kAnyPeer. A message may have fewer bytes.
   [[nodiscard]] virtual Operation receive(int peer, int tag, void* data, std::size_t bytes) = 0;
 
-  // Looks at the network once; closes the operations that have ended, and sets `ended` to their positions.
+  // Looks at the network once; closes the operations that have ended, and sets `ended` to their positions. One that has failed
+  // is thrown when no other has ended: so none that has ended is forgotten.
   virtual void look(std::span<const Pending> pending, std::vector<std::size_t>& ended) = 0;
   // Looks at one operation; true when it has ended, and if it was not under way.
   bool has_ended(Operation& operation, const char* what, int peer);
@@ -61,7 +80,8 @@ class Messenger {
   // The operation's memory is never used again, and nobody looks at the operation any more: spares the library the search
   // through what nobody waits for, where that is possible.
   virtual void abandon(Operation& /*operation*/) noexcept {}
-  // Makes sure that messages to and from these ranks need no more help of this rank on their way. Collective.
+  // Makes sure that messages to and from these ranks need no more help of this rank on their way. Throws OthersNotConnected
+  // where that is a matter of others. Collective.
   virtual void connect(const std::vector<int>& ranks) = 0;
   // How long connect(), and what measures links, wait for other ranks: a minute, or `timeout` if that is shorter. MPI's
   // connect() waits without a deadline.

@@ -1,6 +1,7 @@
 #include "carrier/mpi_messenger.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "base/check_mpi.hpp"
 
@@ -48,7 +49,8 @@ class MpiMessenger final : public Messenger {
   [[nodiscard]] std::string objection_to_progress_thread() const override;
 
  private:
-  void check_ended(int code, int done, std::span<const Pending> pending) const;
+  void note_failure(int code, int done, std::span<const Pending> pending);
+  void throw_failure();
 
   MPI_Comm comm_;
   int rank_ = 0;
@@ -58,6 +60,13 @@ class MpiMessenger final : public Messenger {
   std::vector<MPI_Request> requests_;
   std::vector<int> ended_;
   std::vector<MPI_Status> statuses_;
+  // An operation that has failed, to be thrown when no other has ended.
+  struct Failed {
+    int code = MPI_SUCCESS;
+    const char* what = "";
+    int peer = kAnyPeer;
+  };
+  Failed failed_;
 };
 
 Operation MpiMessenger::send(int peer, int tag, const void* data, std::size_t bytes,
@@ -89,26 +98,35 @@ void MpiMessenger::look(std::span<const Pending> pending, std::vector<std::size_
   int done = 0;
   const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &done,
                                 ended_.data(), statuses_.data());
-  check_ended(code, done, pending);
-  for (int i = 0; i < done; ++i) {
+  if (code != MPI_SUCCESS) note_failure(code, done, pending);
+  for (int i = 0; i < done; ++i) {  // nothing is done where all have ended earlier: MPI_UNDEFINED
     const auto position = static_cast<std::size_t>(ended_[static_cast<std::size_t>(i)]);
-    pending[position].operation->under_way = false;
-    ended.push_back(position);
+    Operation& operation = *pending[position].operation;
+    operation = operation_of(MPI_REQUEST_NULL);
+    operation.under_way = false;
+    const bool well =
+        code == MPI_SUCCESS || statuses_[static_cast<std::size_t>(i)].MPI_ERROR == MPI_SUCCESS;
+    if (well) ended.push_back(position);
   }
+  if (ended.empty()) throw_failure();
 }
 
-// Throws TransportError if the test failed. The statuses say which operation failed, if MPI sets them.
-void MpiMessenger::check_ended(int code, int done, std::span<const Pending> pending) const {
-  if (code == MPI_SUCCESS) return;
+// The statuses say which operation failed, if MPI sets them; else nothing is known of any of them.
+void MpiMessenger::note_failure(int code, int done, std::span<const Pending> pending) {
   int error_class = MPI_SUCCESS;
   MPI_Error_class(code, &error_class);
   for (int i = 0; error_class == MPI_ERR_IN_STATUS && i < done; ++i) {
     const auto index = static_cast<std::size_t>(i);
+    if (statuses_[index].MPI_ERROR == MPI_SUCCESS) continue;
     const Pending& one = pending[static_cast<std::size_t>(ended_[index])];
-    check_mpi(statuses_[index].MPI_ERROR, one.what, one.peer);
+    if (failed_.code == MPI_SUCCESS) failed_ = {statuses_[index].MPI_ERROR, one.what, one.peer};
   }
-  check_mpi(code, pending.size() == 1 ? pending[0].what : "MPI_Testsome",
-            pending.size() == 1 ? pending[0].peer : kAnyPeer);
+  if (failed_.code == MPI_SUCCESS) check_mpi(code, "MPI_Testsome", kAnyPeer);
+}
+
+void MpiMessenger::throw_failure() {
+  const Failed failed = std::exchange(failed_, {});
+  check_mpi(failed.code, failed.what, failed.peer);
 }
 
 void MpiMessenger::cancel(Operation& operation) {

@@ -14,8 +14,17 @@ void RegisteredBlock::map_pages() { populate(pieces_.mapping.data(), pieces_.map
 void RegisteredBlock::free_own() {
   // A forked child has a copy of the owner, but it is the parent's memory.
   if (!owner_process_.is_this()) return;
-  // The first gives shared pages back, the second private ones; each refuses the other kind.
-  ::madvise(own(), pieces_.bytes, MADV_REMOVE);
+  // Shared pages are given back by the first, private ones by the second. The first stops where private pages begin.
+  std::sort(private_.begin(), private_.end(),
+            [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  std::size_t shared_from = 0;
+  for (const Range& range : private_) {
+    if (range.begin > shared_from)
+      ::madvise(own() + shared_from, range.begin - shared_from, MADV_REMOVE);
+    shared_from = std::max(shared_from, range.end);
+  }
+  if (shared_from < pieces_.bytes)
+    ::madvise(own() + shared_from, pieces_.bytes - shared_from, MADV_REMOVE);
   ::madvise(own(), pieces_.bytes, MADV_DONTNEED);
   // Release pairs with the acquire in all_have_freed(): whoever finds the word set may unmap.
   store_release(*pieces_.freed[static_cast<std::size_t>(pieces_.rank)], 1);
@@ -36,6 +45,7 @@ bool RegisteredBlock::make_private(const std::byte* data, std::size_t bytes) {
   if (copy == MAP_FAILED) return false;
   std::memcpy(copy, own() + first, length);
   if (::mremap(copy, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, own() + first) != MAP_FAILED) {
+    private_.push_back({first, first + length});
     return true;
   }
   ::munmap(copy, length);
@@ -46,23 +56,30 @@ void Registry::add(std::shared_ptr<RegisteredBlock> block, std::size_t most_byte
   std::erase_if(entries_, [](const Entry& entry) { return entry.block->all_have_freed(); });
   entries_.push_back({next_location_, std::move(block)});
   next_location_ += most_bytes;
+  own_pieces_.clear();
+  for (const Entry& entry : entries_) {
+    own_pieces_.push_back({entry.block->own(), entry.first_location, entry.block.get()});
+  }
+  std::sort(own_pieces_.begin(), own_pieces_.end(),
+            [](const OwnPiece& a, const OwnPiece& b) { return a.begin < b.begin; });
 }
 
-const Registry::Entry* Registry::entry_with(const std::byte* data) const {
-  for (const Entry& entry : entries_) {
-    const std::byte* own = entry.block->own();
-    if (data >= own && data < own + entry.block->bytes()) return &entry;
-  }
-  return nullptr;
+const Registry::OwnPiece* Registry::own_piece_with(const std::byte* data) const {
+  const auto after = std::upper_bound(
+      own_pieces_.begin(), own_pieces_.end(), data,
+      [](const std::byte* wanted, const OwnPiece& piece) { return wanted < piece.begin; });
+  if (after == own_pieces_.begin()) return nullptr;
+  const OwnPiece& piece = *std::prev(after);
+  return data < piece.begin + piece.block->bytes() ? &piece : nullptr;
 }
 
 std::uint64_t Registry::location_of(const void* data, std::size_t bytes) const {
   if (one_process_) return reinterpret_cast<std::uintptr_t>(data);
   const auto* begin = static_cast<const std::byte*>(data);
-  const Entry* entry = entry_with(begin);
-  if (entry == nullptr) return kUnreachable;
-  const auto offset = static_cast<std::size_t>(begin - entry->block->own());
-  return bytes <= entry->block->bytes() - offset ? entry->first_location + offset : kUnreachable;
+  const OwnPiece* piece = own_piece_with(begin);
+  if (piece == nullptr) return kUnreachable;
+  const auto offset = static_cast<std::size_t>(begin - piece->begin);
+  return bytes <= piece->block->bytes() - offset ? piece->first_location + offset : kUnreachable;
 }
 
 std::byte* Registry::find(int rank, std::uint64_t location) const {
@@ -78,8 +95,8 @@ std::byte* Registry::find(int rank, std::uint64_t location) const {
 
 bool Registry::make_private(const void* data, std::size_t bytes) {
   const auto* begin = static_cast<const std::byte*>(data);
-  const Entry* entry = bytes > 0 ? entry_with(begin) : nullptr;
-  return entry == nullptr || entry->block->make_private(begin, bytes);
+  const OwnPiece* piece = bytes > 0 ? own_piece_with(begin) : nullptr;
+  return piece == nullptr || piece->block->make_private(begin, bytes);
 }
 
 }  // namespace rondo::detail

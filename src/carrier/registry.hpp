@@ -60,7 +60,13 @@ class RegisteredBlock {
   bool make_private(const std::byte* data, std::size_t bytes);
 
  private:
+  struct Range {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+
   Pieces pieces_;
+  std::vector<Range> private_;  // of the own piece, in bytes
   OwnerProcess owner_process_;
 };
 
@@ -92,11 +98,20 @@ class Registry {
     std::uint64_t first_location = 0;
     std::shared_ptr<RegisteredBlock> block;
   };
-  [[nodiscard]] const Entry* entry_with(const std::byte* data) const;
+  // The rank's own piece of an entry.
+  struct OwnPiece {
+    const std::byte* begin = nullptr;
+    std::uint64_t first_location = 0;
+    RegisteredBlock* block = nullptr;
+  };
+  // Every call looks for its buffers, whether they are registered or not: so the search takes few steps, however many blocks
+  // there are.
+  [[nodiscard]] const OwnPiece* own_piece_with(const std::byte* data) const;
 
   bool one_process_;
   std::uint64_t next_location_ = kFirstLocation;
-  std::vector<Entry> entries_;  // in the order of locations
+  std::vector<Entry> entries_;        // in the order of locations
+  std::vector<OwnPiece> own_pieces_;  // in the order of addresses
 };
 
 }  // namespace rondo::detail

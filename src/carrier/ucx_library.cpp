@@ -1,19 +1,83 @@
 #include "carrier/ucx_library.hpp"
 
 #include <dlfcn.h>
+#include <ucs/debug/log_def.h>
 
+#include <array>
+#include <csignal>
+#include <cstdarg>
+#include <cstdio>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include <rondo/errors.hpp>
 
+#include "base/log.hpp"
+
 namespace rondo::detail {
 namespace {
 
+// How the process reacts to signals: as before when this object is destroyed. UCX takes over those of errors when it is loaded.
+class KeptReactions {
+ public:
+  KeptReactions() {
+    for (int signal = 1; signal < kEnd; ++signal) known_[at(signal)] = read(signal, before_);
+  }
+  KeptReactions(const KeptReactions&) = delete;
+  KeptReactions& operator=(const KeptReactions&) = delete;
+  ~KeptReactions() {
+    std::array<struct sigaction, kEnd> now{};
+    for (int signal = 1; signal < kEnd; ++signal) {
+      if (!known_[at(signal)] || !read(signal, now)) continue;
+      const struct sigaction& kept = before_[at(signal)];
+      if (now[at(signal)].sa_sigaction != kept.sa_sigaction) ::sigaction(signal, &kept, nullptr);
+    }
+  }
+
+ private:
+  static constexpr int kEnd = 65;
+  static std::size_t at(int signal) { return static_cast<std::size_t>(signal); }
+  // False for the signals that the C library keeps to itself.
+  static bool read(int signal, std::array<struct sigaction, kEnd>& into) {
+    return ::sigaction(signal, nullptr, &into[at(signal)]) == 0;
+  }
+
+  std::array<struct sigaction, kEnd> before_{};
+  std::array<bool, kEnd> known_{};
+};
+
+void* open_library() {
+  const KeptReactions kept;
+  return ::dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
+}
+
+// A plugin that contains Rondo, or needs it, may be unloaded; from now on Rondo's code stays. A no-op in a program's own file.
+void keep_loaded() {
+  Dl_info here{};
+  static const char anchor = 0;
+  if (::dladdr(&anchor, &here) == 0 || here.dli_fname == nullptr) return;
+  ::dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+// UCX would print these itself.
+ucs_log_func_rc_t to_rondos_log(const char* /*file*/, unsigned /*line*/, const char* /*function*/,
+                                ucs_log_level_t level, const ucs_log_component_config_t* /*conf*/,
+                                const char* format, va_list arguments) {
+  if (!UcxUse::by_this_thread() || level > UCS_LOG_LEVEL_WARN) return UCS_LOG_FUNC_RC_CONTINUE;
+  std::array<char, 512> text{};
+  std::vsnprintf(text.data(), text.size(), format, arguments);
+  // Rondo sets what some releases of UCX do not have.
+  const bool unused =
+      std::string_view(text.data()).find("invalid config") != std::string_view::npos;
+  log(unused ? LogLevel::info : LogLevel::warning, "UCX: {}", text.data());
+  return UCS_LOG_FUNC_RC_STOP;
+}
+
 class Loader {
  public:
-  Loader() : handle_(::dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL)) {
+  Loader() : handle_(open_library()) {
     if (handle_ == nullptr) fail();
   }
   // The libraries that this one needs are searched, too.
@@ -56,8 +120,13 @@ UcxLibrary load() {
   loader.find("ucp_request_check_status", found.request_check_status);
   loader.find("ucp_request_cancel", found.request_cancel);
   loader.find("ucp_request_free", found.request_free);
+  loader.find("ucp_tag_probe_nb", found.tag_probe_nb);
+  loader.find("ucp_tag_msg_recv_nbx", found.tag_msg_recv_nbx);
   loader.find("ucs_status_string", found.status_string);
-  loader.find("ucs_log_push_handler", found.log_push_handler);
+  decltype(&::ucs_log_push_handler) push_handler = nullptr;
+  loader.find("ucs_log_push_handler", push_handler);
+  keep_loaded();
+  push_handler(to_rondos_log);
   return found;
 }
 

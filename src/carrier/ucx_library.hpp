@@ -1,9 +1,9 @@
 // UCX's functions, found when they are first needed: a program that only links UCX already gets its handlers of signals and
-// its changes to mmap and munmap, which not everybody who links Rondo wants (address sanitizers crash by them).
+// its changes to mmap and munmap, which not everybody who links Rondo wants (address sanitizers crash by them). The program's own
+// reactions to signals are restored after that; the changes to mmap and munmap stay, unless UCX_MEM_EVENTS=no is set.
 #pragma once
 
 #include <ucp/api/ucp.h>
-#include <ucs/debug/log_def.h>
 
 namespace rondo::detail {
 
@@ -26,11 +26,26 @@ struct UcxLibrary {
   decltype(&::ucp_request_check_status) request_check_status;
   decltype(&::ucp_request_cancel) request_cancel;
   decltype(&::ucp_request_free) request_free;
+  decltype(&::ucp_tag_probe_nb) tag_probe_nb;
+  decltype(&::ucp_tag_msg_recv_nbx) tag_msg_recv_nbx;
   decltype(&::ucs_status_string) status_string;
-  decltype(&::ucs_log_push_handler) log_push_handler;
 };
 
-// Stays loaded. Throws TransportError if UCX is not installed.
+// Stays loaded, and this library with it: UCX goes on calling its log hook. Throws TransportError if UCX is not installed.
 const UcxLibrary& ucx();
+
+// While it lives, UCX's messages of this thread are Rondo's, and go to Rondo's log. A program may use UCX itself, too; what UCX
+// says to that goes where it always goes.
+class UcxUse {
+ public:
+  UcxUse() { ++depth_; }
+  UcxUse(const UcxUse&) = delete;
+  UcxUse& operator=(const UcxUse&) = delete;
+  ~UcxUse() { --depth_; }
+  [[nodiscard]] static bool by_this_thread() { return depth_ > 0; }
+
+ private:
+  inline static thread_local int depth_ = 0;
+};
 
 }  // namespace rondo::detail

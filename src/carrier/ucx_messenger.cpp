@@ -26,6 +26,7 @@ constexpr auto kDoubt = std::chrono::milliseconds(500);
 // UCX matches messages by one number: the group's, the sender's rank, and the tag.
 constexpr unsigned kTagBits = 12;
 constexpr unsigned kRankBits = 16;
+constexpr std::uint64_t kEveryTag = (std::uint64_t{1} << kTagBits) - 1;
 constexpr std::uint64_t kSenderMask = ((std::uint64_t{1} << kRankBits) - 1) << kTagBits;
 
 class UcxMessenger final : public Messenger {
@@ -37,7 +38,10 @@ class UcxMessenger final : public Messenger {
         addresses_(std::move(addresses)),
         group_(session << (kTagBits + kRankBits)),
         endpoints_(addresses_.size(), nullptr),
-        leaving_(addresses_.size()) {}
+        leaving_(addresses_.size()) {
+    const auto lock = worker_->lock();
+    worker_->leftovers().sweep(worker_->handle());
+  }
   ~UcxMessenger() override;
 
   [[nodiscard]] int rank() const override { return rank_; }
@@ -70,10 +74,14 @@ class UcxMessenger final : public Messenger {
   }
   // An empty message to each of these ranks, and from it.
   void exchange_empty_messages(const std::vector<int>& ranks, Clock::time_point give_up);
+  void end_exchange(std::vector<Pending>& pending, Clock::time_point give_up);
   // The rest, under the worker's lock.
   Operation start_send(int peer, int tag, const void* data, std::size_t bytes, Delivery delivery);
   Operation start_receive(int peer, int tag, void* data, std::size_t bytes);
-  bool close_if_ended(const Pending& pending);
+  // Closes the operation if it has ended well.
+  bool close_if_ended(Operation& operation);
+  // Closes the first one that has failed, and throws why.
+  void fail_if_failed(std::span<const Pending> pending);
   void fail_if_lost(std::span<const Pending> pending);
   [[nodiscard]] bool has_left(int peer);
 
@@ -88,10 +96,13 @@ class UcxMessenger final : public Messenger {
 };
 
 [[noreturn]] void fail(const char* what, int peer, ucs_status_t status) {
-  throw TransportError(
-      fmt::format("{}{} failed: that process has ended, or its host is not reached any more (UCX: "
-                  "{}). Look at that rank's output",
-                  what, peer == kAnyPeer ? "" : fmt::format(" (rank {})", peer), ucx_text(status)));
+  const std::string towards = peer == kAnyPeer ? "" : fmt::format(" (rank {})", peer);
+  const std::string text = fmt::format(
+      "{}{} failed: that process has ended, or its host is not reached any more (UCX: {}). Look at "
+      "that rank's output",
+      what, towards, ucx_text(status));
+  if (peer == kAnyPeer) throw TransportError(text);
+  throw ConnectionLost(peer, text);
 }
 
 UcxEndpoint& UcxMessenger::endpoint_of(int peer) {
@@ -134,18 +145,24 @@ Operation UcxMessenger::receive(int peer, int tag, void* data, std::size_t bytes
   return start_receive(peer, tag, data, bytes);
 }
 
-bool UcxMessenger::close_if_ended(const Pending& pending) {
-  Operation& operation = *pending.operation;
-  void* request = operation.handle;
-  if (request != nullptr) {
-    const ucs_status_t status = ucx().request_check_status(request);
-    if (status == UCS_INPROGRESS) return false;
-    ucx().request_free(request);
-    operation.under_way = false;
-    if (status != UCS_OK && status != UCS_ERR_CANCELED) fail(pending.what, pending.peer, status);
+bool UcxMessenger::close_if_ended(Operation& operation) {
+  if (operation.handle != nullptr) {
+    const ucs_status_t status = ucx().request_check_status(operation.handle);
+    if (status != UCS_OK && status != UCS_ERR_CANCELED) return false;
+    ucx().request_free(operation.handle);
   }
-  operation.under_way = false;
+  operation = {};
   return true;
+}
+
+void UcxMessenger::fail_if_failed(std::span<const Pending> pending) {
+  for (const Pending& one : pending) {
+    const ucs_status_t status = ucx().request_check_status(one.operation->handle);
+    if (status == UCS_INPROGRESS) continue;
+    ucx().request_free(one.operation->handle);
+    *one.operation = {};
+    fail(one.what, one.peer, status);
+  }
 }
 
 void UcxMessenger::look(std::span<const Pending> pending, std::vector<std::size_t>& ended) {
@@ -153,13 +170,14 @@ void UcxMessenger::look(std::span<const Pending> pending, std::vector<std::size_
   const auto lock = worker_->lock();
   worker_->progress();
   for (std::size_t i = 0; i < pending.size(); ++i) {
-    if (close_if_ended(pending[i])) ended.push_back(i);
+    if (close_if_ended(*pending[i].operation)) ended.push_back(i);
   }
   if (!ended.empty()) {
     last_ended_ = Clock::now();
-  } else {
-    fail_if_lost(pending);
+    return;
   }
+  fail_if_failed(pending);
+  fail_if_lost(pending);
 }
 
 // UCX does not end a receive when its sender is lost, since any process may send what it waits for.
@@ -176,8 +194,7 @@ void UcxMessenger::fail_if_lost(std::span<const Pending> pending) {
 bool UcxMessenger::has_left(int peer) {
   Operation& leaving = leaving_[static_cast<std::size_t>(peer)];
   if (!listens_for_leaving_) return false;
-  if (!leaving.under_way) return true;
-  return close_if_ended({&leaving, "listening for the end of a rank", peer});
+  return !leaving.under_way || close_if_ended(leaving);
 }
 
 void UcxMessenger::cancel(Operation& operation) {
@@ -196,26 +213,61 @@ void UcxMessenger::connect(const std::vector<int>& ranks) {
     leaving_[static_cast<std::size_t>(rank)] = receive(rank, kLeaveTag, nullptr, 0);
   }
   listens_for_leaving_ = true;
-  exchange_empty_messages(ranks, give_up);
+  try {
+    // A second longer than the ranks that lack a connection wait for it.
+    exchange_empty_messages(ranks, give_up + std::chrono::seconds(1));
+  } catch (const ConnectionLost&) {
+    throw;
+  } catch (const TransportError& error) {
+    throw OthersNotConnected(error.what());
+  }
 }
 
 void UcxMessenger::exchange_empty_messages(const std::vector<int>& ranks,
                                            Clock::time_point give_up) {
-  std::vector<Operation> open;
-  for (const int rank : ranks) {
-    open.push_back(receive(rank, kConnectTag, nullptr, 0));
-    open.push_back(send(rank, kConnectTag, nullptr, 0, Delivery::taken));
+  std::vector<Operation> open(2 * ranks.size());
+  std::vector<Pending> pending;
+  const auto cancel_open = [&] {
+    const auto lock = worker_->lock();
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      if (open[i].handle == nullptr) continue;
+      endpoint_of(ranks[i / 2]).is_stuck = true;
+      if (i % 2 == 0) ucx().request_cancel(worker_->handle(), open[i].handle);  // a receive
+      ucx().request_free(open[i].handle);
+    }
+  };
+  try {
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      open[2 * i] = receive(ranks[i], kConnectTag, nullptr, 0);
+      open[2 * i + 1] = send(ranks[i], kConnectTag, nullptr, 0, Delivery::taken);
+      pending.push_back({&open[2 * i], "connecting", ranks[i]});
+      pending.push_back({&open[2 * i + 1], "connecting", ranks[i]});
+    }
+    end_exchange(pending, give_up);
+  } catch (...) {
+    cancel_open();
+    throw;
   }
-  while (!have_ended(open, "connecting all ranks")) {
+}
+
+void UcxMessenger::end_exchange(std::vector<Pending>& pending, Clock::time_point give_up) {
+  std::vector<std::size_t> ended;
+  for (;;) {
+    std::erase_if(pending, [](const Pending& one) { return !one.operation->under_way; });
+    if (pending.empty()) return;
+    look(pending, ended);
+    if (!ended.empty()) continue;
     if (Clock::now() > give_up) {
       std::string missing;
-      for (std::size_t i = 0; i < ranks.size(); ++i) {
-        if (!open[2 * i].under_way && !open[2 * i + 1].under_way) continue;
-        missing += fmt::format("{}{}", missing.empty() ? "" : ", ", ranks[i]);
+      int last = kAnyPeer;
+      for (const Pending& one : pending) {
+        if (std::exchange(last, one.peer) == one.peer) continue;
+        missing += fmt::format("{}{}", missing.empty() ? "" : ", ", one.peer);
       }
       throw TransportError(fmt::format(
           "rank {} has waited {} ms for UCX to connect it to ranks {}; can these hosts reach each "
-          "other, and those ranks all others, at any port, or at those of UCX_TCP_PORT_RANGE?",
+          "other, and those ranks all others, at any port, or at those of UCX_TCP_PORT_RANGE? UCX "
+          "uses the network interfaces of UCX_NET_DEVICES or RONDO_INTERFACE",
           rank_, patience().count(), missing));
     }
     ::sched_yield();
@@ -235,22 +287,21 @@ std::unique_ptr<Messenger> UcxMessenger::among(const std::vector<int>& ranks,
 // Tells the others that this rank's end is no failure.
 UcxMessenger::~UcxMessenger() {
   const auto lock = worker_->lock();
-  for (std::size_t peer = 0; peer < leaving_.size(); ++peer) {
-    const Operation& leaving = leaving_[peer];
-    if (leaving.under_way && leaving.handle != nullptr) {
-      ucx().request_cancel(worker_->handle(), leaving.handle);
-      ucx().request_free(leaving.handle);
-    }
+  for (int rank = 0; rank < size(); ++rank) {
+    const auto peer = static_cast<std::size_t>(rank);
     if (endpoints_[peer] == nullptr) continue;
     try {
-      const auto rank = static_cast<int>(peer);
       const Operation said = start_send(rank, kLeaveTag, nullptr, 0, Delivery::sent);
       if (said.handle != nullptr) ucx().request_free(said.handle);
+      if (!listens_for_leaving_) leaving_[peer] = start_receive(rank, kLeaveTag, nullptr, 0);
     } catch (const TransportError&) {
       // That rank is gone.
     }
+    worker_->leftovers().add(worker_->handle(),
+                             {tag_of(rank, 0), ~kEveryTag, leaving_[peer].handle});
   }
   worker_->progress();
+  worker_->leftovers().sweep(worker_->handle());
 }
 
 class Network final : public UcxNetwork {

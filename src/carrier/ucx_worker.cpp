@@ -1,16 +1,18 @@
 #include "carrier/ucx_worker.hpp"
 
+#include <sys/eventfd.h>
+
 #include <algorithm>
-#include <array>
-#include <cstdarg>
-#include <cstdio>
+#include <cerrno>
+#include <cstring>
 
 #include <fmt/format.h>
 
 #include <rondo/errors.hpp>
 
 #include "base/environment.hpp"
-#include "base/log.hpp"
+#include "base/file_descriptor.hpp"
+#include "base/threads.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -18,22 +20,14 @@ namespace {
 // Of no messenger: these have a random group in the upper bits.
 constexpr ucp_tag_t kPartingTag = 0;
 
-// UCX would print these itself.
-ucs_log_func_rc_t to_rondos_log(const char* /*file*/, unsigned /*line*/, const char* /*function*/,
-                                ucs_log_level_t level, const ucs_log_component_config_t* /*conf*/,
-                                const char* format, va_list arguments) {
-  if (level > UCS_LOG_LEVEL_WARN) return UCS_LOG_FUNC_RC_CONTINUE;
-  std::array<char, 512> text{};
-  std::vsnprintf(text.data(), text.size(), format, arguments);
-  log(LogLevel::warning, "UCX: {}", text.data());
-  return UCS_LOG_FUNC_RC_STOP;
-}
-
 void check(ucs_status_t status, const char* what) {
   if (status == UCS_OK) return;
-  throw TransportError(
-      fmt::format("{} failed: {}; ucx_info -d shows which networks UCX finds on this host", what,
-                  ucx_text(status)));
+  const char* cure = status == UCS_ERR_BUSY
+                         ? "every port of UCX_TCP_PORT_RANGE is in use, or was until less than a "
+                           "minute ago: allow "
+                           "more ports, or wait"
+                         : "ucx_info -d shows which networks UCX finds on this host";
+  throw TransportError(fmt::format("{} failed: {}; {}", what, ucx_text(status), cure));
 }
 
 // UCX keeps a setting that it does not know, and uses it nowhere.
@@ -48,6 +42,21 @@ bool set_by_user(const std::string& name) {
 // A setting that the user may change by UCX's own variable.
 void set_default(ucp_config_t* config, const std::string& name, const std::string& value) {
   if (!set_by_user(name)) set(config, name, value);
+}
+
+// UCX ends the process where it lacks a thread or a descriptor of its own.
+void require_resources() {
+  start_thread("UCX needs", [] {}).join();
+  constexpr std::size_t kDescriptors = 32;  // of UCX, its connections apart
+  std::vector<FileDescriptor> tried;
+  while (tried.size() < kDescriptors) {
+    tried.emplace_back(::eventfd(0, EFD_CLOEXEC));
+    if (tried.back().valid()) continue;
+    throw TransportError(
+        fmt::format("UCX needs about {} file descriptors on this rank, and there are {}: {}; allow "
+                    "more open files (ulimit -n)",
+                    kDescriptors, tried.size() - 1, std::strerror(errno)));
+  }
 }
 
 void on_failure(void* argument, ucp_ep_h /*handle*/, ucs_status_t status) {
@@ -71,17 +80,20 @@ std::shared_ptr<UcxWorker> UcxWorker::of_process(const std::string& interface) {
 }
 
 UcxWorker::UcxWorker(const std::string& interface) {
-  static const bool listens = [] {
-    ucx().log_push_handler(to_rondos_log);
-    return true;
-  }();
-  static_cast<void>(listens);
+  require_resources();
+  const UcxUse use;
+  const SignalsBlocked inherited;  // by UCX's threads
   ucp_config_t* config = nullptr;
   check(ucx().config_read(nullptr, nullptr, &config), "ucp_config_read");
   // Ranks of one host have Rondo's own shared memory.
   set_default(config, "TLS", "^sm");
   if (!interface.empty()) set_default(config, "NET_DEVICES", interface);
   set_default(config, "KEEPALIVE_INTERVAL", "2s");
+  // Else UCX waits in connect() for a host that drops packets, for more than two minutes, whatever the deadline.
+  if (!set_by_user("TCP_CONN_NB")) {
+    set(config, "CONN_NB", "y");
+    set(config, "TCP_CONN_NB", "y");
+  }
   // Over TCP, UCX ends the send of a message that it copies although the socket may have had no room for it: then the
   // message leaves only when this rank makes UCX work again, which may be long after the call. A send without a copy ends
   // when the socket has taken the message. Users may not change this setting: Messenger::Delivery::sent promises it.
@@ -129,8 +141,11 @@ void UcxWorker::make_worker() {
 
 UcxWorker::~UcxWorker() {
   if (!owner_process_.is_this()) return;  // a forked process
+  const UcxUse use;
+  leftovers_.give_up(worker_);
   part();
-  close_endpoints();
+  // UCX ends a process that destroys a worker with a connection that still has something to send.
+  if (!close_endpoints()) return;
   ucx().worker_destroy(worker_);
   ucx().cleanup(context_);
 }
@@ -139,7 +154,7 @@ void UcxWorker::part() {
   const ucp_request_param_t plain{};
   std::vector<void*> open;
   for (const auto& [address, endpoint] : endpoints_) {
-    if (endpoint->failure != UCS_OK) continue;
+    if (endpoint->failure != UCS_OK || endpoint->is_stuck) continue;
     void* said = ucx().tag_send_nbx(endpoint->handle, nullptr, 0, kPartingTag, &plain);
     if (UCS_PTR_IS_PTR(said)) ucx().request_free(said);
     void* heard = ucx().tag_recv_nbx(worker_, nullptr, 0, kPartingTag, ~ucp_tag_t{0}, &plain);
@@ -160,30 +175,34 @@ void UcxWorker::part() {
 }
 
 // What was sent last may still be on its way out.
-void UcxWorker::close_endpoints() {
+bool UcxWorker::close_endpoints() {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   std::vector<void*> closing;
   for (const auto& [address, endpoint] : endpoints_) {
     ucp_request_param_t how{};
-    if (endpoint->failure != UCS_OK) {
+    if (endpoint->failure != UCS_OK || endpoint->is_stuck) {
       how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
       how.flags = UCP_EP_CLOSE_FLAG_FORCE;
     }
     void* request = ucx().ep_close_nbx(endpoint->handle, &how);
     if (UCS_PTR_IS_PTR(request)) closing.push_back(request);
   }
+  bool all_closed = true;
   for (void* request : closing) {
     while (ucx().request_check_status(request) == UCS_INPROGRESS &&
            std::chrono::steady_clock::now() < give_up) {
       progress();
     }
+    all_closed &= ucx().request_check_status(request) != UCS_INPROGRESS;
     ucx().request_free(request);
   }
+  return all_closed;
 }
 
 UcxEndpoint& UcxWorker::endpoint_to(const std::string& address) {
-  std::unique_ptr<UcxEndpoint>& endpoint = endpoints_[address];
-  if (endpoint != nullptr) return *endpoint;
+  const auto known = endpoints_.find(address);
+  if (known != endpoints_.end()) return *known->second;
+  const SignalsBlocked inherited;  // by a thread that UCX may start
   auto made = std::make_unique<UcxEndpoint>();
   ucp_ep_params_t wanted{};
   wanted.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
@@ -193,8 +212,7 @@ UcxEndpoint& UcxWorker::endpoint_to(const std::string& address) {
   wanted.err_handler.cb = on_failure;
   wanted.err_handler.arg = made.get();
   check(ucx().ep_create(worker_, &wanted, &made->handle), "ucp_ep_create");
-  endpoint = std::move(made);
-  return *endpoint;
+  return *(endpoints_[address] = std::move(made));
 }
 
 }  // namespace rondo::detail

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/owner_process.hpp"
+#include "carrier/ucx_leftovers.hpp"
 #include "carrier/ucx_library.hpp"
 
 namespace rondo::detail {
@@ -22,6 +23,8 @@ struct UcxEndpoint {
   // Set by UCX's error handler, inside UcxWorker::progress().
   ucs_status_t failure = UCS_OK;
   std::chrono::steady_clock::time_point failed_at;
+  // A send was given up that has not ended.
+  bool is_stuck = false;
 };
 
 class UcxWorker {
@@ -35,7 +38,12 @@ class UcxWorker {
   ~UcxWorker();
 
   // All that follows, and all use of the worker and its endpoints, under this lock.
-  [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
+  struct Lock {
+    explicit Lock(std::mutex& mutex) : held(mutex) {}
+    std::lock_guard<std::mutex> held;
+    UcxUse use;
+  };
+  [[nodiscard]] Lock lock() { return Lock(mutex_); }
   [[nodiscard]] ucp_worker_h handle() const { return worker_; }
   // How other processes connect to this one.
   [[nodiscard]] const std::string& address() const { return address_; }
@@ -43,13 +51,16 @@ class UcxWorker {
   UcxEndpoint& endpoint_to(const std::string& address);
   // Looks at the network, and moves what can be moved.
   void progress() { ucx().worker_progress(worker_); }
+  // What comes from processes that have not left a messenger yet which is destroyed here.
+  [[nodiscard]] UcxLeftovers& leftovers() { return leftovers_; }
 
  private:
   explicit UcxWorker(const std::string& interface);
   void make_worker();
   // Waits up to a second until the other processes have come as far.
   void part();
-  void close_endpoints();
+  // Whether all are closed.
+  bool close_endpoints();
 
   OwnerProcess owner_process_;
   std::mutex mutex_;
@@ -57,6 +68,7 @@ class UcxWorker {
   ucp_worker_h worker_ = nullptr;
   std::string address_;
   std::map<std::string, std::unique_ptr<UcxEndpoint>> endpoints_;  // by address
+  UcxLeftovers leftovers_;
 };
 
 }  // namespace rondo::detail

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/environment.hpp"
 #include "base/random_number.hpp"
@@ -18,9 +22,25 @@
 namespace rondo::detail {
 namespace {
 
+// What UCX may use where ranks have met by this network interface: that, since other interfaces may be up and lead nowhere (a bridge
+// for containers has the same name and address on every host), and InfiniBand, whose devices have names of their own.
+std::string devices_beside(const std::string& interface) {
+  if (interface.empty()) return {};
+  std::string devices = interface;
+  std::error_code none;
+  for (const auto& device : std::filesystem::directory_iterator("/sys/class/infiniband", none)) {
+    for (const auto& port : std::filesystem::directory_iterator(device.path() / "ports", none)) {
+      devices +=
+          fmt::format(",{}:{}", device.path().filename().string(), port.path().filename().string());
+    }
+  }
+  return devices;
+}
+
 // Opened by all ranks together, then used to measure links and by the pump.
 struct Opened {
-  std::string interface;
+  std::string interface;  // that the user has named
+  std::string devices;    // that UCX may use; empty: all
   std::chrono::milliseconds timeout{};
   std::unique_ptr<UcxNetwork> network;
   std::unique_ptr<Messenger> messenger;
@@ -31,7 +51,7 @@ struct Opened {
       if (!interface.empty() && interface.find(':') == std::string::npos) {
         static_cast<void>(own_addresses(interface, 0));
       }
-      network = open_ucx(interface);
+      network = open_ucx(devices);
     });
     std::vector<std::string> addresses = exchange_addresses(bootstrap);
     const std::uint64_t session = bootstrap.exchange(random_number())[0];
@@ -64,9 +84,11 @@ NetworkOptions with_environment(NetworkOptions network) {
   return network;
 }
 
-Network by_ucx(const NetworkOptions& options, std::chrono::milliseconds timeout) {
+Network by_ucx(const NetworkOptions& options, const std::string& met_by,
+               std::chrono::milliseconds timeout) {
   const auto opened = std::make_shared<Opened>();
   opened->interface = options.interface.value_or("");
+  opened->devices = options.interface ? *options.interface : devices_beside(met_by);
   opened->timeout = timeout;
   Network network;
   network.carrier = Carrier::ucx;

@@ -5,6 +5,8 @@
 
 #include <rondo/work.hpp>
 
+#include "base/threads.hpp"
+
 namespace rondo {
 namespace detail {
 
@@ -57,7 +59,7 @@ void CallQueue::pass_turn_on() {
 std::shared_ptr<WorkState> CallQueue::run_async(std::function<void()> call) {
   const std::lock_guard lock(mutex_);
   auto state = std::make_shared<WorkState>();
-  if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
+  if (!thread_.joinable()) thread_ = start_thread("makes calls", [this] { serve(); });
   queue_.push_back({std::move(call), state});
   if (want_turn()) serving_ = true;
   changed_.notify_all();

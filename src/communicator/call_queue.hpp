@@ -46,6 +46,7 @@ class CallQueue {
     call();
   }
 
+  // Throws TransportError if the progress thread cannot be started; then the call is not queued.
   std::shared_ptr<WorkState> run_async(std::function<void()> call);
 
  private:

@@ -102,11 +102,18 @@ Work Communicator::run_async(const Call& call) {
   detail::refuse_if(call, rank(), state_->engine.objection_to_progress_thread());
   std::vector<std::size_t> counts;  // the caller may free its own
   if (call.counts != nullptr) counts.assign(call.counts, call.counts + size());
-  return Work(state_->queue.run_async(
-      [&state = *state_, call = call, route, counts = std::move(counts)]() mutable {
-        if (call.counts != nullptr) call.counts = counts.data();
-        detail::execute(state, call, route);
-      }));
+  try {
+    return Work(state_->queue.run_async(
+        [&state = *state_, call = call, route, counts = std::move(counts)]() mutable {
+          if (call.counts != nullptr) call.counts = counts.data();
+          detail::execute(state, call, route);
+        }));
+  } catch (const TransportError& error) {  // the other ranks may wait for this call
+    const std::string text =
+        fmt::format("rank {}: {}: {}", rank(), name(call.collective), error.what());
+    state_->engine.abort(text);
+    throw TransportError(text);
+  }
 }
 
 RegisteredBytes Communicator::allocate_bytes(std::size_t count, std::size_t element_bytes) {

@@ -81,9 +81,11 @@ Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
   };
   detail::Joining joining = detail::prepare_to_join(options, bootstrap.rank());
   messenger->set_patience(joining.defaults.timeout);
+  bootstrap.set_patience(joining.defaults.timeout);
   detail::Network network{.carrier = Carrier::mpi, .probe = probe, .make_pump = make_pump};
   if (options.carrier == CarrierChoice::ucx) {
-    network = detail::by_ucx(detail::with_environment(options.network), joining.defaults.timeout);
+    network =
+        detail::by_ucx(detail::with_environment(options.network), {}, joining.defaults.timeout);
   }
   network.drive_program = detail::drive_mpi();
   return Communicator(detail::join(bootstrap, options, std::move(joining), network));

@@ -1,5 +1,6 @@
 #include "communicator/from_store.hpp"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <numeric>
@@ -11,6 +12,7 @@
 #include <rondo/start.hpp>
 
 #include "base/log.hpp"
+#include "base/put.hpp"
 #include "bootstrap/file_meeting_point.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
 #include "bootstrap/sockets.hpp"
@@ -19,6 +21,7 @@
 #include "carrier/host_watch.hpp"
 #include "communicator/by_ucx.hpp"
 #include "communicator/join.hpp"
+#include "topology/machine.hpp"
 
 namespace rondo {
 namespace detail {
@@ -34,6 +37,21 @@ std::unique_ptr<MeetingPoint> meet_at(const LaunchedRank& launched, const Networ
 
 // What both ends of a connection say when they have joined: whether they have another connection already.
 enum class Connected : std::uint32_t { not_yet = 0x6e6f7420, already = 0x79657320 };
+
+// The network interface by which ranks have met; empty if that is not known. A rank that has met rank 0 without a network, since it
+// is on the same host, takes rank 0's. Collective.
+std::string interface_of_meeting(SocketBootstrap& bootstrap) {
+  struct Met {
+    std::array<char, 64> interface{};
+    std::array<char, 64> boot{};
+  };
+  Met mine;
+  put(mine.interface, bootstrap.interface());
+  put(mine.boot, machine_boot_id());
+  const std::vector<Met> all = bootstrap.exchange(mine);
+  const bool is_beside_first = mine.boot == all[0].boot && mine.interface[0] == '\0';
+  return is_beside_first ? all[0].interface.data() : mine.interface.data();
+}
 
 // Without a watch a host that vanishes is noticed at the deadline.
 void warn(const TransportError& error) {
@@ -86,7 +104,8 @@ Communicator join_at_store(const LaunchedRank& launched, const CommunicatorOptio
   }
   SocketBootstrap bootstrap(meet_at(launched, complete.network), launched.rank, launched.size,
                             joining.defaults.timeout);
-  Network network = by_ucx(complete.network, joining.defaults.timeout);
+  Network network =
+      by_ucx(complete.network, interface_of_meeting(bootstrap), joining.defaults.timeout);
   network.hosts = std::make_shared<HostWatch>(bootstrap.exchange(name_of_this_process()));
   network.watched_as.resize(static_cast<std::size_t>(launched.size));
   std::iota(network.watched_as.begin(), network.watched_as.end(), 0);

@@ -33,13 +33,16 @@ class BlockMaker {
  public:
   explicit BlockMaker(Communicator& communicator)
       : state_(state_of(communicator)),
-        bootstrap_(communicator),
-        sharing_(state_.engine.ranks_sharing()) {}
+        bootstrap_(communicator, PartOf::allocate),
+        sharing_(state_.engine.ranks_sharing()) {
+    bootstrap_.set_patience(state_.defaults.timeout);
+  }
 
   std::shared_ptr<RegisteredBlock> make(std::size_t count, std::size_t element_bytes) {
     std::size_t bytes = 0;
     together(bootstrap_, [&] { bytes = piece_bytes(count, element_bytes); });
     const std::vector<std::size_t> of_ranks = bootstrap_.exchange(bytes);
+    require_room_for_all(of_ranks);
     Registry& registry = state_.engine.registry();
     // Where no other rank has to reach it, each rank has memory of its own.
     if (registry.one_process() || sharing_.size() == 1) sharing_ = {bootstrap_.rank()};
@@ -61,6 +64,36 @@ class BlockMaker {
   [[nodiscard]] std::size_t header_bytes() const {
     const std::size_t words = static_cast<std::size_t>(bootstrap_.size()) * sizeof(std::uint64_t);
     return (words + page_bytes() - 1) / page_bytes() * page_bytes();
+  }
+
+  // Ranks that share a limit of memory reach it together, although the piece of each of them alone would fit.
+  void require_room_for_all(const std::vector<std::size_t>& of_ranks) {
+    constexpr std::size_t kMostLimits = 16;  // the machine's, and those of nested control groups
+    std::vector<MemoryLimit> mine = memory_limits();
+    mine.resize(kMostLimits, {0, std::numeric_limits<std::uint64_t>::max()});
+    const std::vector<std::vector<MemoryLimit>> of_all = bootstrap_.exchange_rows(mine);
+    together(bootstrap_, [&] {
+      for (const MemoryLimit& limit : mine) {
+        std::size_t together_bytes = 0;
+        for (std::size_t rank = 0; rank < of_all.size(); ++rank) {
+          if (shares_limit(static_cast<int>(rank), of_all[rank], limit)) {
+            together_bytes +=
+                std::min(of_ranks[rank], std::numeric_limits<std::size_t>::max() - together_bytes);
+          }
+        }
+        require_room_within(limit, together_bytes);
+      }
+    });
+  }
+  [[nodiscard]] bool shares_limit(int rank, const std::vector<MemoryLimit>& limits,
+                                  const MemoryLimit& limit) const {
+    const std::vector<RankPlace>& places = state_.engine.topology().places;
+    const auto place = [&](int one) -> const RankPlace& {
+      return places[static_cast<std::size_t>(one)];
+    };
+    return on_one_host(place(rank), place(bootstrap_.rank())) &&
+           std::any_of(limits.begin(), limits.end(),
+                       [&](const MemoryLimit& one) { return one.id == limit.id; });
   }
 
   SharedObject share(const std::vector<std::size_t>& of_ranks) {

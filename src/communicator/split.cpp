@@ -98,8 +98,9 @@ std::optional<Communicator> Communicator::split(std::optional<int> color, int ke
   state_->refuse_if_held("split", user_);
   const Wish mine{color.has_value(), color.value_or(0), key};
   const std::vector<int> members =
-      members_with(CommunicatorBootstrap(*this).exchange(mine), rank());
+      members_with(CommunicatorBootstrap(*this, PartOf::split).exchange(mine), rank());
   GroupBootstrap group(*this, members);
+  group.set_patience(state_->defaults.timeout);
   std::unique_ptr<CommunicatorState> made;
   std::exception_ptr error;
   try {
@@ -115,8 +116,13 @@ std::optional<Communicator> Communicator::split(std::optional<int> color, int ke
   } catch (...) {
     error = std::current_exception();
   }
-  // The other groups may not be through; if this communicator has failed, this throws why.
-  group.leave();
+  // The other groups may not be through; if this communicator has failed, this throws why. What this rank has met first says
+  // more.
+  try {
+    group.leave();
+  } catch (const Error&) {
+    if (!error) throw;
+  }
   if (error) std::rethrow_exception(error);
   if (made == nullptr) return std::nullopt;
   return Communicator(std::move(made));

@@ -1,6 +1,8 @@
 #include "engine/call_text.hpp"
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -22,6 +24,14 @@ std::int32_t checksum_of(const std::size_t* counts, int ranks) {
     }
   }
   return static_cast<std::int32_t>(sum | 1U);
+}
+
+// The function of the library whose part the call is; empty if the program has made it.
+std::string_view function_with(const Signature& signature) {
+  constexpr std::array<std::string_view, 5> kFunctions = {"", "split", "allocate", "cuda::join",
+                                                          "cuda::Communicator::allocate"};
+  const bool is_part = !reduces(static_cast<Collective>(signature.collective));
+  return is_part && signature.op < kFunctions.size() ? kFunctions[signature.op] : "";
 }
 
 }  // namespace
@@ -57,7 +67,8 @@ Signature signature_of(const Call& call, Algorithm algorithm, int ranks) {
   signature.collective = static_cast<std::uint8_t>(call.collective);
   signature.algorithm = static_cast<std::uint8_t>(algorithm);
   signature.type = static_cast<std::uint8_t>(call.type);
-  signature.op = reduces(call.collective) ? static_cast<std::uint8_t>(call.op) : 0;
+  signature.op = reduces(call.collective) ? static_cast<std::uint8_t>(call.op)
+                                          : static_cast<std::uint8_t>(call.part_of);
   return signature;
 }
 
@@ -71,8 +82,15 @@ const char* const kUnmatchedMessage =
     "other before they receive, "
     "also asynchronously, wait for each other if the messages are long: use sendrecv there.";
 
+std::uint64_t number_after(std::uint64_t message) {
+  return first_message(message) | ((message + 1) & kMessageNumbers);
+}
+
 std::string describe(const Signature& signature) {
   const auto collective = static_cast<Collective>(signature.collective);
+  if (const std::string_view function = function_with(signature); !function.empty()) {
+    return fmt::format("call {}, a part of {}", signature.sequence, function);
+  }
   std::string arguments;
   if (collective != Collective::barrier) {
     arguments =
@@ -114,6 +132,15 @@ std::string text_of_mismatch(int rank, const Signature& mine, int peer, const Si
     return fmt::format(
         "rank {} expects {}, but rank {} sent {}. Pass the same type and number of elements to "
         "send and recv, and make the messages between two ranks in the same order on both",
+        rank, describe(mine), peer, describe(theirs));
+  }
+  Signature with_mine = theirs;
+  with_mine.algorithm = mine.algorithm;
+  if (with_mine == mine) {
+    return fmt::format(
+        "rank {} made {}, but rank {} made {}. Make the same calls in the same order on all ranks, "
+        "by the same algorithm: RONDO_ALGO, CommunicatorOptions::algorithm or "
+        "CallOptions::algorithm differs",
         rank, describe(mine), peer, describe(theirs));
   }
   const bool one_message = is_message_signature(mine) || is_message_signature(theirs);

@@ -16,6 +16,8 @@ Signature signature_of(const Call& call, Algorithm algorithm, int ranks);
 // The number of the first message between two ranks of a communicator. The upper half tells the messages of different
 // communicators apart: MPI might hand a message that nobody has received to a later communicator.
 std::uint64_t first_message(std::uint64_t session);
+// That of the message after it: only the lower half counts, and begins again after 2^32 messages.
+std::uint64_t number_after(std::uint64_t message);
 bool is_message_of(const Signature& message, std::uint64_t session);
 // The number of all messages between devices of a communicator, whose kernels do not count messages: a FIFO keeps their
 // order.
@@ -28,7 +30,7 @@ bool is_message_signature(const Signature& signature);
 // What the error for a message whose deadline has passed tells the user to look at.
 extern const char* const kUnmatchedMessage;
 
-// "call 7 all_reduce(100 x f32, sum) by ring"
+// "call 7 all_reduce(100 x f32, sum) by ring"; "call 8, a part of split" for those that the library makes itself
 std::string describe(const Signature& signature);
 
 // "4 slices received, 262144 bytes sent"

@@ -124,6 +124,7 @@ class Engine {
   // In a handler of what a call has thrown: raises the abort board with its text, unless that was done where the error
   // was found. Returns what the caller is to be told.
   std::exception_ptr raise_thrown(const Signature& signature) noexcept;
+  [[nodiscard]] std::optional<Failure> who_is_gone() const;
   void raise(const std::string& text) noexcept;
   void throw_if_ended(const Signature& signature);
 

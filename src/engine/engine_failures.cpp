@@ -1,5 +1,7 @@
 // The engine's failures: from what a wait or a call has met to an error, and to what the other ranks are told.
+#include <chrono>
 #include <optional>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -7,6 +9,7 @@
 
 #include "base/collective_traits.hpp"
 #include "base/log.hpp"
+#include "carrier/messenger.hpp"
 #include "engine/call_text.hpp"
 #include "engine/engine.hpp"
 
@@ -64,6 +67,11 @@ std::exception_ptr Engine::raise_thrown(const Signature& signature) noexcept {
   try {
     try {
       throw;
+    } catch (const ConnectionLost& lost) {
+      const Failure failure = who_is_gone().value_or(Failure{WaitResult::peer_ended, lost.peer()});
+      const std::string text = text_of_missing(signature, failure, lost.what());
+      raise(text);
+      throw PeerError(text);
     } catch (const TransportError& error) {
       const std::string text =
           fmt::format("rank {}: {}: {}", wiring_.rank, describe(signature), error.what());
@@ -77,6 +85,19 @@ std::exception_ptr Engine::raise_thrown(const Signature& signature) noexcept {
     }
   } catch (...) {
     return std::current_exception();
+  }
+}
+
+// A lost connection is noticed at the same time as the end of the process that had it, by another connection, and maybe by another
+// process, which passes that on.
+std::optional<Failure> Engine::who_is_gone() const {
+  constexpr std::chrono::milliseconds kForTheWord{300};
+  const auto give_up = Clock::now() + kForTheWord;
+  if (wiring_.waiting.hosts == nullptr) return std::nullopt;
+  for (;;) {
+    if (const auto failure = find_gone_rank(wiring_)) return failure;
+    if (Clock::now() > give_up) return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 }
 

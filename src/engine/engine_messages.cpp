@@ -1,5 +1,6 @@
 // The engine's messages: calls between two ranks, which have numbers of their own.
 #include <cstring>
+#include <utility>
 
 #include "base/collective_traits.hpp"
 #include "engine/call_text.hpp"
@@ -14,8 +15,9 @@ Signature Engine::next_message(const Call& message) {
   const bool sent = message.collective == Collective::send;
   std::vector<std::uint64_t>& numbers = sent ? messages_to_ : messages_from_;
   const int peer = sent ? message.to : message.from;
-  return signature_of_message(sent ? wiring_.rank : peer, numbers[static_cast<std::size_t>(peer)]++,
-                              message.count, message.type);
+  std::uint64_t& next = numbers[static_cast<std::size_t>(peer)];
+  const std::uint64_t number = std::exchange(next, number_after(next));
+  return signature_of_message(sent ? wiring_.rank : peer, number, message.count, message.type);
 }
 
 void Engine::run_message(const Call& call, std::chrono::milliseconds timeout) {

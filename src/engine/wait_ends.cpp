@@ -1,6 +1,9 @@
 #include "engine/wait_ends.hpp"
 
 #include <algorithm>
+#include <chrono>
+
+#include "base/rank_pair.hpp"
 
 namespace rondo::detail {
 
@@ -15,7 +18,34 @@ std::optional<Failure> find_missing_rank(const Wiring& wiring, std::uint64_t seq
   return std::nullopt;
 }
 
-std::optional<Failure> WaitEnds::find_missing(int peer, bool everyone) const {
+namespace {
+
+// What a process has sent before it ended may still be on its way. So a rank fails only if it has waited for so long since.
+constexpr std::chrono::milliseconds kStillOnItsWay{500};
+
+int rank_of_member(const Waiting& waiting, int member) {
+  const auto at = std::find(waiting.watched_as.begin(), waiting.watched_as.end(), member);
+  return at == waiting.watched_as.end() ? kAnyPeer
+                                        : static_cast<int>(at - waiting.watched_as.begin());
+}
+
+Failure failure_of(const HostWatch::Gone& gone, int rank) {
+  return {gone.host_vanished ? WaitResult::host_vanished : WaitResult::peer_ended, rank};
+}
+
+}  // namespace
+
+std::optional<Failure> find_gone_rank(const Wiring& wiring) {
+  if (wiring.waiting.hosts == nullptr) return std::nullopt;
+  for (const HostWatch::Gone& gone : wiring.waiting.hosts->gone()) {
+    const int rank = rank_of_member(wiring.waiting, gone.member);
+    if (rank != kAnyPeer) return failure_of(gone, rank);
+  }
+  return std::nullopt;
+}
+
+std::optional<Failure> WaitEnds::find_missing(int peer, bool everyone,
+                                              Clock::time_point since) const {
   const std::uint64_t call = signature_.sequence;
   if (wiring_.shares_memory(peer)) {
     Presence& presence = wiring_.links.segment->presence(peer);
@@ -24,18 +54,19 @@ std::optional<Failure> WaitEnds::find_missing(int peer, bool everyone) const {
     }
   }
   if (wiring_.waiting.peers.ended(peer)) return Failure{WaitResult::peer_ended, peer};
-  if (const auto failure = everyone ? find_vanished_host() : std::nullopt) return failure;
+  if (const auto failure = everyone ? find_gone(peer, since) : std::nullopt) return failure;
   return everyone && !message_ ? find_missing_rank(wiring_, call) : std::nullopt;
 }
 
-std::optional<Failure> WaitEnds::find_vanished_host() const {
+std::optional<Failure> WaitEnds::find_gone(int peer, Clock::time_point since) const {
   const Waiting& waiting = wiring_.waiting;
   if (waiting.hosts == nullptr) return std::nullopt;
-  for (const int member : waiting.hosts->vanished()) {
-    const auto at = std::find(waiting.watched_as.begin(), waiting.watched_as.end(), member);
-    if (at == waiting.watched_as.end()) continue;
-    const auto rank = static_cast<int>(at - waiting.watched_as.begin());
-    return Failure{WaitResult::host_vanished, rank};
+  for (const HostWatch::Gone& gone : waiting.hosts->gone()) {
+    const int rank = rank_of_member(waiting, gone.member);
+    // The process of another rank may have ended when it had made its part of this call.
+    const bool nothing_comes =
+        rank == peer && Clock::now() - std::max(gone.since, since) > kStillOnItsWay;
+    if (rank != kAnyPeer && (gone.host_vanished || nothing_comes)) return failure_of(gone, rank);
   }
   return std::nullopt;
 }

@@ -15,6 +15,10 @@ namespace rondo::detail {
 // is not missing, even if its process has ended.
 std::optional<Failure> find_missing_rank(const Wiring& wiring, std::uint64_t sequence);
 
+// The first rank of the communicator of which this process has heard that its process has ended, or that its host has vanished,
+// elsewhere: by the connections between processes, whatever the carrier.
+std::optional<Failure> find_gone_rank(const Wiring& wiring);
+
 class WaitEnds {
  public:
   explicit WaitEnds(Wiring& wiring) : wiring_(wiring) {}
@@ -27,15 +31,17 @@ class WaitEnds {
   void begin_message() { message_ = true; }
 
   // Checks `peer`, for which this rank waits: it is missing even if it had ended this call before its process ended.
-  // Only if `everyone`, also checks all ranks of this host, by find_missing_rank.
-  [[nodiscard]] std::optional<Failure> find_missing(int peer, bool everyone) const;
+  // Only if `everyone`, also checks all ranks of this host, by find_missing_rank. `since`: when this wait began.
+  [[nodiscard]] std::optional<Failure> find_missing(int peer, bool everyone,
+                                                    Clock::time_point since) const;
 
   // Finds a rank whose call of this number is another one. `at_rest`: the wait is about to sleep, as nothing has moved.
   std::optional<Failure> find_other_call(int peer, bool at_rest);
 
  private:
-  // A host of the communicator that has vanished: also in a message of others.
-  [[nodiscard]] std::optional<Failure> find_vanished_host() const;
+  // A host of the communicator that has vanished, also in a message of others; or the process of `peer`, if it has ended and
+  // nothing more of it comes.
+  [[nodiscard]] std::optional<Failure> find_gone(int peer, Clock::time_point since) const;
   [[nodiscard]] std::optional<Failure> if_another(int rank, const Signature& call) const;
   std::optional<Failure> find_told_call(int peer);
 

@@ -57,8 +57,12 @@ std::optional<WaitResult> Waiter::look_around(std::uint64_t round, int peer) {
     const bool at_rest = pace_.rest_after(round) == Pace::Rest::sleep && !moved;
     if (const auto failure = ends_.find_other_call(peer, at_rest)) return give_up(*failure);
   }
-  const CallDeadline::Due due = deadline_.due_at(Clock::now());
-  if (const auto failure = ends_.find_missing(peer, due.roll_call)) return give_up(*failure);
+  const Clock::time_point now = Clock::now();
+  if (!waits_since_) waits_since_ = now;
+  const CallDeadline::Due due = deadline_.due_at(now);
+  if (const auto failure = ends_.find_missing(peer, due.roll_call, *waits_since_)) {
+    return give_up(*failure);
+  }
   if (due.too_late) return WaitResult::timed_out;
   return std::nullopt;
 }

@@ -37,6 +37,7 @@ class Waiter {
     for (int look = 0; look < eager_looks_; ++look) {
       if (ready()) return WaitResult::ready;
     }
+    waits_since_.reset();
     for (std::uint64_t round = 0;; ++round) {
       for (int look = 0; look < looks_per_round_; ++look) {
         if (ready()) return WaitResult::ready;
@@ -47,6 +48,7 @@ class Waiter {
       }
       if (works_meanwhile()) {
         round = 0;  // it has not waited in vain
+        waits_since_.reset();
         continue;
       }
       const Pace::Rest rest = pace_.rest_after(round);
@@ -98,6 +100,7 @@ class Waiter {
   CallDeadline deadline_;
   WaitEnds ends_;
   std::function<bool()> meanwhile_;
+  std::optional<Clock::time_point> waits_since_;  // the first look at the clock of this wait
   Failure found_;  // the failure of a wait, if it is about a certain rank
 };
 

@@ -8,6 +8,7 @@
 
 #include <rondo/thread_binding.hpp>
 
+#include "base/threads.hpp"
 #include "communicator/state.hpp"
 #include "gradient/agreement.hpp"
 #include "gradient/bucket_size.hpp"
@@ -67,7 +68,7 @@ std::string HostReducer::objection_to_direct() const {
 void HostReducer::start_thread() {
   std::string objection;
   bool up = false;
-  thread_ = std::thread([&, this] {
+  thread_ = detail::start_thread("makes the reducer's calls", [&, this] {
     std::string mine = place_thread();
     {
       const std::lock_guard lock(mutex_);

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/file_size_signal.hpp"
 #include "gradient/agreement.hpp"
 
 namespace rondo::detail {
@@ -28,7 +31,7 @@ double microseconds(Clock::time_point time) {
 double ahead_us(Communicator& communicator) {
   constexpr int kRounds = 17;
   const std::vector<RankPlace>& places = communicator.topology().places;
-  const bool same = places[static_cast<std::size_t>(communicator.rank())].host == places[0].host;
+  const bool same = on_one_host(places[static_cast<std::size_t>(communicator.rank())], places[0]);
   std::array<double, kRounds> ahead{};
   for (double& difference : ahead) {
     communicator.barrier();
@@ -85,10 +88,14 @@ std::string events_of(const std::vector<Stretch>& stretches, int rank, double ah
 }
 
 std::string write_file(const std::string& file, const std::string& events) {
+  const FileSizeSignalHeld held;
+  errno = 0;
   std::ofstream out(file, std::ios::trunc);
   out << R"({"displayTimeUnit":"ms","traceEvents":[)" << events << "]}\n";
   out.close();
-  return out ? std::string() : fmt::format("write_trace: '{}' cannot be written", file);
+  return out ? std::string()
+             : fmt::format("write_trace: '{}' cannot be written: {}{}", file, std::strerror(errno),
+                           errno == EFBIG ? " (ulimit -f)" : "");
 }
 
 }  // namespace

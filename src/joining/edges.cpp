@@ -65,8 +65,9 @@ std::vector<Edge> settle_edges(const std::vector<ScheduleEdge>& edges, const Car
     const bool by_network = edge.carrier == facts.network;
     if (by_network && facts.choice == CarrierChoice::shm) {
       throw TransportError(
-          fmt::format("CarrierChoice::shm refuses the edge from rank {} to rank {}: {}; choose "
-                      "CarrierChoice::automatic to allow messages there",
+          fmt::format("ranks {} and {} cannot share memory, which is to carry what goes from one "
+                      "to the other: {}. Messages may carry it where the communicator is made by "
+                      "from_mpi or from_store with CarrierChoice::automatic",
                       edge.from, edge.to, edge.reason));
     }
     if (edge.from != rank) continue;

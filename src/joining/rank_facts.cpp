@@ -10,6 +10,7 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/fnv1a.hpp"
 #include "base/put.hpp"
 #include "base/random_number.hpp"
 #include "carrier/peer_watch.hpp"
@@ -54,6 +55,11 @@ std::uint64_t l2_bytes() {
   return bytes == 0 ? kUsualL2Bytes : bytes;
 }
 
+// The same for two ranks if they run on one host.
+std::string host_key(const RankFacts& rank) {
+  return fmt::format("{} {}", rank.host.data(), rank.boot.data());
+}
+
 }  // namespace
 
 RankFacts my_facts(const CommunicatorOptions& options) {
@@ -96,7 +102,8 @@ void require_usable_options(const std::vector<RankFacts>& facts) {
 std::vector<RankPlace> places_of(const std::vector<RankFacts>& facts) {
   std::vector<RankPlace> places;
   for (const RankFacts& rank : facts) {
-    places.push_back({rank.host.data(), static_cast<int>(rank.process_id), rank.numa_node, {}});
+    const std::uint64_t id = fnv1a(host_key(rank));
+    places.push_back({rank.host.data(), static_cast<int>(rank.process_id), rank.numa_node, {}, id});
   }
   return places;
 }
@@ -104,7 +111,7 @@ std::vector<RankPlace> places_of(const std::vector<RankFacts>& facts) {
 std::vector<Place> order_keys(const std::vector<RankFacts>& facts) {
   std::vector<Place> keys;
   for (const RankFacts& rank : facts) {
-    keys.push_back({fmt::format("{} {}", rank.host.data(), rank.boot.data()), rank.numa_node});
+    keys.push_back({host_key(rank), rank.numa_node});
   }
   return keys;
 }

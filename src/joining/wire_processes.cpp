@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <exception>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "bootstrap/share_memory.hpp"
 #include "bootstrap/together.hpp"
 #include "carrier/memory.hpp"
+#include "carrier/messenger.hpp"
 #include "joining/connect.hpp"
 #include "joining/edges.hpp"
 #include "joining/fifo_sizes.hpp"
@@ -51,11 +53,26 @@ class ProcessWirer {
     together(bootstrap_, [&] {
       if (carried) wiring.links.pump = network_.make_pump(std::move(*carried));
     });
-    if (wiring.links.pump != nullptr) wiring.links.pump->open_connections();
+    if (wiring.links.pump != nullptr) open_connections(*wiring.links.pump);
     return wiring;
   }
 
  private:
+  // What the ranks have met that cannot reach each other is the error of all, if there are such.
+  void open_connections(Pump& pump) {
+    std::exception_ptr of_others;
+    together(bootstrap_, [&] {
+      try {
+        pump.open_connections();
+      } catch (const OthersNotConnected&) {
+        of_others = std::current_exception();
+      }
+    });
+    together(bootstrap_, [&] {
+      if (of_others) std::rethrow_exception(of_others);
+    });
+  }
+
   void gather_facts(const std::string& refusal) {
     RankFacts mine = my_facts(options_);
     put(mine.refusal, refusal);

@@ -20,10 +20,10 @@ struct Share {
 };
 
 Share share_of(const Topology& topology, int rank) {
-  const std::string& host = topology.places[static_cast<std::size_t>(rank)].host;
+  const RankPlace& mine = topology.places[static_cast<std::size_t>(rank)];
   Share share{0, 0};
   for (std::size_t other = 0; other < topology.places.size(); ++other) {
-    if (topology.places[other].host != host) continue;
+    if (!on_one_host(topology.places[other], mine)) continue;
     ++share.parts;
     if (other < static_cast<std::size_t>(rank)) ++share.index;
   }

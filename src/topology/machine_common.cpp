@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <fstream>
+#include <mutex>
 #include <string>
 
 #include "topology/machine.hpp"
@@ -42,11 +43,16 @@ std::string host_name() {
   return name.data();
 }
 
+// Read once: later the process may have no descriptor left, and its host must not seem to be another one then.
 std::string machine_boot_id() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string text;
-  std::getline(file, text);
-  return text;
+  static std::mutex mutex;
+  static std::string known;
+  const std::lock_guard lock(mutex);
+  if (known.empty()) {
+    std::ifstream file("/proc/sys/kernel/random/boot_id");
+    std::getline(file, known);
+  }
+  return known;
 }
 
 }  // namespace rondo::detail

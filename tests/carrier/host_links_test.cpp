@@ -1,5 +1,5 @@
-// Which hosts have vanished, and who is told. The sockets are local: that TCP gives up a silent host is tested between
-// hosts (tests/hosts/ucx.sh).
+// Which processes have ended, which hosts have vanished, and who is told. The sockets are local: that TCP gives up a silent host
+// is tested between hosts (tests/hosts/ucx.sh).
 
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -28,16 +28,33 @@ Connection connect() {
   return {FileDescriptor(both[0]), FileDescriptor(both[1])};
 }
 
-void tell(const FileDescriptor& socket, ProcessName name) {
-  EXPECT_EQ(::send(socket.get(), &name, sizeof(name), 0), static_cast<ssize_t>(sizeof(name)));
+using What = HostNotice::What;
+
+void tell(const FileDescriptor& socket, ProcessName process, What what = What::vanished) {
+  const HostNotice notice{what, process};
+  EXPECT_EQ(::send(socket.get(), &notice, sizeof(notice), 0), static_cast<ssize_t>(sizeof(notice)));
 }
 
-// What arrives next; 0 if the other side has closed the connection.
-ProcessName hear(const FileDescriptor& socket) {
-  ProcessName name = 0;
-  const ssize_t got = ::recv(socket.get(), &name, sizeof(name), MSG_WAITALL);
-  EXPECT_TRUE(got == 0 || got == static_cast<ssize_t>(sizeof(name))) << got;
-  return name;
+// Of which process the next notice tells; 0 if the other side has closed the connection.
+ProcessName hear(const FileDescriptor& socket, What what = What::vanished) {
+  HostNotice notice;
+  const ssize_t got = ::recv(socket.get(), &notice, sizeof(notice), MSG_WAITALL);
+  EXPECT_TRUE(got == 0 || got == static_cast<ssize_t>(sizeof(notice))) << got;
+  if (got == 0) return 0;
+  EXPECT_EQ(notice.what, what);
+  return notice.process;
+}
+
+std::vector<ProcessName> gone_from(HostLinks& links) {
+  std::vector<ProcessName> gone;
+  for (const GoneProcess& one : links.gone()) gone.push_back(one.process);
+  return gone;
+}
+
+std::vector<int> gone_from(const HostWatch& watch) {
+  std::vector<int> gone;
+  for (const HostWatch::Gone& one : watch.gone()) gone.push_back(one.member);
+  return gone;
 }
 
 TEST(HostLinks, PassesOnOnceWhichHostHasVanished) {
@@ -48,28 +65,29 @@ TEST(HostLinks, PassesOnOnceWhichHostHasVanished) {
   const auto to_b = links.add(2, std::move(b.here));
   tell(a.there, 77);
   EXPECT_EQ(hear(b.there), 77U);
-  EXPECT_EQ(links.vanished(), std::set<ProcessName>{77});
+  EXPECT_EQ(gone_from(links), std::vector<ProcessName>{77});
+  EXPECT_TRUE(links.gone()[0].host_vanished);
   tell(b.there, 77);  // which is known already
   tell(b.there, 78);
   EXPECT_EQ(hear(a.there), 77U);
   EXPECT_EQ(hear(a.there), 78U);
 }
 
-TEST(HostLinks, HearsANameThatComesInPieces) {
+TEST(HostLinks, HearsANoticeThatComesInPieces) {
   HostLinks links;
   Connection a = connect();
   Connection b = connect();
   const auto to_a = links.add(1, std::move(a.here));
   const auto to_b = links.add(2, std::move(b.here));
-  const ProcessName name = 0x0102030405060708;
-  const auto* bytes = reinterpret_cast<const char*>(&name);
-  for (std::size_t i = 0; i < sizeof(name); ++i) {
+  const HostNotice notice{What::vanished, 0x0102030405060708};
+  const auto* bytes = reinterpret_cast<const char*>(&notice);
+  for (std::size_t i = 0; i < sizeof(notice); ++i) {
     EXPECT_EQ(::send(a.there.get(), bytes + i, 1, 0), 1);
   }
-  EXPECT_EQ(hear(b.there), name);
+  EXPECT_EQ(hear(b.there), notice.process);
 }
 
-TEST(HostLinks, AConnectionThatIsClosedTellsOfNoVanishedHost) {
+TEST(HostLinks, AConnectionThatIsClosedWithoutAWordIsThatOfAProcessThatHasEnded) {
   HostLinks links;
   Connection a = connect();
   Connection b = connect();
@@ -77,20 +95,64 @@ TEST(HostLinks, AConnectionThatIsClosedTellsOfNoVanishedHost) {
   const auto to_b = links.add(2, std::move(b.here));
   EXPECT_EQ(links.find(1), to_a);
   a.there = FileDescriptor();
-  while (links.find(1) != nullptr) std::this_thread::yield();
-  EXPECT_TRUE(links.vanished().empty());
+  EXPECT_EQ(hear(b.there, What::ended), 1U);
+  EXPECT_EQ(links.find(1), nullptr);
+  ASSERT_EQ(gone_from(links), std::vector<ProcessName>{1});
+  EXPECT_FALSE(links.gone()[0].host_vanished);
   EXPECT_EQ(links.find(2), to_b);
 }
 
-TEST(HostWatch, NamesMembers) {
-  HostWatch watch({5, 77, 6, 77});
+TEST(HostLinks, AProcessThatLeavesSaysSo) {
+  HostLinks links;
+  Connection a = connect();
+  Connection b = connect();
+  auto to_a = links.add(1, std::move(a.here));
+  const auto to_b = links.add(2, std::move(b.here));
+  tell(b.there, 2, What::leaves);
+  b.there = FileDescriptor();
+  while (links.find(2) != nullptr) std::this_thread::yield();
+  EXPECT_TRUE(links.gone().empty());
+  to_a.reset();
+  links.wake();
+  EXPECT_EQ(hear(a.there, What::leaves), name_of_this_process());
+  EXPECT_EQ(hear(a.there), 0U);
+}
+
+// A process that is killed while its child lives on.
+TEST(HostLinks, AForkedChildHidesNoDeath) {
+  Connection a = connect();
+  Connection child_ends = connect();
+  const pid_t process = ::fork();
+  if (process == 0) {
+    a.here = FileDescriptor();
+    HostLinks links;
+    const auto to_a = links.add(1, std::move(a.there));
+    if (::fork() == 0) {
+      child_ends.here = FileDescriptor();
+      hear(child_ends.there);  // until the test ends
+      ::_exit(0);
+    }
+    ::_exit(0);
+  }
+  a.there = FileDescriptor();
+  child_ends.there = FileDescriptor();
+  HostLinks links;
+  const auto link = links.add(5, std::move(a.here));
+  while (links.gone().empty()) std::this_thread::yield();
+  EXPECT_EQ(gone_from(links), std::vector<ProcessName>{5});
+  ::waitpid(process, nullptr, 0);
+}
+
+TEST(HostWatch, NamesMembersInTheOrderOfTheirEnds) {
+  HostWatch watch({5, 77, 6, 77, 8});
   Connection a = connect();
   watch.add_link(0, std::move(a.here));
-  EXPECT_TRUE(watch.vanished().empty());
+  EXPECT_TRUE(watch.gone().empty());
+  tell(a.there, 8, What::ended);
   tell(a.there, 99);  // of another communicator
   tell(a.there, 77);
-  while (watch.vanished().empty()) std::this_thread::yield();
-  EXPECT_EQ(watch.vanished(), (std::vector<int>{1, 3}));
+  while (watch.gone().size() < 3) std::this_thread::yield();
+  EXPECT_EQ(gone_from(watch), (std::vector<int>{4, 1, 3}));
 }
 
 TEST(HostWatch, CommunicatorsShareALink) {
@@ -105,10 +167,11 @@ TEST(HostWatch, CommunicatorsShareALink) {
       EXPECT_TRUE(second.find_link(2));
     }
     tell(a.there, 9);  // the link outlives the first of them
-    while (second.vanished().empty()) std::this_thread::yield();
-    EXPECT_EQ(second.vanished(), std::vector<int>{1});
+    while (second.gone().empty()) std::this_thread::yield();
+    EXPECT_EQ(gone_from(second), std::vector<int>{1});
   }
   EXPECT_EQ(hear(a.there), 9U);  // all are told, also who told it
+  EXPECT_EQ(hear(a.there, What::leaves), name_of_this_process());
   EXPECT_EQ(hear(a.there), 0U);  // the link ends with the last communicator
 }
 
@@ -121,7 +184,9 @@ TEST(HostLinks, AForkedChildHasANameOfItsOwn) {
     const ProcessName name = name_of_this_process();
     ::_exit(::send(pipe.there.get(), &name, sizeof(name), 0) == sizeof(name) ? 0 : 1);
   }
-  const ProcessName theirs = hear(pipe.here);
+  ProcessName theirs = 0;
+  EXPECT_EQ(::recv(pipe.here.get(), &theirs, sizeof(theirs), MSG_WAITALL),
+            static_cast<ssize_t>(sizeof(theirs)));
   EXPECT_NE(theirs, mine);
   EXPECT_NE(theirs, 0U);
   int status = 0;

@@ -103,6 +103,46 @@ TEST(RegisteredBlock, GivesItsOwnPieceBackAndNoOther) {
   EXPECT_EQ(*theirs->own(), std::byte{2});
 }
 
+// Byte by byte: of every block, also of one between blocks that are freed.
+TEST(Registry, FindsMemoryAmongManyBlocks) {
+  Registry registry(false);
+  std::vector<std::shared_ptr<RegisteredBlock>> blocks;
+  std::vector<std::shared_ptr<RegisteredBlock>> others;
+  for (int number = 0; number < 40; ++number) {
+    TwoRanks ranks;
+    blocks.push_back(ranks.block_of(0));
+    others.push_back(ranks.block_of(1));
+    registry.add(blocks.back(), 8192);
+  }
+  for (std::size_t number = 0; number < blocks.size(); number += 2) {
+    blocks[number]->free_own();
+    others[number]->free_own();
+  }
+  TwoRanks ranks;
+  registry.add(ranks.block_of(0), 8192);
+  for (std::size_t number = 1; number < blocks.size(); number += 2) {
+    const std::byte* own = blocks[number]->own();
+    const std::uint64_t first = kFirstLocation + number * 8192;
+    EXPECT_EQ(registry.location_of(own, 8192), first) << number;
+    EXPECT_EQ(registry.location_of(own + 8191, 1), first + 8191) << number;
+    EXPECT_EQ(registry.location_of(own + 1, 8192), kUnreachable) << number;
+  }
+  int here = 0;
+  EXPECT_EQ(registry.location_of(&here, sizeof(here)), kUnreachable);
+}
+
+TEST(RegisteredBlock, GivesItsPiecesBackWhereSomeArePrivate) {
+  TwoRanks ranks(4 * page_bytes());
+  const auto mine = ranks.block_of(0);
+  const auto theirs = ranks.block_of(1);
+  std::memset(mine->own(), 1, mine->bytes());
+  ASSERT_TRUE(mine->make_private(mine->own() + page_bytes(), 10));
+  mine->free_own();
+  for (const std::size_t page : {0U, 2U, 3U}) {
+    EXPECT_EQ(theirs->piece(0)[page * page_bytes()], std::byte{0}) << page;
+  }
+}
+
 TEST(RegisteredBlock, IsNotFreedByAForkedChild) {
   TwoRanks ranks;
   const auto mine = ranks.block_of(0);

@@ -6,9 +6,11 @@
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "carrier/ucx_messenger.hpp"
+#include "carrier/ucx_worker.hpp"
 #include "tests/support/forked.hpp"
 #include "tests/support/ucx.hpp"
 
@@ -129,6 +132,100 @@ int send_or_receive(const ForkedRank& me, const Line& line, const std::vector<Si
     }
   }
   return 0;
+}
+
+// Runs `body` as two ranks with a messenger between them; it makes others.
+void expect_well(const std::function<int(const ForkedRank&, const Line&, const UcxNetwork&,
+                                         const std::vector<std::string>&)>& body,
+                 const std::vector<int>& wanted = {0, 0}) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+  const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+    ::setenv("UCX_MEM_EVENTS", "no", 1);
+    ::close(ends[static_cast<std::size_t>(1 - me.rank)]);
+    const Line line(ends[static_cast<std::size_t>(me.rank)]);
+    const auto network = open_ucx("lo");
+    std::vector<std::string> addresses(2);
+    const auto other = static_cast<std::size_t>(1 - me.rank);
+    addresses[1 - other] = network->address();
+    line.say(network->address());
+    addresses[other] = line.hear();
+    return body(me, line, *network, addresses);
+  });
+  for (const int end : ends) ::close(end);
+  EXPECT_EQ(codes, wanted);
+}
+
+// Whether UCX keeps any message that nobody has received.
+bool keeps_a_message() {
+  const auto worker = UcxWorker::of_process("lo");
+  const auto lock = worker->lock();
+  for (int look = 0; look < 1000; ++look) worker->progress();
+  worker->leftovers().sweep(worker->handle());
+  ucp_tag_recv_info_t facts{};
+  return ucx().tag_probe_nb(worker->handle(), 0, 0, 0, &facts) != nullptr;
+}
+
+// Each messenger sends one message that is received and one that is not, small or long; rank 0 destroys its own first, or rank 1.
+TEST(UcxMessenger, ADestroyedOneLeavesNothing) {
+  if (const char* reason = test::reason_against_ucx()) GTEST_SKIP() << reason;
+  expect_well([](const ForkedRank& me, const Line& line, const UcxNetwork& network,
+                 const std::vector<std::string>& addresses) {
+    for (std::uint64_t session = 1; session <= 200; ++session) {
+      auto messenger = network.messenger(me.rank, addresses, session);
+      messenger->connect({1 - me.rank});
+      std::vector<std::uint8_t> data = message(session, session % 3 == 0 ? 80000 : 40);
+      const auto sent =
+          messenger->send(1 - me.rank, 6, data.data(), data.size(), Messenger::Delivery::sent);
+      static_cast<void>(sent);
+      if (static_cast<std::uint64_t>(me.rank) == session % 2) static_cast<void>(line.hear());
+      messenger.reset();
+      if (static_cast<std::uint64_t>(me.rank) != session % 2) line.say("destroyed");
+    }
+    line.say("all destroyed");
+    static_cast<void>(line.hear());
+    const bool keeps = keeps_a_message();
+    line.say("looked");
+    static_cast<void>(line.hear());
+    return keeps ? 1 : 0;
+  });
+}
+
+// Rank 1 is killed while rank 0 has operations under way. The one that fails is closed, so that nobody looks at it again.
+TEST(UcxMessenger, AnOperationThatHasFailedIsClosed) {
+  if (const char* reason = test::reason_against_ucx()) GTEST_SKIP() << reason;
+  expect_well(
+      [](const ForkedRank& me, const Line& /*line*/, const UcxNetwork& network,
+         const std::vector<std::string>& addresses) {
+        auto messenger = network.messenger(me.rank, addresses, 77);
+        messenger->connect({1 - me.rank});
+        if (me.rank == 1) ::raise(SIGKILL);
+        std::vector<std::uint8_t> data(kMost);
+        std::vector<Operation> operations;
+        std::vector<Pending> pending;
+        for (int i = 0; i < 4; ++i) {
+          operations.push_back(
+              messenger->send(1, 6, data.data(), data.size(), Messenger::Delivery::taken));
+        }
+        for (Operation& one : operations) pending.push_back({&one, "sending", 1});
+        std::vector<std::size_t> ended;
+        int failed = 0;
+        for (int open = 4; open > 0;) {
+          try {
+            messenger->look(pending, ended);
+          } catch (const ConnectionLost& lost) {
+            if (lost.peer() != 1) return 1;
+            ++failed;
+          }
+          std::erase_if(pending, [](const Pending& one) { return !one.operation->under_way; });
+          open = static_cast<int>(pending.size());
+        }
+        for (const Operation& one : operations) {
+          if (one.handle != nullptr) return 2;
+        }
+        return failed > 0 ? 0 : 3;
+      },
+      {0, 200});
 }
 
 TEST(UcxMessenger, SendsThatHaveEndedArriveWithoutTheirSender) {

@@ -22,6 +22,7 @@
 #include "bootstrap/sockets.hpp"
 #include "tests/support/collective_checks.hpp"
 #include "tests/support/forked.hpp"
+#include "tests/support/free_port.hpp"
 #include "tests/support/ucx.hpp"
 #include "topology/machine.hpp"
 
@@ -38,34 +39,6 @@ bool says(const std::exception& error, const std::string& part) {
   if (!found) std::fprintf(stderr, "'%s' lacks '%s'\n", error.what(), part.c_str());
   return found;
 }
-
-// A port of the loopback interface that no other program gets, since this one holds it; ranks may listen at it even so.
-class Port {
- public:
-  explicit Port(int family = AF_INET) : held_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const int on = 1;
-    ::setsockopt(held_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    std::string why_not;
-    const detail::Address address = detail::addresses_of(family == AF_INET ? "127.0.0.1" : "::1", 0,
-                                                         detail::deadline_after(kPatient), why_not)
-                                        .at(0);
-    usable_ = ::bind(held_.get(), address.get(), address.bytes) == 0;
-    number_ = detail::address_of(held_).port();
-  }
-  [[nodiscard]] bool usable() const { return usable_; }
-  [[nodiscard]] std::string number() const { return std::to_string(number_); }
-  [[nodiscard]] std::uint16_t value() const { return static_cast<std::uint16_t>(number_); }
-  [[nodiscard]] std::vector<detail::Address> addresses() const {
-    std::string why_not;
-    return detail::addresses_of("127.0.0.1", value(), detail::deadline_after(kPatient), why_not);
-  }
-  [[nodiscard]] std::string url() const { return "tcp://127.0.0.1:" + number(); }
-
- private:
-  FileDescriptor held_;
-  bool usable_ = false;
-  int number_ = 0;
-};
 
 std::string folder_of(const ForkedRank& me) {
   return std::filesystem::path(me.socket).parent_path().string();
@@ -109,7 +82,7 @@ int expect_error(const std::string& part, const std::function<void()>& what) {
 
 TEST(Store, RanksMeetAtAnAddress) {
   for (const char* host : {"127.0.0.1", "localhost", "[::1]"}) {
-    const Port port(std::string(host) == "[::1]" ? AF_INET6 : AF_INET);
+    const FreePort port(std::string(host) == "[::1]" ? AF_INET6 : AF_INET);
     if (!port.usable()) {
       std::printf("not tried: %s, which this machine does not have\n", host);
       continue;
@@ -136,7 +109,7 @@ TEST(Store, RanksMeetInAFolderAndLeaveNothing) {
 
 TEST(Store, RanksMeetWithASecret) {
   if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
-  const Port port;
+  const FreePort port;
   const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
     CommunicatorOptions options = within(kPatient, "the same");
     if (me.rank == 1) {  // from the environment
@@ -152,7 +125,7 @@ TEST(Store, RanksMeetWithASecret) {
 TEST(Store, AWrongSecretIsAnErrorOnBothSides) {
   if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
   for (const std::string wrong : {"wrong", ""}) {
-    const Port port;
+    const FreePort port;
     const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
       const auto join = [&](std::chrono::milliseconds timeout, const std::string& secret) {
         from_store(port.url(), me.rank, me.size, within(timeout, secret));
@@ -180,7 +153,7 @@ TEST(Store, AnAddressThatOthersReachNeedsASecret) {
 }
 
 TEST(Store, AnAddressThatOthersReachNeedsNoSecretWhereTheNetworkIsTrusted) {
-  const Port port;
+  const FreePort port;
   const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
     CommunicatorOptions options = within(kPatient);
     options.network.without_secret = true;
@@ -190,7 +163,7 @@ TEST(Store, AnAddressThatOthersReachNeedsNoSecretWhereTheNetworkIsTrusted) {
 }
 
 TEST(Store, RanksThatDoNotComeAreNamedToAll) {
-  const Port port;
+  const FreePort port;
   const std::vector<int> codes = run_forked(5, [&](const ForkedRank& me) {
     if (me.rank == 2 || me.rank == 3) return 0;
     return expect_error<TimeoutError>(
@@ -200,7 +173,7 @@ TEST(Store, RanksThatDoNotComeAreNamedToAll) {
 }
 
 TEST(Store, Rank0ThatDoesNotComeIsNamed) {
-  const Port port;
+  const FreePort port;
   const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
     const std::string url = me.rank == 0 ? port.url() : "file://" + folder_of(me);
     return expect_error<TimeoutError>("for rank 0 at " + url,
@@ -213,7 +186,7 @@ TEST(Store, Rank0ThatDoesNotComeIsNamed) {
 TEST(Store, ASecondRank0IsAnErrorOfBoth) {
   for (const bool in_folder : {false, true}) {
     if (in_folder && !detail::can_prove()) continue;
-    const Port port;
+    const FreePort port;
     const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
       const std::string url = in_folder ? "file://" + folder_of(me) : port.url();
       const auto first_listens = [&] {
@@ -230,7 +203,7 @@ TEST(Store, ASecondRank0IsAnErrorOfBoth) {
 }
 
 // The rank's part in the conversation, up to rank 0's welcome; the socket stays open.
-FileDescriptor be_welcomed(const Port& port, int rank, int size) {
+FileDescriptor be_welcomed(const FreePort& port, int rank, int size) {
   const auto patient = detail::deadline_after(kPatient);
   detail::Attempt attempt;
   while (!attempt.socket.valid()) attempt = detail::connect_to_any(port.addresses(), patient);
@@ -246,7 +219,7 @@ FileDescriptor be_welcomed(const Port& port, int rank, int size) {
 
 // Process 1 is welcomed as rank 1 of 3, and then comes again as `rank` of `size`.
 void expect_refusal_of_all(int rank, int size, const std::string& part) {
-  const Port port;
+  const FreePort port;
   const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
     if (me.rank == 0) {
       return expect_error<UsageError>(part,
@@ -272,7 +245,7 @@ TEST(Store, AWrongSizeIsAnErrorOfAll) {
 }
 
 TEST(Store, ARankThatEndsMayComeAgain) {
-  const Port port;
+  const FreePort port;
   const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
     const std::string ended = me.socket + ".ended";
     if (me.rank == 1) {
@@ -287,7 +260,7 @@ TEST(Store, ARankThatEndsMayComeAgain) {
 }
 
 TEST(Store, ARankThatEndsAndDoesNotComeAgainIsNamed) {
-  const Port port;
+  const FreePort port;
   const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
     if (me.rank == 1) {
       be_welcomed(port, 1, 3);
@@ -302,7 +275,7 @@ TEST(Store, ARankThatEndsAndDoesNotComeAgainIsNamed) {
 // Process 2 has its place and ends, or says nothing more, when the ranks exchange what they are.
 TEST(Store, ARankThatIsLostWhileJoiningIsNamedToAll) {
   for (const bool ends : {true, false}) {
-    const Port port;
+    const FreePort port;
     const std::vector<int> codes = run_forked(4, [&](const ForkedRank& me) {
       if (me.rank == 2) {
         FileDescriptor socket = be_welcomed(port, 2, 4);
@@ -327,7 +300,7 @@ TEST(Store, ARankThatIsLostWhileJoiningIsNamedToAll) {
 
 // A rank 0 that welcomes one rank and ends, while it waits for others.
 TEST(Store, Rank0ThatEndsIsNamed) {
-  const Port port;
+  const FreePort port;
   const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
     if (me.rank == 1) {
       return expect_error<TransportError>("rank 1 has lost rank 0 while joining",
@@ -350,7 +323,7 @@ TEST(Store, Rank0ThatEndsIsNamed) {
 }
 
 TEST(Store, StrangersDoNotKeepRanksFromJoining) {
-  const Port port;
+  const FreePort port;
   const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
     std::vector<FileDescriptor> strangers;
     if (me.rank == 1) {
@@ -383,7 +356,7 @@ TEST(Store, AFileOfAnEarlierRunDoesNoHarm) {
   enum class Listener { nobody, silent, talker, other_first };
   for (const Listener listens :
        {Listener::nobody, Listener::silent, Listener::talker, Listener::other_first}) {
-    const Port port;
+    const FreePort port;
     const std::vector<int> codes = run_forked(4, [&](const ForkedRank& me) {
       const std::string ready = me.socket + ".ready";
       const std::string done = me.socket + ".done";
@@ -521,7 +494,7 @@ TEST(Store, AnInterfaceThatIsNotThereIsNamed) {
 
 TEST(Store, UcxCarriesEveryEdgeIfAsked) {
   if (const char* reason = reason_against_ucx()) GTEST_SKIP() << reason;
-  const Port port;
+  const FreePort port;
   const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
     ::setenv("UCX_MEM_EVENTS", "no", 1);  // which address sanitizers do not endure
     CommunicatorOptions options = within(kPatient);
@@ -543,7 +516,7 @@ TEST(Store, UcxCarriesEveryEdgeIfAsked) {
 
 TEST(Store, SeveralCommunicatorsAreAtWorkAtOnceByUcx) {
   if (const char* reason = reason_against_ucx()) GTEST_SKIP() << reason;
-  const Port port;
+  const FreePort port;
   const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
     ::setenv("UCX_MEM_EVENTS", "no", 1);
     CommunicatorOptions options = within(kPatient);
@@ -570,7 +543,7 @@ TEST(Store, SeveralCommunicatorsAreAtWorkAtOnceByUcx) {
 // All ranks that wait get an error that names the rank that was killed.
 TEST(Store, AProcessThatIsKilledIsNamedByUcx) {
   if (const char* reason = reason_against_ucx()) GTEST_SKIP() << reason;
-  const Port port;
+  const FreePort port;
   const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
     ::setenv("UCX_MEM_EVENTS", "no", 1);
     CommunicatorOptions options = within(kPatient);
@@ -589,7 +562,7 @@ TEST(Store, AProcessThatIsKilledIsNamedByUcx) {
 }
 
 TEST(Store, OneRankAloneNeedsNobody) {
-  const Port port;
+  const FreePort port;
   EXPECT_EQ(join_and_add(port.url(), 0, 1, within(kPatient)), 0);
 }
 

@@ -22,8 +22,8 @@ TEST(MpiDevices, EveryCollective) {
   bool one_host = true;
   for (const Edge& edge : comm.topology().edges) {
     const auto& places = comm.topology().places;
-    const bool same = places[static_cast<std::size_t>(edge.from)].host ==
-                      places[static_cast<std::size_t>(edge.to)].host;
+    const bool same = on_one_host(places[static_cast<std::size_t>(edge.from)],
+                                  places[static_cast<std::size_t>(edge.to)]);
     EXPECT_EQ(edge.carrier, same ? Carrier::ipc : Carrier::mpi) << edge.reason;
     one_host = one_host && same;
   }

@@ -73,6 +73,13 @@ TEST(HostPort, PassesOverMessagesOfEarlierCommunicators) {
   EXPECT_FALSE(takes(other, 40, own, {0, 10}));
 }
 
+// After 2^32 messages the numbers begin again, and the upper half stays that of the communicator.
+TEST(Message, NumbersBeginAgain) {
+  const std::uint64_t first = first_message(std::uint64_t{7} << 32U);
+  EXPECT_EQ(number_after(first), first + 1);
+  EXPECT_EQ(number_after(first + 0xffffffff), first);
+}
+
 TEST(HostPort, TakesWhatItExpectsAlone) {
   Signature own;
   own.sequence = 7;

@@ -1,5 +1,11 @@
 // What ends a wait before what is waited for has come.
 
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <memory>
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include "engine/wait_ends.hpp"
@@ -38,7 +44,7 @@ class WaitEndsTest : public testing::Test {
 };
 
 TEST_F(WaitEndsTest, NothingAsLongAsOthersAreOnlyLate) {
-  EXPECT_FALSE(ends_.find_missing(1, true));
+  EXPECT_FALSE(ends_.find_missing(1, true, Clock::now()));
   EXPECT_FALSE(ends_.find_other_call(1, true));
   Signature before = other_call();
   before.sequence = 6;
@@ -50,8 +56,8 @@ TEST_F(WaitEndsTest, NothingAsLongAsOthersAreOnlyLate) {
 
 TEST_F(WaitEndsTest, ARankThatHasLeftBeforeTheCall) {
   segment().presence(2).leave();
-  EXPECT_FALSE(ends_.find_missing(1, false)) << "rank 1 alone was asked for";
-  const auto found = ends_.find_missing(1, true);
+  EXPECT_FALSE(ends_.find_missing(1, false, Clock::now())) << "rank 1 alone was asked for";
+  const auto found = ends_.find_missing(1, true, Clock::now());
   ASSERT_TRUE(found);
   EXPECT_EQ(found->result, WaitResult::peer_left);
   EXPECT_EQ(found->peer, 2);
@@ -61,15 +67,38 @@ TEST_F(WaitEndsTest, NotARankThatHasLeftAfterTheCall) {
   segment().presence(2).enter({mine_, {}});
   segment().presence(2).end(7);
   segment().presence(2).leave();
-  EXPECT_FALSE(ends_.find_missing(1, true));
+  EXPECT_FALSE(ends_.find_missing(1, true, Clock::now()));
 }
 
 TEST_F(WaitEndsTest, ThePeerThatHasLeft) {
   segment().presence(1).leave();
-  const auto found = ends_.find_missing(1, false);
+  const auto found = ends_.find_missing(1, false, Clock::now());
   ASSERT_TRUE(found);
   EXPECT_EQ(found->result, WaitResult::peer_left);
   EXPECT_EQ(found->peer, 1);
+}
+
+// Members 5, 6 and 7 of a communicator that was split are the ranks 0, 1 and 2 of this one.
+TEST_F(WaitEndsTest, AProcessElsewhereThatHasEndedIfItIsWaitedFor) {
+  int both[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, both), 0);
+  std::vector<ProcessName> names(8);
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = 100 + i;
+  const auto watch = std::make_shared<HostWatch>(names);
+  watch->add_link(7, FileDescriptor(both[0]));
+  group_[0].waiting.hosts = watch;
+  group_[0].waiting.watched_as = {5, 6, 7};
+  ::close(both[1]);
+  while (watch->gone().empty()) std::this_thread::yield();
+  const Clock::time_point long_ago = Clock::now() - std::chrono::minutes(1);
+  EXPECT_EQ(find_gone_rank(group_[0])->peer, 2);
+  EXPECT_FALSE(ends_.find_missing(1, true, long_ago))
+      << "rank 2 may have made its part of the call";
+  EXPECT_FALSE(ends_.find_missing(2, true, Clock::now())) << "what it has sent may be on its way";
+  std::optional<Failure> found;
+  while (!found) found = ends_.find_missing(2, true, long_ago);
+  EXPECT_EQ(found->result, WaitResult::peer_ended);
+  EXPECT_EQ(found->peer, 2);
 }
 
 TEST_F(WaitEndsTest, ARankThatShowsAnotherCall) {

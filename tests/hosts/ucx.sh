@@ -64,6 +64,29 @@ for rank in 0 1 2; do
   check "that names both ranks on rank $rank" grep -q "^\[$rank\] .*rank [12] cannot exchange messages with rank [12]" "$work/output"
 done
 
+# The same two hosts, where what one sends to the other is lost on the way: nothing tells that.
+start=$SECONDS
+on_hosts 4 1 sh -c '
+  export RONDO_TIMEOUT=4
+  trap "" TERM
+  case "$RONDO_RANK" in 1) peer=10.77.0.4 ;; 3) peer=10.77.0.2 ;; *) peer= ;; esac
+  [ -z "$peer" ] || ip neighbour add "$peer" lladdr 02:00:00:00:00:09 dev eth0 nud permanent
+  exec "$0" 2>&1' "$topo"
+check "hosts between which packets are lost are an error" [ $code != 0 ]
+check "soon" [ $((SECONDS - start)) -lt 40 ]
+for rank in 0 1 2 3; do
+  check "that names both ranks on rank $rank" grep -qE "^\[$rank\] .*rank (1 .*rank(s)? 3|3 .*rank(s)? 1)" "$work/output"
+done
+check "and no rank crashes" bash -c '! grep -qE "ended by signal|Aborted|terminate" "$1"' bash "$work/output"
+
+# A bridge for containers, of the same name and address on every host, which leads nowhere.
+on_hosts 3 1 sh -c '
+  ip link add docker0 type dummy
+  ip address add 172.17.0.1/16 dev docker0
+  ip link set docker0 up
+  exec "$0" --algo auto -b 4 -e 1MiB -f 64 -n 3 -w 1' "$perf"
+check "an interface that leads nowhere is not used" [ $code = 0 ]
+
 on_hosts 2 1 sh -c '
   trap "" TERM
   [ "$RONDO_RANK" = 0 ] || export RONDO_INTERFACE=eth7
@@ -94,7 +117,17 @@ on_hosts 4 1 sh -c '
   kill -KILL $id
   wait $id' "$perf"
 check "a killed rank is an error" [ $code = 137 ]
-for rank in 0 2 3; do check "that names it on rank $rank" grep -q "^\[$rank\] .*(rank 1) failed: that process has ended" "$work/output"; done
+for rank in 0 2 3; do check "that names it on rank $rank" grep -q "^\[$rank\] .*rank 1 (process [0-9]*) ended during" "$work/output"; done
+
+# The same, where a child of the killed process lives on, and has its sockets.
+start=$SECONDS
+on_hosts 3 1 sh -c '
+  trap "" TERM
+  if [ "$RONDO_RANK" != 1 ]; then exec "$0" orphan 2>&1; fi
+  exec "$0" orphan' "$groups"
+check "a killed rank whose child lives on is an error" [ $code = 137 ]
+check "soon" [ $((SECONDS - start)) -lt 60 ]
+for rank in 0 2; do check "that names it on rank $rank" grep -q "^\[$rank\] .*rank 1 (process [0-9]*) ended during" "$work/output"; done
 
 # The network of rank 2's host goes down in the middle of its calls. Nothing tells the others.
 on_hosts 4 1 sh -c '

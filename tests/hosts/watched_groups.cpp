@@ -1,10 +1,12 @@
-// Ranks on several hosts, started by rondo-launch: watched_groups vanish | many.
+// Ranks on several hosts, started by rondo-launch: watched_groups vanish | orphan | many.
 //
 // vanish: all ranks but rank 0 make calls in a communicator of their own until one fails, and print why; rank 0 makes none
 //   and waits to be ended.
+// orphan: all ranks make calls until one fails, and print why; rank 1 kills itself, but not a child that it has made.
 // many: joining again and again, with all communicators kept, takes no descriptors.
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
@@ -24,6 +26,20 @@ int call_until_one_fails(rondo::Communicator& comm) {
     std::printf("%s\n", error.what());
   }
   return 1;
+}
+
+int leave_an_orphan() {
+  rondo::Communicator comm = rondo::from_environment();
+  std::vector<float> values(1U << 20U);
+  comm.all_reduce(values);
+  if (comm.rank() == 1) {
+    if (::fork() == 0) {
+      ::pause();  // until rondo-launch ends it
+      ::_exit(0);
+    }
+    ::raise(SIGKILL);
+  }
+  return call_until_one_fails(comm);
 }
 
 std::ptrdiff_t open_files() {
@@ -52,6 +68,7 @@ int join_often() {
 
 int main(int argc, char** argv) {
   if (argc == 2 && argv[1] == std::string("many")) return join_often();
+  if (argc == 2 && argv[1] == std::string("orphan")) return leave_an_orphan();
   rondo::Communicator comm = rondo::from_environment();
   const bool apart = comm.rank() == 0;
   std::optional<rondo::Communicator> group = comm.split(apart ? std::nullopt : std::optional(0), 0);

@@ -58,6 +58,15 @@ read -ra static_flags <<<"$(pkg-config --static --cflags --libs rondo | sed 's/-
 ${CXX:-c++} -std=c++20 "$program" -o "$prefix/static_program" "${static_flags[@]}"
 "$prefix/static_program"
 
+# With other layouts of strings or containers, the program does not link, against either library.
+for setting in _GLIBCXX_USE_CXX11_ABI=0 _GLIBCXX_DEBUG; do
+  for link in flags static_flags; do
+    declare -n words=$link
+    errors=$(${CXX:-c++} -std=c++20 "-D$setting" "$program" -o "$prefix/other_program" "${words[@]}" 2>&1) && { echo "links with $setting" >&2; exit 1; }
+    grep -q "undefined reference to .rondo::compiled_with_libstdcxx_and_${setting%%=*}" <<<"${errors//_and_GLIBCXX/_and__GLIBCXX}" || { echo "$errors" >&2; exit 1; }
+  done
+done
+
 # An older standard is one error that says so, whichever header comes first.
 for header in "$(pkg-config --variable=includedir rondo)"/rondo/*.hpp; do
   [ "${header##*/}" != version.hpp ] || continue  # macros alone

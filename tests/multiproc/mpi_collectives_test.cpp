@@ -576,8 +576,8 @@ TEST(Mpi, TheTopologySaysHowEachEdgeIsCarried) {
   ASSERT_EQ(topology.places.size(), static_cast<std::size_t>(comm.size()));
   EXPECT_EQ(topology.ring.front(), 0);
   for (const Edge& edge : topology.edges) {
-    const bool same_host = topology.places[static_cast<std::size_t>(edge.from)].host ==
-                           topology.places[static_cast<std::size_t>(edge.to)].host;
+    const bool same_host = on_one_host(topology.places[static_cast<std::size_t>(edge.from)],
+                                       topology.places[static_cast<std::size_t>(edge.to)]);
     const CarrierChoice choice = options().carrier;
     const bool in_memory = same_host && choice == CarrierChoice::automatic;
     const Carrier network = choice == CarrierChoice::ucx ? Carrier::ucx : Carrier::mpi;

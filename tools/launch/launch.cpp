@@ -1,9 +1,13 @@
 #include "launch.hpp"
 
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -56,9 +60,69 @@ int run_threads(const How& how, int ranks, const std::function<int(Communicator)
   return *std::max_element(codes.begin(), codes.end());
 }
 
+// A folder for the ranks' socket, which is removed when this object is destroyed, or when its process has ended, however that ends.
+class SocketFolder {
+ public:
+  SocketFolder() : name_(make()) {
+    if (::pipe2(ends_.data(), O_CLOEXEC) != 0) return;
+    keeper_ = ::fork();
+    if (keeper_ != 0) return;  // also where no process can be made
+    sigset_t all;
+    ::sigfillset(&all);
+    ::sigprocmask(SIG_BLOCK, &all, nullptr);  // those of the terminal, say, are for the ranks
+    ::close(ends_[1]);
+    char none = 0;
+    while (::read(ends_[0], &none, 1) < 0 && errno == EINTR) {
+    }
+    std::filesystem::remove_all(name_);
+    ::_exit(0);
+  }
+  SocketFolder(const SocketFolder&) = delete;
+  SocketFolder& operator=(const SocketFolder&) = delete;
+  ~SocketFolder() {
+    forget();
+    if (keeper_ > 0) {
+      ::waitpid(keeper_, nullptr, 0);
+    } else {
+      std::filesystem::remove_all(name_);
+    }
+  }
+  // In a child.
+  void forget() {
+    for (const int end : ends_) {
+      if (end >= 0) ::close(end);
+    }
+    ends_ = {-1, -1};
+  }
+  [[nodiscard]] std::string socket() const { return name_ + kSocket; }
+
+ private:
+  static constexpr const char* kFolder = "/rondo-XXXXXX";
+  static constexpr const char* kSocket = "/socket";
+
+  static std::string make() {
+    const std::string wanted = std::filesystem::temp_directory_path().string();
+    const std::size_t most = sizeof(sockaddr_un::sun_path) - 1;
+    const std::size_t ours = std::strlen(kFolder) + std::strlen(kSocket);
+    const bool fits = wanted.size() + ours <= most;
+    std::string folder = (fits ? wanted : "/tmp") + kFolder;
+    if (::mkdtemp(folder.data()) != nullptr) return folder;
+    const std::string why = std::strerror(errno);
+    throw std::runtime_error("cannot make " + folder + ": " + why +
+                             (fits ? std::string("; TMPDIR names another folder")
+                                   : "; TMPDIR names one whose path is too long for a socket: set "
+                                     "one of at most " +
+                                         std::to_string(most - ours) + " letters"));
+  }
+
+  std::string name_;
+  std::array<int, 2> ends_ = {-1, -1};  // this process keeps the second open
+  pid_t keeper_ = -1;
+};
+
 int run_processes(const How& how, const std::function<int(Communicator)>& body) {
-  std::string folder = (std::filesystem::temp_directory_path() / "rondo-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) throw std::runtime_error("cannot make " + folder);
+  SocketFolder folder;
+  const pid_t parent = ::getpid();
   std::vector<pid_t> children;
   for (int rank = 0; rank < how.processes; ++rank) {
     const pid_t child = ::fork();
@@ -70,12 +134,14 @@ int run_processes(const How& how, const std::function<int(Communicator)>& body) 
       const std::string why = std::strerror(errno);
       for (const pid_t other : children) ::kill(other, SIGTERM);
       for (const pid_t other : children) ::waitpid(other, nullptr, 0);
-      std::filesystem::remove_all(folder);
       throw std::runtime_error("cannot start process " + std::to_string(rank) + " of " +
                                std::to_string(how.processes) + ": " + why);
     }
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody waits for a rank whose parent is gone
+    if (::getppid() != parent) ::_exit(kFailed);
+    folder.forget();
     const int code = guarded(how.program, [&] {
-      return body(from_socket(folder + "/socket", rank, how.processes, how.options));
+      return body(from_socket(folder.socket(), rank, how.processes, how.options));
     });
     std::fflush(stdout);
     ::_exit(code);
@@ -86,7 +152,6 @@ int run_processes(const How& how, const std::function<int(Communicator)>& body) 
     ::waitpid(child, &status, 0);
     largest = std::max(largest, WIFEXITED(status) ? WEXITSTATUS(status) : kFailed);
   }
-  std::filesystem::remove_all(folder);
   return largest;
 }
 

@@ -1,0 +1,50 @@
+#include "replace_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+
+namespace lenet {
+namespace {
+
+std::string target_of(const std::string& file) {
+  return std::filesystem::is_symlink(file) ? std::filesystem::weakly_canonical(file).string()
+                                           : file;
+}
+
+// The errno of what fails; 0 if nothing does.
+int write_to(const std::string& file, std::string_view contents) {
+  constexpr mode_t kForAll = 0666;  // less the umask
+  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kForAll);
+  if (descriptor < 0) return errno;
+  int error = 0;
+  while (!contents.empty() && error == 0) {
+    const ssize_t written = ::write(descriptor, contents.data(), contents.size());
+    if (written >= 0) contents.remove_prefix(static_cast<std::size_t>(written));
+    if (written < 0 && errno != EINTR) error = errno;
+  }
+  if (error == 0 && ::fsync(descriptor) != 0 && errno != EINVAL) error = errno;
+  if (::close(descriptor) != 0 && error == 0) error = errno;
+  return error;
+}
+
+}  // namespace
+
+std::string beside(const std::string& file) { return target_of(file) + ".part"; }
+
+void replace_file(const std::string& file, std::string_view contents) {
+  const std::string part = beside(file);
+  int error = write_to(part, contents);
+  if (error == 0 && ::rename(part.c_str(), target_of(file).c_str()) != 0) error = errno;
+  if (error == 0) return;
+  ::unlink(part.c_str());
+  throw std::runtime_error(fmt::format("'{}' cannot be written: {}", file, std::strerror(error)));
+}
+
+}  // namespace lenet

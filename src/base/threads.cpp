@@ -1,0 +1,16 @@
+#include "base/threads.hpp"
+
+#include <fmt/format.h>
+
+#include <rondo/errors.hpp>
+
+namespace rondo::detail {
+
+void throw_no_thread(std::string_view task, const std::system_error& error) {
+  throw TransportError(
+      fmt::format("the thread that {} cannot be started: {}; allow this user more processes and "
+                  "threads (ulimit -u; in a container, the cgroup's pids.max)",
+                  task, error.code().message()));
+}
+
+}  // namespace rondo::detail

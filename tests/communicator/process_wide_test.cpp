@@ -1,0 +1,267 @@
+// What belongs to the program and to its process stays as it is: signals, reactions to them, limits that the process has.
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <rondo/rondo.hpp>
+
+#include "base/file_size_signal.hpp"
+#include "carrier/memory.hpp"
+#include "tests/support/forked.hpp"
+#include "tests/support/free_port.hpp"
+#include "tests/support/ucx.hpp"
+
+namespace rondo::test {
+namespace {
+
+bool says(const std::exception& error, std::string_view part) {
+  const bool found = std::string_view(error.what()).find(part) != std::string_view::npos;
+  if (!found) std::fprintf(stderr, "'%s' lacks '%s'\n", error.what(), std::string(part).c_str());
+  return found;
+}
+
+// The hexadecimal mask of signals that a thread blocks.
+std::string blocked_by(const std::filesystem::path& task) {
+  std::ifstream status(task / "status");
+  for (std::string word; status >> word;) {
+    if (word != "SigBlk:") continue;
+    status >> word;
+    return word;
+  }
+  return {};
+}
+
+// Of all threads but the calling one.
+std::vector<std::string> blocked_by_others() {
+  std::vector<std::string> masks;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (task.path().filename() == std::to_string(::gettid())) continue;
+    masks.push_back(blocked_by(task.path()));
+  }
+  return masks;
+}
+
+// Whether all other threads, at least `least`, block SIGTERM and all others that can be blocked, but those of the C library.
+bool others_block_all(std::size_t least) {
+  const std::vector<std::string> masks = blocked_by_others();
+  for (const std::string& mask : masks) {
+    constexpr std::uint64_t kCannotBeBlocked = (1ULL << (SIGKILL - 1)) | (1ULL << (SIGSTOP - 1)) |
+                                               (1ULL << 31U) | (1ULL << 32U) | (1ULL << 33U);
+    if ((std::stoull(mask, nullptr, 16) | kCannotBeBlocked) == ~std::uint64_t{0}) continue;
+    std::fprintf(stderr, "a thread blocks only %s\n", mask.c_str());
+    return false;
+  }
+  if (masks.size() < least) std::fprintf(stderr, "%zu other threads\n", masks.size());
+  return masks.size() >= least;
+}
+
+TEST(ProcessWide, ThreadsBlockAllSignals) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    Communicator comm = from_socket(me.socket, me.rank, me.size);
+    std::vector<float> data(1000, 1.0F);
+    comm.all_reduce_async(data).wait();
+    std::vector<float> gradient(1000, 1.0F);
+    GradientOptions options;
+    options.overlap = true;
+    GradientReducer reducer(comm, {Parameter::gradient_only("a", gradient)}, options);
+    return others_block_all(2) ? 0 : 1;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+void own_reaction(int /*signal*/) {}
+
+TEST(ProcessWide, UcxLeavesSignalsToTheProgram) {
+  if (const char* reason = reason_against_ucx()) GTEST_SKIP() << reason;
+  const FreePort port;
+  const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+    ::setenv("UCX_MEM_EVENTS", "no", 1);
+    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE}) std::signal(signal, own_reaction);
+    Communicator comm = from_store(port.url(), me.rank, me.size, {.carrier = CarrierChoice::ucx});
+    comm.barrier();
+    if (!others_block_all(1)) return 1;
+    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE}) {
+      struct sigaction now{};
+      ::sigaction(signal, nullptr, &now);
+      if (now.sa_handler != own_reaction) return 2;
+    }
+    struct sigaction now{};
+    ::sigaction(SIGILL, nullptr, &now);
+    comm.barrier();
+    return now.sa_handler == SIG_DFL ? 0 : 3;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+// The system sends SIGXFSZ, which would end the process.
+TEST(ProcessWide, ALimitOfFileSizesIsAnError) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    const rlimit small{4096, 4096};
+    if (me.rank == 0) ::setrlimit(RLIMIT_FSIZE, &small);
+    try {
+      from_socket(me.socket, me.rank, me.size);
+    } catch (const TransportError& error) {
+      return says(error, "rank 0") && says(error, "ulimit -f") ? 0 : 1;
+    }
+    return 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+TEST(ProcessWide, TheSignalOfThatLimitIsKeptForTheProgramThatHasSentIt) {
+  sigset_t limit;
+  ::sigemptyset(&limit);
+  ::sigaddset(&limit, SIGXFSZ);
+  ::pthread_sigmask(SIG_BLOCK, &limit, nullptr);
+  {
+    const detail::FileSizeSignalHeld held;
+  }
+  ::raise(SIGXFSZ);
+  {
+    const detail::FileSizeSignalHeld held;
+  }
+  const timespec now{};
+  EXPECT_EQ(::sigtimedwait(&limit, nullptr, &now), SIGXFSZ);
+  EXPECT_EQ(::sigtimedwait(&limit, nullptr, &now), -1);
+  ::pthread_sigmask(SIG_UNBLOCK, &limit, nullptr);
+}
+
+// The limit of threads does not hold for root, and ranks must belong to one user.
+bool be_no_root(const ForkedRank& me) {
+  if (::geteuid() != 0) return true;
+  constexpr uid_t kNobodyElse = 30'017;
+  ::chmod(me.socket.substr(0, me.socket.rfind('/')).c_str(), 0777);
+  return ::setresuid(kNobodyElse, kNobodyElse, kNobodyElse) == 0;
+}
+
+TEST(ProcessWide, AThreadThatCannotBeStartedIsAnErrorOfAll) {
+#ifdef RONDO_TEST_SANITIZER
+  GTEST_SKIP() << "sanitizers have threads of their own";
+#endif
+  for (const bool reducer : {false, true}) {
+    const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+      if (!be_no_root(me)) return 5;
+      Communicator comm = from_socket(me.socket, me.rank, me.size);
+      comm.barrier();
+      const rlimit none{0, 0};
+      if (me.rank == 1 && ::setrlimit(RLIMIT_NPROC, &none) != 0) return 6;
+      std::vector<float> data(1000, 1.0F);
+      GradientOptions options;
+      options.overlap = true;
+      try {
+        if (reducer) GradientReducer(comm, {Parameter::gradient_only("a", data)}, options);
+        if (!reducer) comm.all_reduce_async(data).wait();
+      } catch (const TransportError& error) {
+        return me.rank == 1 && says(error, "ulimit -u") ? 0 : 1;
+      } catch (const PeerError& error) {
+        return me.rank == 0 && says(error, "rank 1") && says(error, "ulimit -u") ? 0 : 2;
+      }
+      return 3;
+    });
+    EXPECT_EQ(codes, (std::vector<int>{0, 0})) << reducer;
+  }
+}
+
+// Each rank's piece would fit.
+TEST(ProcessWide, RanksThatTogetherAskForMoreMemoryThanThereIsGetAnError) {
+  const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
+    Communicator comm = from_socket(me.socket, me.rank, me.size);
+    std::uint64_t room = ~std::uint64_t{0};
+    for (const detail::MemoryLimit& limit : detail::memory_limits()) {
+      room = std::min(room, limit.room_bytes);
+    }
+    try {
+      const auto memory = comm.allocate<std::uint8_t>(room / 5 * 2);
+    } catch (const TransportError& error) {
+      if (!says(error, "KiB are left")) return 1;
+      const auto little = comm.allocate<std::uint8_t>(1 << 20);
+      return 0;
+    }
+    return 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
+}
+
+TEST(ProcessWide, SplitWithoutADescriptorSaysWhoLacksIt) {
+#ifdef RONDO_TEST_UNDEFINED_SANITIZER
+  GTEST_SKIP() << "the undefined-behaviour sanitizer needs descriptors of its own";
+#endif
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    Communicator comm = from_socket(me.socket, me.rank, me.size);
+    comm.barrier();
+    const int next = ::dup(0);
+    ::close(next);
+    rlimit full{};
+    ::getrlimit(RLIMIT_NOFILE, &full);
+    full.rlim_cur = static_cast<rlim_t>(next);
+    if (me.rank == 1) ::setrlimit(RLIMIT_NOFILE, &full);
+    try {
+      static_cast<void>(comm.split(0));
+    } catch (const TransportError& error) {
+      return says(error, "rank 1") && says(error, "Too many open files") ? 0 : 1;
+    }
+    return 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+// The program has not called all_gather.
+TEST(ProcessWide, ErrorsNameTheFunctionThatTheProgramCalled) {
+  for (const bool splits : {true, false}) {
+    const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+      Communicator comm = from_socket(me.socket, me.rank, me.size);
+      const std::string function = splits ? "a part of split" : "a part of allocate";
+      try {
+        if (me.rank == 1) comm.barrier();
+        if (splits) static_cast<void>(comm.split(0));
+        if (!splits) static_cast<void>(comm.allocate<float>(10));
+      } catch (const MismatchError& error) {
+        return says(error, function) &&
+                       std::string_view(error.what()).find("all_gather") == std::string_view::npos
+                   ? 0
+                   : 1;
+      } catch (const PeerError& error) {
+        return says(error, function) ? 0 : 2;
+      }
+      return 3;
+    });
+    EXPECT_EQ(codes, (std::vector<int>{0, 0})) << splits;
+  }
+}
+
+TEST(ProcessWide, ARankWhoseDeadlinePassesInSplitSaysSo) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    Communicator comm =
+        from_socket(me.socket, me.rank, me.size,
+                    {.timeout = std::chrono::milliseconds(me.rank == 0 ? 300 : 60'000)});
+    comm.barrier();
+    try {
+      if (me.rank == 0) {
+        static_cast<void>(comm.split(0));
+      } else {
+        std::vector<int> data(10);
+        comm.recv(data, 0);
+      }
+    } catch (const TimeoutError& error) {
+      return me.rank == 0 && says(error, "a part of split") ? 0 : 1;
+    } catch (const PeerError& error) {
+      return me.rank == 1 && says(error, "rank 0") ? 0 : 2;
+    }
+    return 3;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+}  // namespace
+}  // namespace rondo::test
