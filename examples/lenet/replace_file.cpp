@@ -13,9 +13,14 @@
 namespace lenet {
 namespace {
 
+// The last of the files to which symbolic links lead, also if it is not there yet.
 std::string target_of(const std::string& file) {
-  return std::filesystem::is_symlink(file) ? std::filesystem::weakly_canonical(file).string()
-                                           : file;
+  constexpr int kMostLinks = 40;  // as Linux has it
+  std::filesystem::path target = file;
+  for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(target); ++links) {
+    target = target.parent_path() / std::filesystem::read_symlink(target);
+  }
+  return target.string();
 }
 
 // The errno of what fails; 0 if nothing does.

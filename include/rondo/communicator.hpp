@@ -96,7 +96,9 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   /// Memory for `count` elements, zeroed, whose bytes the other ranks of this host can reach: if all ranks pass such
   /// memory to a call, whole or in parts, Algorithm::direct can carry the call, and no byte is copied on its way from one
   /// rank's buffer to another's. Where hosts hold several ranks, Algorithm::hierarchical uses it so inside each host; for other
-  /// communicators it is ordinary memory. Ranks of one process reach all memory anyway. Collective, and ordered among the other calls: every rank calls it, with a count of its own. The caller
+  /// communicators it is ordinary memory. Ranks of one process reach all memory anyway; they must not pass buffers to a call that
+  /// overlap, unless the call only reads them. A process that the program forks shares the memory with all ranks: what it writes
+  /// there, they read. Collective, and ordered among the other calls: every rank calls it, with a count of its own. The caller
   /// owns the memory, and each rank may free its own at any time and on any thread, also after the communicator has
   /// failed or was destroyed, but not while a call uses it. Throws, on all ranks, UsageError (more bytes than there are
   /// addresses), TransportError (too little memory), and the errors that any call throws.

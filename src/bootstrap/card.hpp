@@ -1,4 +1,4 @@
-// What rank 0 writes into a shared folder, so that the other ranks find it.
+// What rank 0 shows to the other ranks, so that they find it: in a file of a shared folder, or by MPI.
 #pragma once
 
 #include <cstdint>

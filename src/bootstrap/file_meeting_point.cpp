@@ -13,10 +13,9 @@
 #include <rondo/errors.hpp>
 
 #include "base/file_size_signal.hpp"
-#include "bootstrap/card.hpp"
+#include "bootstrap/card_listener.hpp"
 #include "bootstrap/network.hpp"
 #include "bootstrap/proof.hpp"
-#include "topology/machine.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -72,12 +71,6 @@ class FileMeetingPoint final : public MeetingPoint {
   std::string token_;     // of the card that this process has left, or last read
   bool is_left_ = false;  // by this process
 };
-
-std::string random_token() {
-  std::string token;
-  for (const std::uint8_t byte : fresh_nonce()) token += fmt::format("{:02x}", byte);
-  return token;
-}
 
 Found FileMeetingPoint::find_card() const {
   const FileDescriptor file(
@@ -144,26 +137,10 @@ void FileMeetingPoint::leave_card(const Card& card) {
 }
 
 std::vector<FileDescriptor> FileMeetingPoint::listen(Clock::time_point /*deadline*/) {
-  token_ = random_token();
-  std::vector<Address> places = own_addresses(interface_, 0);
-  std::vector<FileDescriptor> listeners;
-  Card card{machine_boot_id(), token_, {}, 0};
-  if (interface_.empty()) {
-    listeners.push_back(listen_at(every_address(0)));
-    card.port = address_of(listeners[0]).port();
-  }
-  for (Address& place : places) {
-    place.set_port(card.port);
-    if (!interface_.empty()) {
-      listeners.push_back(listen_at(place));
-      place = address_of(listeners.back());
-      card.port = place.port();  // the same for the next address
-    }
-    const std::string text = place.text();
-    card.addresses.push_back(text.substr(0, text.rfind(':')));
-  }
-  leave_card(card);
-  return listeners;
+  CardOfListener made = listen_with_card(interface_);
+  token_ = made.card.token;
+  leave_card(made.card);
+  return std::move(made.listeners);
 }
 
 void FileMeetingPoint::close() noexcept {
@@ -186,21 +163,7 @@ Attempt FileMeetingPoint::try_connect(int /*rank*/, Clock::time_point deadline) 
   const Found found = find_card();
   if (!found.card) return {FileDescriptor(), found.why_not};
   token_ = found.card->token;
-  const bool same_machine = found.card->boot == machine_boot_id();
-  std::vector<Address> addresses;  // those of this machine first
-  std::string why_not = "the file names no address of another host";
-  for (const bool loopback : {true, false}) {
-    if (loopback && !same_machine) continue;
-    for (const std::string& text : found.card->addresses) {
-      std::string host = text;
-      std::erase_if(host, [](char letter) { return letter == '[' || letter == ']'; });
-      for (const Address& address : addresses_of(host, found.card->port, deadline, why_not)) {
-        if (address.is_loopback() == loopback) addresses.push_back(address);
-      }
-    }
-  }
-  if (addresses.empty()) return {FileDescriptor(), std::move(why_not)};
-  Attempt attempt = connect_to_any(addresses, deadline);
+  Attempt attempt = connect_by(*found.card, deadline);
   if (!attempt.socket.valid()) {
     attempt.why_not = fmt::format(
         "rank 0, or one of an earlier run, has left a file there, and does not answer: {}",

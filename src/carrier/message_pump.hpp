@@ -59,6 +59,7 @@ class MessagePump final : public Pump {
   [[nodiscard]] const std::vector<std::optional<Signature>>& told_calls() const override {
     return told_calls_;
   }
+  [[nodiscard]] bool has_left(int peer) override { return messenger_->has_left(peer); }
   void tell_confirmed(std::uint64_t sequence) override;
   void open_connections() override { messenger_->connect(ranks_elsewhere_); }
   void expect_confirmation(int rank, std::uint64_t sequence) override {

@@ -74,6 +74,8 @@ class Messenger {
   bool has_ended(Operation& operation, const char* what, int peer);
   // Looks at several; true when all have ended.
   bool have_ended(std::vector<Operation>& operations, const char* what);
+  // Whether `peer` has said, by connect()'s means, that it has destroyed its messenger. What it had sent before has come by then.
+  [[nodiscard]] virtual bool has_left(int /*peer*/) { return false; }
   // After it, the operation ends soon, whether its message has come or not.
   virtual void cancel(Operation& operation) = 0;
 

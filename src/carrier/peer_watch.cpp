@@ -43,9 +43,19 @@ bool readable(const pollfd& request) { return (request.revents & POLLIN) != 0; }
 
 }  // namespace
 
-int PeerWatch::watch(int rank, int process_id) {
+int PeerWatch::watch(int rank, int process_id, LifeSign life) {
   const auto index = static_cast<std::size_t>(rank);
-  if (processes_.size() <= index) processes_.resize(index + 1);
+  if (processes_.size() <= index) {
+    processes_.resize(index + 1);
+    lives_.resize(index + 1);
+  }
+  // This process needs a socket to look for that of another.
+  lives_[index] = life_sign_of_this_process() != 0 ? life : 0;
+  const int error = process_id > 0 ? watch_id(index, process_id) : ESRCH;
+  return lives_[index] != 0 ? 0 : error;
+}
+
+int PeerWatch::watch_id(std::size_t index, int process_id) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
   std::weak_ptr<const WatchedProcess>& known = all.by_id[process_id];
@@ -67,23 +77,17 @@ int PeerWatch::watch(int rank, int process_id) {
 
 bool PeerWatch::ended(int rank) const {
   const auto index = static_cast<std::size_t>(rank);
-  if (index >= processes_.size() || processes_[index] == nullptr) return false;
+  if (index >= processes_.size()) return false;
+  if (lives_[index] != 0 && !shows_life(lives_[index])) return true;
+  if (processes_[index] == nullptr) return false;
   pollfd request = processes_[index]->request();
   return ::poll(&request, 1, 0) > 0 && readable(request);
 }
 
 std::vector<int> PeerWatch::ended() const {
-  std::vector<pollfd> requests;
-  std::vector<int> ranks;
-  for (std::size_t rank = 0; rank < processes_.size(); ++rank) {
-    if (processes_[rank] == nullptr) continue;
-    requests.push_back(processes_[rank]->request());
-    ranks.push_back(static_cast<int>(rank));
-  }
   std::vector<int> result;
-  if (::poll(requests.data(), requests.size(), 0) <= 0) return result;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (readable(requests[i])) result.push_back(ranks[i]);
+  for (std::size_t rank = 0; rank < processes_.size(); ++rank) {
+    if (ended(static_cast<int>(rank))) result.push_back(static_cast<int>(rank));
   }
   return result;
 }

@@ -4,6 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "carrier/life_sign.hpp"
+
 namespace rondo::detail {
 
 // A process that this one watches: one descriptor for all communicators of this process.
@@ -11,16 +13,22 @@ class WatchedProcess;
 
 class PeerWatch {
  public:
-  // Watches the process of `rank`. Returns zero, or the system's error number if it cannot be watched; the rank then
-  // counts as alive, and only deadlines end a wait for it.
-  int watch(int rank, int process_id);
+  // Watches the process of `rank`, by its id, its sign of life, or both. Either says whether it has ended: the one sees through
+  // children that keep copies of a socket, the other sees also that the process executes another program. `process_id`: 0 where it
+  // is not one of this process's namespace. Returns zero, or the system's error number if it cannot be watched; the rank then counts as
+  // alive, and only deadlines end a wait for it.
+  int watch(int rank, int process_id, LifeSign life);
 
   [[nodiscard]] bool ended(int rank) const;
-  // The ranks whose processes have ended, by one system call.
+  // The ranks whose processes have ended.
   [[nodiscard]] std::vector<int> ended() const;
 
  private:
-  std::vector<std::shared_ptr<const WatchedProcess>> processes_;  // by rank; null: not watched
+  int watch_id(std::size_t rank, int process_id);
+
+  // By rank; null, or 0: not watched so.
+  std::vector<std::shared_ptr<const WatchedProcess>> processes_;
+  std::vector<LifeSign> lives_;
 };
 
 // Identifies the process id namespace of this process: process ids are comparable only within one namespace.

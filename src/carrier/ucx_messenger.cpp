@@ -50,6 +50,10 @@ class UcxMessenger final : public Messenger {
                  Delivery delivery) override;
   Operation receive(int peer, int tag, void* data, std::size_t bytes) override;
   void look(std::span<const Pending> pending, std::vector<std::size_t>& ended) override;
+  [[nodiscard]] bool has_left(int peer) override {
+    const auto lock = worker_->lock();
+    return knows_left(peer);
+  }
   void cancel(Operation& operation) override;
   void abandon(Operation& operation) noexcept override { cancel(operation); }
   void connect(const std::vector<int>& ranks) override;
@@ -83,7 +87,7 @@ class UcxMessenger final : public Messenger {
   // Closes the first one that has failed, and throws why.
   void fail_if_failed(std::span<const Pending> pending);
   void fail_if_lost(std::span<const Pending> pending);
-  [[nodiscard]] bool has_left(int peer);
+  [[nodiscard]] bool knows_left(int peer);
 
   std::shared_ptr<UcxWorker> worker_;
   int rank_;
@@ -185,13 +189,13 @@ void UcxMessenger::fail_if_lost(std::span<const Pending> pending) {
   for (const Pending& one : pending) {
     if (one.peer == kAnyPeer) continue;
     const UcxEndpoint* endpoint = endpoints_[static_cast<std::size_t>(one.peer)];
-    if (endpoint == nullptr || endpoint->failure == UCS_OK || has_left(one.peer)) continue;
+    if (endpoint == nullptr || endpoint->failure == UCS_OK || knows_left(one.peer)) continue;
     if (Clock::now() - std::max(endpoint->failed_at, last_ended_) < kDoubt) continue;
     fail(one.what, one.peer, endpoint->failure);
   }
 }
 
-bool UcxMessenger::has_left(int peer) {
+bool UcxMessenger::knows_left(int peer) {
   Operation& leaving = leaving_[static_cast<std::size_t>(peer)];
   if (!listens_for_leaving_) return false;
   return !leaving.under_way || close_if_ended(leaving);

@@ -7,6 +7,7 @@
 
 #include "base/environment.hpp"
 #include "base/owner_process.hpp"
+#include "bootstrap/release.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
 #include "bootstrap/unix_meeting_point.hpp"
 #include "communicator/choice.hpp"
@@ -149,6 +150,7 @@ Communicator from_socket(const std::string& path, int rank, int size,
   memory_only.carrier = CarrierChoice::shm;
   detail::SocketBootstrap bootstrap(detail::meet_at_path(path), rank, size,
                                     joining.defaults.timeout);
+  detail::require_one_release(bootstrap);
   return Communicator(detail::join(bootstrap, memory_only, std::move(joining), {}));
 }
 

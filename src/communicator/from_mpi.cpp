@@ -8,11 +8,13 @@
 #include "base/environment.hpp"
 #include "bootstrap/launchers.hpp"
 #include "bootstrap/mpi_bootstrap.hpp"
+#include "bootstrap/release.hpp"
 #include "carrier/message_pump.hpp"
 #include "carrier/mpi_messenger.hpp"
 #include "carrier/mpi_progress.hpp"
 #include "communicator/by_ucx.hpp"
 #include "communicator/join.hpp"
+#include "communicator/watch_hosts.hpp"
 #include "joining/probe_links.hpp"
 
 namespace rondo {
@@ -67,6 +69,7 @@ Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
   const MPI_Comm duplicate = detail::duplicate_of(comm);
   std::unique_ptr<detail::Messenger> messenger = detail::message_by_mpi(duplicate);
   detail::MpiBootstrap bootstrap(duplicate);
+  detail::require_one_release(bootstrap);
   const auto probe = [&](int next, int prev) {
     try {
       return detail::probe_links(*messenger, next, prev);
@@ -88,7 +91,15 @@ Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
         detail::by_ucx(detail::with_environment(options.network), {}, joining.defaults.timeout);
   }
   network.drive_program = detail::drive_mpi();
-  return Communicator(detail::join(bootstrap, options, std::move(joining), network));
+  // MPI itself does not tell the ranks which of them has ended.
+  detail::make_watch(network, bootstrap);
+  std::vector<detail::FileDescriptor> connections = detail::connections_to_watch(
+      bootstrap, detail::with_environment(options.network).interface.value_or(""));
+  const std::chrono::milliseconds patience = joining.defaults.timeout;
+  auto state = detail::join(bootstrap, options, std::move(joining), network);
+  detail::add_links(*network.hosts, "from_mpi", std::move(connections),
+                    detail::deadline_after(patience));
+  return Communicator(std::move(state));
 }
 
 }  // namespace rondo

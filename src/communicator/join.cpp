@@ -4,7 +4,6 @@
 
 #include <rondo/errors.hpp>
 
-#include "bootstrap/release.hpp"
 #include "joining/fifo_sizes.hpp"
 
 namespace rondo::detail {
@@ -23,7 +22,6 @@ Joining prepare_to_join(const CommunicatorOptions& options, int rank) {
 
 std::unique_ptr<CommunicatorState> join(Bootstrap& bootstrap, const CommunicatorOptions& options,
                                         Joining joining, const Network& network) {
-  require_one_release(bootstrap);
   // Before wire_processes(), since the pump that it makes then owns the bootstrap's MPI communicator.
   joining.defaults.tuning = bootstrap.exchange(joining.defaults.tuning)[0];
   Wiring wiring = wire_processes(bootstrap, options, joining.refusal, network);

@@ -53,9 +53,16 @@ std::optional<Failure> WaitEnds::find_missing(int peer, bool everyone,
       return Failure{WaitResult::peer_left, peer};
     }
   }
+  if (everyone && has_left_elsewhere(peer, since)) return Failure{WaitResult::peer_left, peer};
   if (wiring_.waiting.peers.ended(peer)) return Failure{WaitResult::peer_ended, peer};
   if (const auto failure = everyone ? find_gone(peer, since) : std::nullopt) return failure;
   return everyone && !message_ ? find_missing_rank(wiring_, call) : std::nullopt;
+}
+
+bool WaitEnds::has_left_elsewhere(int peer, Clock::time_point since) const {
+  Pump* pump = wiring_.links.pump.get();
+  if (pump == nullptr || wiring_.shares_memory(peer)) return false;
+  return Clock::now() - since > kStillOnItsWay && pump->has_left(peer);
 }
 
 std::optional<Failure> WaitEnds::find_gone(int peer, Clock::time_point since) const {

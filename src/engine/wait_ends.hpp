@@ -42,6 +42,8 @@ class WaitEnds {
   // A host of the communicator that has vanished, also in a message of others; or the process of `peer`, if it has ended and
   // nothing more of it comes.
   [[nodiscard]] std::optional<Failure> find_gone(int peer, Clock::time_point since) const;
+  // Whether `peer`, on another host, has destroyed its communicator, and nothing more of it comes.
+  [[nodiscard]] bool has_left_elsewhere(int peer, Clock::time_point since) const;
   [[nodiscard]] std::optional<Failure> if_another(int rank, const Signature& call) const;
   std::optional<Failure> find_told_call(int peer);
 

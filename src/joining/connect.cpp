@@ -81,13 +81,15 @@ namespace {
 
 // Why the process of a rank cannot be watched; empty if it is watched from now on.
 std::string watch(PeerWatch& peers, int rank, const RankFacts& peer, const RankFacts& me) {
-  if (peer.process_namespace != me.process_namespace) {
+  const bool one_namespace = peer.process_namespace == me.process_namespace;
+  const int error =
+      peers.watch(rank, one_namespace ? static_cast<int>(peer.process_id) : 0, peer.life);
+  if (error == 0) return {};
+  if (!one_namespace) {
     return fmt::format(
         "cannot watch the process of rank {}, which has process ids of its own (another container)",
         rank);
   }
-  const int error = peers.watch(rank, static_cast<int>(peer.process_id));
-  if (error == 0) return {};
   const bool no_files = error == EMFILE || error == ENFILE;
   return fmt::format("cannot watch process {} of rank {}: {}{}", peer.process_id, rank,
                      std::strerror(error), no_files ? "; allow more open files (ulimit -n)" : "");

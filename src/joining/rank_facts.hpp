@@ -21,6 +21,7 @@ struct RankFacts {
   std::uint64_t session = 0;  // random; rank 0's is the communicator's
   std::uint64_t process_namespace = 0;
   std::int64_t process_id = 0;
+  std::uint64_t life = 0;  // carrier/life_sign.hpp
   std::int32_t numa_node = -1;
   std::uint32_t slots = 0;
   std::uint64_t slot_bytes = 0;

@@ -8,6 +8,7 @@
 #include "base/put.hpp"
 #include "bootstrap/share_memory.hpp"
 #include "bootstrap/together.hpp"
+#include "carrier/life_sign.hpp"
 #include "carrier/memory.hpp"
 #include "carrier/messenger.hpp"
 #include "joining/connect.hpp"
@@ -76,6 +77,7 @@ class ProcessWirer {
   void gather_facts(const std::string& refusal) {
     RankFacts mine = my_facts(options_);
     put(mine.refusal, refusal);
+    mine.life = life_sign_of_this_process();
     facts_ = bootstrap_.exchange(mine);
     require_usable_options(facts_);
     ring_ = options_.rank_order ? rank_order(facts_.size()) : ring_order(order_keys(facts_));

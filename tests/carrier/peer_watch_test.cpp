@@ -1,5 +1,7 @@
 // Whether another process of this host has ended.
 
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,8 +53,8 @@ TEST(PeerWatch, KnowsWhoHasEnded) {
   Child lives;
   Child ends;
   PeerWatch watch;
-  ASSERT_EQ(watch.watch(1, lives.id()), 0);
-  ASSERT_EQ(watch.watch(3, ends.id()), 0);
+  ASSERT_EQ(watch.watch(1, lives.id(), 0), 0);
+  ASSERT_EQ(watch.watch(3, ends.id(), 0), 0);
   EXPECT_FALSE(watch.ended(3));
   EXPECT_TRUE(watch.ended().empty());
   ends.end();
@@ -67,13 +69,62 @@ TEST(PeerWatch, KnowsWhoHasEnded) {
 TEST(PeerWatch, LooksAgainForAProcessThatHasEnded) {
   Child child;
   PeerWatch first;
-  ASSERT_EQ(first.watch(0, child.id()), 0);
+  ASSERT_EQ(first.watch(0, child.id(), 0), 0);
   child.end();
   child.reap();
   PeerWatch second;
-  EXPECT_EQ(second.watch(0, child.id()), ESRCH);
+  EXPECT_EQ(second.watch(0, child.id(), 0), ESRCH);
   EXPECT_TRUE(first.ended(0));
   EXPECT_FALSE(second.ended(0));
+}
+
+TEST(PeerWatch, WithoutADescriptorLeftNeedsTheSignOfLife) {
+  Child child;
+  static_cast<void>(life_sign_of_this_process());
+  rlimit usual{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
+  const rlimit none{0, usual.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  PeerWatch watch;
+  const int by_id = watch.watch(0, child.id(), 0);
+  const int by_both = watch.watch(1, child.id(), 12345);  // which nobody has
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &usual), 0);
+  EXPECT_EQ(by_id, EMFILE);
+  EXPECT_EQ(by_both, 0);
+  EXPECT_FALSE(watch.ended(0));
+  EXPECT_TRUE(watch.ended(1));
+}
+
+TEST(LifeSign, GoesWithItsProcessAloneAlsoWhereAChildLives) {
+  int line[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, line), 0);
+  const LifeSign mine = life_sign_of_this_process();
+  ASSERT_NE(mine, 0U);
+  EXPECT_EQ(life_sign_of_this_process(), mine);
+  EXPECT_TRUE(shows_life(mine));
+  const pid_t process = ::fork();
+  if (process == 0) {
+    ::close(line[0]);
+    const LifeSign sign = life_sign_of_this_process();
+    ::send(line[1], &sign, sizeof(sign), 0);
+    if (::fork() == 0) {  // ends when the test does
+      char none = 0;
+      ::recv(line[1], &none, 1, 0);
+      ::_exit(0);
+    }
+    ::pause();
+  }
+  ::close(line[1]);
+  LifeSign theirs = 0;
+  ASSERT_EQ(::recv(line[0], &theirs, sizeof(theirs), MSG_WAITALL),
+            static_cast<ssize_t>(sizeof(theirs)));
+  EXPECT_NE(theirs, mine);
+  EXPECT_TRUE(shows_life(theirs));
+  ::kill(process, SIGKILL);
+  ::waitpid(process, nullptr, 0);
+  EXPECT_FALSE(shows_life(theirs));
+  EXPECT_TRUE(shows_life(mine));
+  ::close(line[0]);
 }
 
 }  // namespace

@@ -554,11 +554,35 @@ TEST(Store, AProcessThatIsKilledIsNamedByUcx) {
     if (me.rank == 1) ::raise(SIGKILL);
     try {
       for (;;) comm.all_reduce(data);
-    } catch (const Error& error) {
-      return says(error, "rank 1") ? 0 : 1;
+    } catch (const PeerError& error) {
+      return says(error, "rank 1 (process") && says(error, "ended") ? 0 : 1;
     }
   });
   EXPECT_EQ(codes, (std::vector<int>{0, 200, 0}));
+}
+
+TEST(Store, ARankThatHasDestroyedItsCommunicatorIsNamedByUcx) {
+  if (const char* reason = reason_against_ucx()) GTEST_SKIP() << reason;
+  const FreePort port;
+  const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+    ::setenv("UCX_MEM_EVENTS", "no", 1);
+    CommunicatorOptions options = within(kPatient);
+    options.carrier = CarrierChoice::ucx;
+    std::optional<Communicator> comm = from_store(port.url(), me.rank, me.size, options);
+    std::vector<float> data(100000, 1.0F);
+    comm->all_reduce(data);
+    if (me.rank == 1) {
+      comm.reset();
+      while (::access(me.socket.c_str(), F_OK) != 0) std::this_thread::yield();
+      ::unlink(me.socket.c_str());
+      return 0;
+    }
+    const int code = expect_error<PeerError>("rank 1 has destroyed its communicator",
+                                             [&] { comm->all_reduce(data); });
+    std::ofstream(me.socket) << "yes";
+    return code;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
 TEST(Store, OneRankAloneNeedsNobody) {

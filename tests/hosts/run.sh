@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# The MPI tests on several test hosts: run.sh REPOSITORY TEST_PROGRAM... Exit code 77 (skipped), with the
+# The MPI tests on several test hosts: run.sh REPOSITORY KILLED_RANK TEST_PROGRAM... Exit code 77 (skipped), with the
 # reason, where test hosts cannot be made.
 set -uo pipefail
 output=$(mktemp)
 tuning=$(mktemp)
 trap 'rm -f "$output" "$tuning"' EXIT
 repository=$1
-shift
+killed_rank=$2
+shift 2
 
 # Runs a command; shows what it said, without the tests that passed; exits if it failed.
 require() {
@@ -29,6 +30,14 @@ for layout in "1 slot" "2 slot" "2 node"; do
   for program in "$@"; do
     require timeout 250 "$repository/tools/test_hosts.sh" --hosts 2 --ranks-per-host "$ranks_per_host" --map-by "$order" -- "$program" "--gtest_filter=$filter"
   done
+done
+
+# A killed rank is an error of all others, which names it. mpirun would end these before: Open MPI keeps ranks in its calls until then.
+for hosts in 2 4; do
+  OMPI_MCA_orte_enable_recovery=1 PRTE_MCA_prte_enable_recovery=1 timeout 100 "$repository/tools/test_hosts.sh" --hosts "$hosts" --ranks-per-host 1 -- "$killed_rank" >"$output" 2>&1
+  found=$(grep -cE "PeerError: rank [0-9]*: .*rank 1 \(process [0-9]*\) ended" "$output")
+  echo "$hosts hosts: $found ranks have named the killed one"
+  [ "$found" = $((hosts - 1)) ] || { cat "$output"; exit 1; }
 done
 
 # More hosts, with different numbers of ranks: only names, by which Rondo tells hosts apart. Each way in which leaders

@@ -161,6 +161,53 @@ check "a suspended job goes on" [ $? = 3 ]
 output=$("$launch" -n 1 sh -c 'head -c 300000 /dev/zero | tr "\0" "."' | wc -c)
 check "a line without an end is shown in pieces" [ "$output" -gt 300010 ]
 
+head -c 300000 /dev/urandom >"$work/bytes"
+check "without a prefix no byte is changed" cmp -s "$work/bytes" <("$launch" -n 1 --no-prefix cat "$work/bytes")
+
+# A reader that goes away ends the ranks, as it ends any program that writes to it.
+timeout 60 "$launch" -n 2 yes 2>/dev/null | head -1 >"$work/output"
+check "ranks whose reader has gone are ended" [ "${PIPESTATUS[0]}" = 141 ]
+# One that does not read.
+mkfifo "$work/unread"
+state_of_rank() { state_of "$(cat "$work/id")"; }
+for signal in TERM KILL; do
+  rm -f "$work/id"
+  sleep 1000 <>"$work/unread" &
+  reader=$!
+  "$launch" -n 1 --grace 1 sh -c 'echo $$ >"$0/id.new"; mv "$0/id.new" "$0/id"; exec yes' "$work" >"$work/unread" 2>/dev/null &
+  started=$!
+  wait_for "$work/id"
+  until [ "$(state_of_rank)" = S ] && [ "$(tr '\0' ' ' <"/proc/$(cat "$work/id")/cmdline")" = "yes " ]; do :; done
+  kill -$signal $started
+  wait $started 2>/dev/null
+  check "rondo-launch whose output is not read hears SIG$signal" [ $? -gt 128 ]
+  goes "$(cat "$work/id")"
+  check "and no rank is left" true
+  kill $reader
+  wait $reader 2>/dev/null
+done
+for tool in "$launch" "$topo"; do
+  name=$work/$(printf '%0200d' 0)
+  mkdir -p "$name"
+  if [ "$tool" = "$launch" ]; then TMPDIR=$name "$launch" -n 2 "$topo" >"$work/output" 2>&1; else TMPDIR=$name "$topo" --processes 2 >"$work/output" 2>&1; fi
+  check "ranks meet where the path of temporary files is long: ${tool##*/}" [ $? = 0 ]
+done
+
+# Ranks of --processes end with the process that has started them, and so does their folder.
+export TMPDIR=$work/tmp
+"$topo" --processes 2 >/dev/null
+check "--processes leaves no folder" [ -z "$(ls "$TMPDIR")" ]
+"$topo" --processes 64 >/dev/null 2>&1 &  # which takes a while
+started=$!
+until [ -n "$(ls "$TMPDIR")" ]; do :; done
+children=$(cat /proc/$started/task/*/children)
+kill -KILL $started
+wait $started 2>/dev/null
+for child in $children; do goes "$child"; done
+until [ -z "$(ls "$TMPDIR")" ]; do :; done
+check "nor where the parent is killed, nor ranks" true
+unset TMPDIR
+
 # Other hosts, by a command that takes the place of ssh: it notes what it was asked for, and does that here.
 cat >"$work/ssh" <<'AGENT'
 #!/bin/sh
@@ -181,6 +228,14 @@ check "the first so many ranks of the hosts" [ "$output" = "[0] a [1] a [2] b " 
 "$launch" --hosts a,b --ssh "$work/ssh" sh -c '[ $HOST = a ] || exit 9; while :; do :; done' 2>"$work/errors"
 check "a failure on one host ends the others" [ $? = 9 ]
 check "the rank is named once" [ "$(grep -c "rank 1 ended with exit code 9" "$work/errors")" = 1 ]
+# Rank 0 fails because rank 1 is about to be killed, and its host says so first.
+"$launch" --hosts a,b,c --grace 100 --ssh "$work/ssh" sh -c '
+  case $HOST in
+    a) echo $$ >"$0/first.new"; mv "$0/first.new" "$0/first"; exit 3 ;;
+    b) while [ ! -e "$0/first" ]; do :; done; while kill -0 $(cat "$0/first") 2>/dev/null; do :; done; kill -KILL $$ ;;
+  esac
+  while :; do :; done' "$work" 2>"$work/errors"
+check "a killed rank is the reason, whichever host says so first" [ $? = 137 ]
 "$launch" --hosts a,b --ssh false sh -c : 2>"$work/errors"
 check "a host that cannot be reached is an error" [ $? = 1 ]
 check "a host that cannot be reached is named" grep -q "host [ab] ended with exit code 1" "$work/errors"

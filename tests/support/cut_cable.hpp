@@ -35,6 +35,7 @@ class CutCable final : public detail::Pump {
   [[nodiscard]] const std::vector<std::optional<detail::Signature>>& told_calls() const override {
     return told_;
   }
+  [[nodiscard]] bool has_left(int /*peer*/) override { return false; }
   void open_connections() override {}
   void tell_confirmed(std::uint64_t /*sequence*/) override {}
   void expect_confirmation(int /*rank*/, std::uint64_t /*sequence*/) override {}

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "socket_folder.hpp"
 #include "under_mpirun.hpp"
 
 namespace rondo::launch {
@@ -63,7 +63,7 @@ int run_threads(const How& how, int ranks, const std::function<int(Communicator)
 // A folder for the ranks' socket, which is removed when this object is destroyed, or when its process has ended, however that ends.
 class SocketFolder {
  public:
-  SocketFolder() : name_(make()) {
+  SocketFolder() : name_(make_socket_folder("rondo")) {
     if (::pipe2(ends_.data(), O_CLOEXEC) != 0) return;
     keeper_ = ::fork();
     if (keeper_ != 0) return;  // also where no process can be made
@@ -94,27 +94,9 @@ class SocketFolder {
     }
     ends_ = {-1, -1};
   }
-  [[nodiscard]] std::string socket() const { return name_ + kSocket; }
+  [[nodiscard]] std::string socket() const { return name_ + "/socket"; }
 
  private:
-  static constexpr const char* kFolder = "/rondo-XXXXXX";
-  static constexpr const char* kSocket = "/socket";
-
-  static std::string make() {
-    const std::string wanted = std::filesystem::temp_directory_path().string();
-    const std::size_t most = sizeof(sockaddr_un::sun_path) - 1;
-    const std::size_t ours = std::strlen(kFolder) + std::strlen(kSocket);
-    const bool fits = wanted.size() + ours <= most;
-    std::string folder = (fits ? wanted : "/tmp") + kFolder;
-    if (::mkdtemp(folder.data()) != nullptr) return folder;
-    const std::string why = std::strerror(errno);
-    throw std::runtime_error("cannot make " + folder + ": " + why +
-                             (fits ? std::string("; TMPDIR names another folder")
-                                   : "; TMPDIR names one whose path is too long for a socket: set "
-                                     "one of at most " +
-                                         std::to_string(most - ours) + " letters"));
-  }
-
   std::string name_;
   std::array<int, 2> ends_ = {-1, -1};  // this process keeps the second open
   pid_t keeper_ = -1;

@@ -17,6 +17,7 @@
 #include "job.hpp"
 #include "options.hpp"
 #include "supervisor.hpp"
+#include "tools/launch/socket_folder.hpp"
 #include "topology/machine.hpp"
 
 namespace rondo::launcher {
@@ -179,9 +180,7 @@ int serve(const FileDescriptor& alive) {
 // A folder for the ranks' socket.
 class Folder {
  public:
-  Folder() : path_((std::filesystem::temp_directory_path() / "rondo-launch-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot make " + path_);
-  }
+  Folder() : path_(launch::make_socket_folder("rondo-launch")) {}
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
   ~Folder() {

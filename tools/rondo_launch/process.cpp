@@ -125,35 +125,38 @@ void write_all(int to, std::string_view text) {
 
 }  // namespace
 
-Lines::Lines(FileDescriptor from, int to, std::string prefix)
-    : from_(std::move(from)), to_(to), prefix_(std::move(prefix)) {
+Lines::Lines(FileDescriptor from, std::string prefix)
+    : from_(std::move(from)), prefix_(std::move(prefix)) {
   ::fcntl(from_.get(), F_SETFL, O_NONBLOCK);
 }
 
-void Lines::show(const std::string& line) const { write_all(to_, prefix_ + line); }
-
-void Lines::forward() {
+// Lines that are shown together stay together.
+std::string Lines::take() {
   std::array<char, 65536> buffer{};
   const ssize_t bytes = ::read(from_.get(), buffer.data(), buffer.size());
-  if (bytes < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  if (bytes < 0 && (errno == EINTR || errno == EAGAIN)) return {};
   if (bytes <= 0) return end();  // a terminal says so by an error, EIO
   std::string_view text(buffer.data(), static_cast<std::size_t>(bytes));
-  std::string whole;  // lines that are written together stay together
+  std::string whole;
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    if (!whole.empty()) whole += prefix_;
-    whole += part_;
+    whole += prefix_;
+    whole += std::exchange(part_, "");
     whole += text.substr(0, end + 1);
-    part_.clear();
     text.remove_prefix(end + 1);
   }
-  if (!whole.empty()) show(whole);
   part_ += text;
-  if (part_.size() >= kLongestPart) show(std::exchange(part_, "") + "\n");
+  if (part_.size() >= kLongestPart) whole += take_part();
+  return whole;
 }
 
-void Lines::end() {
-  if (!part_.empty()) show(std::exchange(part_, "") + "\n");
+std::string Lines::take_part() {
+  if (part_.empty()) return {};
+  return prefix_ + std::exchange(part_, "") + (prefix_.empty() ? "" : "\n");
+}
+
+std::string Lines::end() {
   from_ = FileDescriptor();
+  return take_part();
 }
 
 void Process::tell(const std::string& text) { write_all(input.get(), text); }
@@ -189,8 +192,8 @@ Process start(const Start& what) {
   process.name = what.name;
   process.is_host = what.is_host;
   process.input = std::move(in.write);
-  process.output.emplace_back(std::move(out.read), STDOUT_FILENO, what.prefix);
-  process.output.emplace_back(std::move(err.read), STDERR_FILENO, what.prefix);
+  process.output.emplace_back(std::move(out.read), what.prefix);
+  process.output.emplace_back(std::move(err.read), what.prefix);
   return process;
 }
 

@@ -13,33 +13,33 @@ namespace rondo::launcher {
 
 using rondo::detail::FileDescriptor;
 
-// Shows what a process writes, line by line, each with a prefix.
+// What a process writes, cut into lines, each with a prefix. Without a prefix no byte is added.
 class Lines {
  public:
-  Lines(FileDescriptor from, int to, std::string prefix);
+  Lines(FileDescriptor from, std::string prefix);
 
   [[nodiscard]] int fd() const { return from_.get(); }
   [[nodiscard]] bool open() const { return from_.valid(); }
-  // Shows the lines that have arrived; closes at the end of what the process writes.
-  void forward();
-  // Shows what has arrived without the end of a line, and closes.
-  void end();
+  // The lines that have arrived; closes at the end of what the process writes.
+  std::string take();
+  // What has arrived without the end of a line; closes.
+  std::string end();
 
  private:
-  void show(const std::string& line) const;
+  // The part of a line, whose end does not come.
+  std::string take_part();
 
   FileDescriptor from_;
-  int to_;
   std::string prefix_;
   std::string part_;
 };
 
 struct Process {
   pid_t id = -1;
-  std::string name;      // "rank 3" or "host b"
-  bool is_host = false;  // the connection to another host's rondo-launch
-  FileDescriptor input;  // to that rondo-launch
-  std::vector<Lines> output;
+  std::string name;           // "rank 3" or "host b"
+  bool is_host = false;       // the connection to another host's rondo-launch
+  FileDescriptor input;       // to that rondo-launch
+  std::vector<Lines> output;  // its standard output, and what it writes as errors
   bool ended = false;
 
   // Signals the process and all that it has started in its group; another host's ranks by a message.

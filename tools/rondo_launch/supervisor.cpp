@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -23,6 +24,12 @@ constexpr std::chrono::milliseconds kForLastLines{200};
 // The part of the grace in which ranks may end by themselves before they are asked to. Their calls fail when a rank ends, so
 // that they can say why.
 constexpr int kOwnPartOfGrace = 5;
+
+// By a signal that rondo-launch does not send first, and no user to end a program.
+bool is_killed(int code) {
+  return code > 128 && code != 128 + SIGTERM && code != 128 + SIGHUP && code != 128 + SIGINT &&
+         code != 128 + SIGPIPE;
+}
 
 bool ends_programs(int signal) {
   return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
@@ -41,34 +48,67 @@ bool Supervisor::all_ended() const {
 }
 
 int Supervisor::run() {
+  // Now that all processes are started: threads and fork() do not go together.
+  outputs_ = {std::make_unique<Output>(STDOUT_FILENO), std::make_unique<Output>(STDERR_FILENO)};
   while (!all_ended()) {
     wait_for_events();
+    heed_readers();
     keep_deadline();
   }
   kill_all_children();
+  show_the_rest();
+  return code_;
+}
+
+void Supervisor::show_the_rest() {
   const Clock::time_point until = Clock::now() + kForLastLines;
   for (Process& process : processes_) {
-    for (Lines& lines : process.output) {
+    for (std::size_t i = 0; i < process.output.size(); ++i) {
+      Lines& lines = process.output[i];
       while (lines.open() && Clock::now() < until) {
         pollfd one{lines.fd(), POLLIN, 0};
-        if (::poll(&one, 1, 10) > 0) lines.forward();
+        if (::poll(&one, 1, 10) > 0) outputs_[i]->put(lines.take());
       }
-      lines.end();
+      outputs_[i]->put(lines.end());
     }
   }
-  return code_;
+  // A reader that is slow gets everything, unless the user wants an end.
+  while (!outputs_[0]->all_written() || !outputs_[1]->all_written()) {
+    if ((passed_on_ || !guarded_) && Clock::now() > until) return;
+    pollfd requests[] = {{outputs_[0]->news(), POLLIN, 0},
+                         {outputs_[1]->news(), POLLIN, 0},
+                         {guarded_ ? alive_.get() : -1, POLLIN, 0}};
+    ::poll(requests, std::size(requests), passed_on_ || !guarded_ ? 10 : -1);
+    for (const auto& output : outputs_) output->take_news();
+    if (requests[2].revents != 0) hear_guard();
+  }
+}
+
+// As a program ends that writes to a pipe which nobody reads.
+void Supervisor::heed_readers() {
+  if (!outputs_[0]->reader_is_gone() || asked_) return;
+  if (code_ == 0) code_ = 128 + SIGPIPE;
+  end_all();
 }
 
 void Supervisor::wait_for_events() {
   std::vector<pollfd> requests = {{signals_.get(), POLLIN, 0},
                                   {obeys_input_ ? STDIN_FILENO : -1, POLLIN, 0},
-                                  {guarded_ ? alive_.get() : -1, POLLIN, 0}};
-  std::vector<Lines*> sources;
+                                  {guarded_ ? alive_.get() : -1, POLLIN, 0},
+                                  {outputs_[0]->news(), POLLIN, 0},
+                                  {outputs_[1]->news(), POLLIN, 0}};
+  const std::size_t first_source = requests.size();
+  struct Source {
+    Lines* lines;
+    Output* output;
+  };
+  std::vector<Source> sources;
   for (Process& process : processes_) {
-    for (Lines& lines : process.output) {
-      if (!lines.open()) continue;
+    for (std::size_t i = 0; i < process.output.size(); ++i) {
+      Lines& lines = process.output[i];
+      if (!lines.open() || !outputs_[i]->has_room()) continue;
       requests.push_back({lines.fd(), POLLIN, 0});
-      sources.push_back(&lines);
+      sources.push_back({&lines, outputs_[i].get()});
     }
   }
   int wait = -1;
@@ -81,8 +121,9 @@ void Supervisor::wait_for_events() {
   }
   if (::poll(requests.data(), requests.size(), wait) <= 0) return;
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    if (requests[i + 3].revents != 0) sources[i]->forward();
+    if (requests[first_source + i].revents != 0) sources[i].output->put(sources[i].lines->take());
   }
+  for (const auto& output : outputs_) output->take_news();
   if (requests[2].revents != 0) hear_guard();
   if (requests[1].revents != 0) hear_input();
   if (requests[0].revents != 0) hear_signals();
@@ -145,28 +186,34 @@ void Supervisor::collect_ended() {
   }
 }
 
+// Where a rank is killed, the others fail by that, and their ends may be seen first, above all those on other hosts. So a signal that
+// nobody here has sent comes before any other reason.
 void Supervisor::note_end(Process& process, int status) {
   process.ended = true;
   process.input = FileDescriptor();
   // Others of its group, which it has started and not waited for. Where it ended well they have the time that all have.
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   if (code == 0) return;
   ::kill(-process.id, SIGKILL);
-  if (code_ != 0) return;
+  // What the first rondo-launch has asked for is no reason in its eyes.
+  if (obeys_input_ && passed_on_ && WIFSIGNALED(status)) code = 128 + SIGTERM;
+  const bool is_cause = is_killed(code) && (process.is_host || !asked_);
+  if (code_ != 0 && (is_killed(code_) || !is_cause)) return;
   code_ = code;
   if (!passed_on_) {  // else it ended as it was told to
     const std::string how = WIFEXITED(status)
                                 ? fmt::format("ended with exit code {}", code)
                                 : fmt::format("was ended by signal {}", WTERMSIG(status));
-    fmt::print(stderr, "rondo-launch: {} {}{}\n", process.name, how,
-               all_ended() ? "" : "; the other ranks are ended");
+    outputs_[1]->put(fmt::format("rondo-launch: {} {}{}\n", process.name, how,
+                                 all_ended() ? "" : "; the other ranks are ended"));
   }
-  ask_at_ = Clock::now() + grace_ / kOwnPartOfGrace;
+  if (!ask_at_ && !asked_) ask_at_ = Clock::now() + grace_ / kOwnPartOfGrace;
   set_deadline();
 }
 
 void Supervisor::end_all() {
   ask_at_.reset();
+  asked_ = true;
   for (Process& process : processes_) {
     process.send(SIGTERM);
     process.send(SIGCONT);  // it may be suspended

@@ -1,10 +1,14 @@
 // Keeps watch over processes: shows what they write, passes signals on, and ends all when one fails.
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "output.hpp"
 #include "process.hpp"
 
 namespace rondo::launcher {
@@ -26,6 +30,9 @@ class Supervisor {
   using Clock = std::chrono::steady_clock;
 
   void wait_for_events();
+  // Shows what has come from ranks that have ended, as long as somebody reads it.
+  void show_the_rest();
+  void heed_readers();
   void hear_signals();
   void hear_guard();
   void hear_input();
@@ -48,7 +55,9 @@ class Supervisor {
   bool obeys_input_ = false;
   std::string input_;
   int code_ = 0;
-  bool passed_on_ = false;  // a signal that usually ends a program
+  bool passed_on_ = false;                          // a signal that usually ends a program
+  bool asked_ = false;                              // the ranks to end
+  std::array<std::unique_ptr<Output>, 2> outputs_;  // for what ranks write, and for their errors
   std::optional<Clock::time_point>
       ask_at_;  // when ranks are asked to end that have not ended by themselves
   std::optional<Clock::time_point> deadline_;

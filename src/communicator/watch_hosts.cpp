@@ -1,0 +1,100 @@
+#include "communicator/watch_hosts.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include <rondo/errors.hpp>
+
+#include "base/fnv1a.hpp"
+#include "base/log.hpp"
+#include "bootstrap/proof.hpp"
+#include "bootstrap/socket_bootstrap.hpp"
+#include "bootstrap/sockets.hpp"
+#include "bootstrap/told_meeting_point.hpp"
+#include "carrier/host_watch.hpp"
+#include "topology/machine.hpp"
+
+namespace rondo::detail {
+namespace {
+
+// What both ends of a connection say when they have joined: whether they have another connection already.
+enum class Connected : std::uint32_t { not_yet = 0x6e6f7420, already = 0x79657320 };
+
+// How long ranks try to connect for the watch alone.
+constexpr std::chrono::seconds kForTheWatch{3};
+
+void warn(const std::string& caller, const char* reason) {
+  log(LogLevel::warning,
+      "{}: processes on other hosts that end, and hosts that vanish, may be noticed at deadlines "
+      "only: {}",
+      caller, reason);
+}
+
+Connected find_link(HostWatch& hosts, const std::string& caller, int rank) {
+  try {
+    return hosts.find_link(rank) ? Connected::already : Connected::not_yet;
+  } catch (const TransportError& error) {
+    warn(caller, error.what());
+    return Connected::not_yet;
+  }
+}
+
+}  // namespace
+
+void make_watch(Network& network, Bootstrap& bootstrap) {
+  network.hosts = std::make_shared<HostWatch>(bootstrap.exchange(name_of_this_process()));
+  network.watched_as.resize(static_cast<std::size_t>(bootstrap.size()));
+  std::iota(network.watched_as.begin(), network.watched_as.end(), 0);
+}
+
+void add_links(HostWatch& hosts, const std::string& caller, std::vector<FileDescriptor> sockets,
+               Clock::time_point deadline) {
+  std::vector<Connected> mine(sockets.size());
+  for (std::size_t rank = 0; rank < sockets.size(); ++rank) {
+    if (!sockets[rank].valid()) continue;
+    mine[rank] = find_link(hosts, caller, static_cast<int>(rank));
+    static_cast<void>(send_all(sockets[rank], &mine[rank], sizeof(mine[rank]), deadline));
+  }
+  for (std::size_t rank = 0; rank < sockets.size(); ++rank) {
+    Connected theirs{};
+    if (!sockets[rank].valid()) continue;
+    const Moved heard = receive_all(sockets[rank], &theirs, sizeof(theirs), deadline);
+    const bool known = theirs == Connected::not_yet || theirs == Connected::already;
+    if (heard.end != Moved::End::done || !known) continue;
+    if (mine[rank] == Connected::already && theirs == Connected::already) continue;
+    try {
+      hosts.add_link(static_cast<int>(rank), std::move(sockets[rank]));
+    } catch (const TransportError& error) {
+      warn(caller, error.what());
+    }
+  }
+}
+
+std::vector<FileDescriptor> connections_to_watch(Bootstrap& bootstrap,
+                                                 const std::string& interface) {
+  struct Place {
+    std::uint64_t host = 0;
+    bool can_prove = false;
+  };
+  const std::vector<Place> places =
+      bootstrap.exchange(Place{fnv1a(host_name() + " " + machine_boot_id()), can_prove()});
+  const auto all = [&](auto&& is) { return std::all_of(places.begin(), places.end(), is); };
+  if (all([&](const Place& one) { return one.host == places[0].host; })) return {};
+  if (!all([](const Place& one) { return one.can_prove; })) {
+    warn("from_mpi", "built without libsodium");
+    return {};
+  }
+  try {
+    SocketBootstrap meeting(meet_where_told(bootstrap, interface), bootstrap.rank(),
+                            bootstrap.size(), kForTheWatch);
+    return meeting.release();
+  } catch (const Error& error) {
+    warn("from_mpi", error.what());
+    return {};
+  }
+}
+
+}  // namespace rondo::detail

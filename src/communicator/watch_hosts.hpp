@@ -1,0 +1,29 @@
+// How the ranks of a communicator come to watch each other's processes and hosts (carrier/host_links.hpp).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/deadline.hpp"
+#include "base/file_descriptor.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "joining/wire.hpp"
+
+namespace rondo::detail {
+
+// Gives the network a watch over all ranks, still without connections. Collective.
+void make_watch(Network& network, Bootstrap& bootstrap);
+
+// Keeps connections by which ranks have joined, so that a process that ends and a host that vanishes are noticed. Two processes
+// need one for all their communicators. `sockets`: by rank. A connection that is lost meanwhile is not kept; calls tell what became
+// of that rank. `caller`: the function that the program has called, for warnings.
+void add_links(HostWatch& hosts, const std::string& caller, std::vector<FileDescriptor> sockets,
+               Clock::time_point deadline);
+
+// The connections of ranks that have joined by something else, made for this purpose alone; none where they cannot be made. Also
+// where all ranks are on one host there are none: they see each other's ends without. By rank, on rank 0; on other ranks, that to rank
+// 0. Collective.
+std::vector<FileDescriptor> connections_to_watch(Bootstrap& bootstrap,
+                                                 const std::string& interface);
+
+}  // namespace rondo::detail
