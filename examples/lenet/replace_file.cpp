@@ -23,6 +23,10 @@ std::string target_of(const std::string& file) {
   return target.string();
 }
 
+[[noreturn]] void fail(const std::string& file, int error) {
+  throw std::runtime_error(fmt::format("'{}' cannot be written: {}", file, std::strerror(error)));
+}
+
 // The errno of what fails; 0 if nothing does.
 int write_to(const std::string& file, std::string_view contents) {
   constexpr mode_t kForAll = 0666;  // less the umask
@@ -34,7 +38,7 @@ int write_to(const std::string& file, std::string_view contents) {
     if (written >= 0) contents.remove_prefix(static_cast<std::size_t>(written));
     if (written < 0 && errno != EINTR) error = errno;
   }
-  if (error == 0 && ::fsync(descriptor) != 0 && errno != EINVAL) error = errno;
+  if (error == 0 && ::fsync(descriptor) != 0 && errno != EINVAL && errno != EROFS) error = errno;
   if (::close(descriptor) != 0 && error == 0) error = errno;
   return error;
 }
@@ -44,12 +48,17 @@ int write_to(const std::string& file, std::string_view contents) {
 std::string beside(const std::string& file) { return target_of(file) + ".part"; }
 
 void replace_file(const std::string& file, std::string_view contents) {
+  const std::filesystem::file_status old = std::filesystem::status(file);
+  if (std::filesystem::exists(old) && !std::filesystem::is_regular_file(old)) {
+    if (const int error = write_to(file, contents)) fail(file, error);
+    return;
+  }
   const std::string part = beside(file);
   int error = write_to(part, contents);
   if (error == 0 && ::rename(part.c_str(), target_of(file).c_str()) != 0) error = errno;
   if (error == 0) return;
   ::unlink(part.c_str());
-  throw std::runtime_error(fmt::format("'{}' cannot be written: {}", file, std::strerror(error)));
+  fail(file, error);
 }
 
 }  // namespace lenet

@@ -16,8 +16,11 @@ namespace rondo {
 /// No rank: Call::to and Call::from of calls that do not send, or do not receive.
 inline constexpr int kNoRank = -1;
 
-/// The function of the library that makes a call as a part of its own work.
+namespace detail {
+// The function of the library that makes a call as a part of its own work.
 enum class PartOf : std::uint8_t { nothing, split, allocate, cuda_join, cuda_allocate };
+inline constexpr int kPartOfCount = 5;
+}  // namespace detail
 
 /// One call without C++ element types: what the typed members of Communicator build.
 struct Call {
@@ -44,8 +47,8 @@ struct Call {
   /// Elements of each rank's chunk, by rank, in reduce_scatter and all_gather: `count` is their sum. Null: the chunks of
   /// chunk_range. The call copies them.
   const std::size_t* counts = nullptr;
-  /// Set by the library alone, so that errors name the function that the program has called. Must be the same on all ranks.
-  PartOf part_of = PartOf::nothing;
+  /// For the library alone, so that errors name the function that the program has called; programs leave it as it is.
+  detail::PartOf part_of = detail::PartOf::nothing;
 };
 
 namespace detail {

@@ -60,7 +60,8 @@ Communicator share(Communicator& communicator, const void* user);
 ///
 /// Errors: UsageError is thrown before any data moves. MismatchError, TimeoutError, PeerError and TransportError end
 /// the communicator: queued calls and every later call fail as PeerError with the first error's text. Asynchronous
-/// calls throw UsageError at once, the other errors in Work::wait(). One UsageError comes later, in the call or in
+/// calls throw UsageError at once, and TransportError if Rondo's thread for them cannot be started, which ends the
+/// communicator; all other errors come in Work::wait(). One UsageError comes later, in the call or in
 /// Work::wait(), on all ranks: the call names Algorithm::direct, and the buffers of a rank cannot be reached. Nothing
 /// has been written then, and the communicator goes on.
 class RONDO_API Communicator : public Collectives<Communicator>,
@@ -96,7 +97,7 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   /// Memory for `count` elements, zeroed, whose bytes the other ranks of this host can reach: if all ranks pass such
   /// memory to a call, whole or in parts, Algorithm::direct can carry the call, and no byte is copied on its way from one
   /// rank's buffer to another's. Where hosts hold several ranks, Algorithm::hierarchical uses it so inside each host; for other
-  /// communicators it is ordinary memory. Ranks of one process reach all memory anyway; they must not pass buffers to a call that
+  /// communicators it is ordinary memory. Ranks of one process reach all memory anyway; buffers that they pass to one call must not
   /// overlap, unless the call only reads them. A process that the program forks shares the memory with all ranks: what it writes
   /// there, they read. Collective, and ordered among the other calls: every rank calls it, with a count of its own. The caller
   /// owns the memory, and each rank may free its own at any time and on any thread, also after the communicator has

@@ -10,12 +10,15 @@
 
 #define RONDO_API __attribute__((visibility("default")))
 
-// Types of the C++ library cross the border of this one (strings, vectors), and their layout depends on the settings with which
-// code is compiled. So the library exports a symbol that is named after its own settings, and all code that includes a header needs the
-// symbol of its settings: where they differ, the program does not link, and the missing name says why.
+// Strings and vectors of the C++ library pass between a program and Rondo, and their layout depends on the settings with which
+// each is compiled. So the library exports a symbol that is named after its settings, and each object file that includes one of
+// these headers needs the symbol of its own settings. Where they differ, the program does not link, or the plugin does not load,
+// and the name of the missing symbol says why.
 #include <version>
 
-#if defined(_GLIBCXX_DEBUG)
+#if defined(_GLIBCXX_DEBUG) && defined(_GLIBCXX_USE_CXX11_ABI) && _GLIBCXX_USE_CXX11_ABI == 0
+#define RONDO_LAYOUT compiled_with_libstdcxx_and_GLIBCXX_DEBUG_and_GLIBCXX_USE_CXX11_ABI_0
+#elif defined(_GLIBCXX_DEBUG)
 #define RONDO_LAYOUT compiled_with_libstdcxx_and_GLIBCXX_DEBUG
 #elif defined(_GLIBCXX_USE_CXX11_ABI) && _GLIBCXX_USE_CXX11_ABI == 0
 #define RONDO_LAYOUT compiled_with_libstdcxx_and_GLIBCXX_USE_CXX11_ABI_0
@@ -30,6 +33,12 @@
 namespace rondo {
 extern RONDO_API const char RONDO_LAYOUT;
 namespace detail {
-[[gnu::used]] inline const char* const needed_layout = &RONDO_LAYOUT;
+// Static, not inline: of inline variables the linker keeps one for all object files, and would check only that one.
+#if !defined(__CUDACC__) && defined(__has_cpp_attribute) && __has_cpp_attribute(gnu::retain)
+[[gnu::used, gnu::retain]]  // also with --gc-sections
+#else
+[[gnu::used]]
+#endif
+static const char* const needed_layout = &RONDO_LAYOUT;
 }  // namespace detail
 }  // namespace rondo

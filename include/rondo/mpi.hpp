@@ -10,7 +10,10 @@ namespace rondo {
 
 /// A communicator of the ranks of `comm`, which is duplicated and never used otherwise. Ranks that share a host are
 /// joined by shared memory, others by MPI messages, or by UCX with CarrierChoice::ucx. Collective over `comm`. It waits,
-/// as MPI does, without a deadline for a rank that never calls it.
+/// as MPI does, without a deadline for a rank that never calls it. Where the ranks are on several hosts, each also opens a TCP
+/// connection to rank 0, which listens at NetworkOptions::interface meanwhile: by these they notice when a process ends or a host
+/// vanishes. That takes up to three seconds where rank 0 is not reached; then, and in builds without libsodium, a warning is
+/// logged, and only deadlines show it.
 ///
 /// Threading: MPI must be initialised and not finalised. While every edge is shared memory, no call needs MPI, so any
 /// thread level is enough. With MPI edges a blocking call uses MPI on the calling thread

@@ -22,7 +22,7 @@ namespace rondo {
 /// - `ucx`: UCX on every edge, also on one host; for processes.
 enum class CarrierChoice : std::uint8_t { automatic, shm, mpi, ucx };
 
-/// For ranks that meet through a network: from_store() and from_environment().
+/// How ranks reach each other by a network. `secret` and `without_secret`: for from_store() and from_environment() alone.
 struct NetworkOptions {
   /// What all ranks know and nobody else. A process that connects to rank 0 must prove that it knows the secret, and so
   /// must rank 0; the secret itself is never sent. Choose a random one: whoever watches the network can try out short
@@ -31,9 +31,10 @@ struct NetworkOptions {
   /// Without a secret, ranks meet only at addresses that no other host reaches (127.0.0.1, ::1). True: at any address;
   /// then whoever reaches rank 0 can take the place of a rank.
   bool without_secret = false;
-  /// The network interface to use, such as "eth0": by UCX, and where rank 0 listens if it is not told an exact address.
-  /// May differ between hosts. Unset: RONDO_INTERFACE, else rank 0 listens on all, and UCX uses the interface by which the ranks
-  /// have met, and InfiniBand; empty: any.
+  /// The network interface to use, such as "eth0": by UCX, and where rank 0 listens if it is not told an exact address; with
+  /// from_mpi(), also for the connections by which ranks on several hosts watch each other. May differ between hosts. Unset:
+  /// RONDO_INTERFACE. Where that is unset, too: rank 0 listens at all, and UCX uses InfiniBand and the one interface by which the
+  /// ranks have met, or any where there is no such one, and with from_mpi(). Empty: any.
   std::optional<std::string> interface = std::nullopt;
 };
 

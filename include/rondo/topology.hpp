@@ -20,7 +20,8 @@ struct RankPlace {
   int numa_node = -1;
   /// The rank's GPU; empty for a communicator over host memory.
   std::string device = {};
-  /// Of the host's name and the machine's start: hosts may have equal names. See on_one_host().
+  /// Equal on ranks of one host, and made from the host's name and from what Linux draws at each start of the machine, since hosts
+  /// may have equal names. Means nothing outside this run; compare by on_one_host().
   std::uint64_t host_id = 0;
 };
 

@@ -64,6 +64,13 @@ std::string_view name(Carrier carrier) {
   return pick(kNames, carrier);
 }
 
+std::string_view detail::name_of(PartOf function) {
+  static constexpr std::array<std::string_view, kPartOfCount> kNames = {
+      "", "split", "allocate", "cuda::join", "cuda::Communicator::allocate"};
+  const auto index = static_cast<std::size_t>(function);
+  return index < kNames.size() ? kNames[index] : "";
+}
+
 std::string detail::names_of_algorithms() {
   std::string names;
   for (int i = 0; i < kAlgorithmCount; ++i) {

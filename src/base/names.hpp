@@ -2,10 +2,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+
+#include <rondo/call.hpp>
 
 namespace rondo::detail {
 
 // "auto, ring, naive, ...": all that algorithm_named() knows.
 std::string names_of_algorithms();
+
+// "split", "allocate", ...; empty for PartOf::nothing, and for what is none.
+std::string_view name_of(PartOf function);
 
 }  // namespace rondo::detail

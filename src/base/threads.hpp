@@ -1,5 +1,5 @@
-// The library's own threads. They and UCX's block all signals, which are for the program's threads: a program that takes
-// SIGTERM by signalfd or sigwait blocks it in all threads that it knows, and would be ended by one in a thread of a library.
+// The library's own threads. They and UCX's block the signals that are for the program's threads: a program that takes SIGTERM by
+// signalfd or sigwait blocks it in all threads that it knows, and would be ended by one in a thread of a library.
 #pragma once
 
 #include <csignal>
@@ -10,13 +10,17 @@
 
 namespace rondo::detail {
 
-// While it lives, this thread and those that it starts block all signals.
+// While it lives, this thread and those that it starts block all signals, except those by which the system answers a faulty
+// instruction: blocked, these would end the process without the program's handler.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+    sigset_t blocked;
+    ::sigfillset(&blocked);
+    for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) {
+      ::sigdelset(&blocked, signal);
+    }
+    ::pthread_sigmask(SIG_BLOCK, &blocked, &before_);
   }
   SignalsBlocked(const SignalsBlocked&) = delete;
   SignalsBlocked& operator=(const SignalsBlocked&) = delete;

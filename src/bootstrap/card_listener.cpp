@@ -1,6 +1,9 @@
 #include "bootstrap/card_listener.hpp"
 
+#include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 

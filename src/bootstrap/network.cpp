@@ -16,6 +16,7 @@
 #include <exception>
 #include <future>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -292,7 +293,9 @@ std::string interface_with(const Address& address) {
     const Address its =
         from_system(one->ifa_addr, family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
     const in6_addr host = host_of(its);
-    if (IN6_ARE_ADDR_EQUAL(&host, &wanted)) return one->ifa_name;
+    if (!IN6_ARE_ADDR_EQUAL(&host, &wanted)) continue;
+    const std::string_view name = one->ifa_name;
+    return std::string(name.substr(0, name.find(':')));  // without the label of an address
   }
   return {};
 }

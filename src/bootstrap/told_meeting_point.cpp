@@ -1,6 +1,7 @@
 #include "bootstrap/told_meeting_point.hpp"
 
 #include <array>
+#include <exception>
 #include <utility>
 #include <vector>
 

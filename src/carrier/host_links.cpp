@@ -135,9 +135,11 @@ HostLinks::~HostLinks() {
 }
 
 HostLink::~HostLink() {
-  if (socket.valid()) {
-    static_cast<void>(tell(socket, {HostNotice::What::leaves, name_of_this_process()}));
-  }
+  if (socket.valid()) say_that_this_process_leaves(socket);
+}
+
+void say_that_this_process_leaves(const FileDescriptor& socket) {
+  static_cast<void>(tell(socket, {HostNotice::What::leaves, name_of_this_process()}));
 }
 
 std::shared_ptr<HostLink> HostLinks::add(ProcessName peer, FileDescriptor socket) {

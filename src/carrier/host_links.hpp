@@ -53,6 +53,9 @@ struct HostLink {
   std::size_t heard_bytes = 0;
 };
 
+// Before a connection is closed that the process at its other end may watch.
+void say_that_this_process_leaves(const FileDescriptor& socket);
+
 // A process that has ended, or whose host has vanished.
 struct GoneProcess {
   ProcessName process = 0;

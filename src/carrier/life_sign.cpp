@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -10,10 +11,12 @@
 #include <cstddef>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/file_descriptor.hpp"
+#include "base/keep_loaded.hpp"
 #include "base/random_number.hpp"
 
 namespace rondo::detail {
@@ -22,7 +25,15 @@ namespace {
 struct OwnSign {
   std::mutex mutex;
   FileDescriptor socket;
+  std::uint64_t inode = 0;  // the socket's
   LifeSign sign = 0;
+
+  // The program may have closed the descriptor, and have opened something else that has its number now.
+  [[nodiscard]] bool has_socket() const {
+    struct stat facts{};
+    return socket.valid() && ::fstat(socket.get(), &facts) == 0 && S_ISSOCK(facts.st_mode) &&
+           facts.st_ino == inode;
+  }
 };
 
 // Never destroyed: a static communicator may be destroyed later than any static of the library.
@@ -62,13 +73,18 @@ LifeSign life_sign_of_this_process() {
   handle_forks();
   OwnSign& mine = own();
   const std::lock_guard lock(mine.mutex);
-  if (mine.socket.valid()) return mine.sign;
+  if (mine.has_socket()) return mine.sign;
+  static_cast<void>(mine.socket.release());
   FileDescriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const LifeSign sign = random_number();
   const Name name(sign);
   if (!socket.valid() || ::bind(socket.get(), name.get(), name.bytes) != 0) return 0;
   ::shutdown(socket.get(), SHUT_RD);  // nobody reads what comes
+  keep_loaded();                      // else the next load would make another one
   mine.socket = std::move(socket);
+  struct stat facts{};
+  ::fstat(mine.socket.get(), &facts);
+  mine.inode = facts.st_ino;
   mine.sign = sign;
   return sign;
 }
@@ -76,6 +92,7 @@ LifeSign life_sign_of_this_process() {
 // By an empty message, which a socket that is shut for reading refuses, with another error than one that is not there.
 bool shows_life(LifeSign sign) {
   const std::lock_guard lock(own().mutex);
+  if (!own().has_socket()) return true;
   const Name name(sign);
   const ssize_t sent =
       ::sendto(own().socket.get(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL, name.get(), name.bytes);

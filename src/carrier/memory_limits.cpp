@@ -93,13 +93,16 @@ void add_groups(std::vector<MemoryLimit>& limits, const std::string& root, bool 
   const auto group = own_group(root, second_version);
   if (!mount || !group) return;
   std::string below = *group;  // of what is mounted
-  if (mount->top != "/" && below.starts_with(mount->top)) below.erase(0, mount->top.size());
+  const bool is_below = below.starts_with(mount->top) &&
+                        (below.size() == mount->top.size() || below[mount->top.size()] == '/');
+  if (mount->top != "/" && is_below) below.erase(0, mount->top.size());
   for (;;) {
     while (below.ends_with('/')) below.pop_back();
     const auto limit = limit_of(root + mount->point + below, second_version ? kSecond : kFirst);
     if (limit) limits.push_back(*limit);
-    if (below.empty()) return;
-    below.erase(below.rfind('/'));
+    const std::size_t last = below.rfind('/');
+    if (last == std::string::npos) return;
+    below.erase(last);
   }
 }
 

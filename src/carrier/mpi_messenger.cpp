@@ -121,7 +121,10 @@ void MpiMessenger::note_failure(int code, int done, std::span<const Pending> pen
     const Pending& one = pending[static_cast<std::size_t>(ended_[index])];
     if (failed_.code == MPI_SUCCESS) failed_ = {statuses_[index].MPI_ERROR, one.what, one.peer};
   }
-  if (failed_.code == MPI_SUCCESS) check_mpi(code, "MPI_Testsome", kAnyPeer);
+  const bool one = pending.size() == 1;
+  if (failed_.code == MPI_SUCCESS) {
+    check_mpi(code, one ? pending[0].what : "MPI_Testsome", one ? pending[0].peer : kAnyPeer);
+  }
 }
 
 void MpiMessenger::throw_failure() {

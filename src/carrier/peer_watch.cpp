@@ -8,21 +8,35 @@
 #include <cerrno>
 #include <map>
 #include <mutex>
+#include <string>
+#include <utility>
 
 namespace rondo::detail {
 
 class WatchedProcess {
  public:
-  explicit WatchedProcess(int descriptor) : descriptor_(descriptor) {}
+  WatchedProcess(int descriptor, int id) : descriptor_(descriptor), id_(id), program_(program()) {}
   WatchedProcess(const WatchedProcess&) = delete;
   WatchedProcess& operator=(const WatchedProcess&) = delete;
   ~WatchedProcess() { ::close(descriptor_); }
 
   // A pidfd becomes readable when its process ends.
   [[nodiscard]] pollfd request() const { return {descriptor_, POLLIN, 0}; }
+  // Whether the process, which has not ended, executes the program that it executed when it was first watched.
+  [[nodiscard]] bool executes_the_same() const { return program() == program_; }
 
  private:
+  // Its file's numbers; zeros where the system does not tell.
+  [[nodiscard]] std::pair<dev_t, ino_t> program() const {
+    struct stat facts{};
+    const std::string link = "/proc/" + std::to_string(id_) + "/exe";
+    if (::stat(link.c_str(), &facts) != 0) return {};
+    return {facts.st_dev, facts.st_ino};
+  }
+
   int descriptor_;
+  int id_;
+  std::pair<dev_t, ino_t> program_;
 };
 
 namespace {
@@ -70,7 +84,7 @@ int PeerWatch::watch_id(std::size_t index, int process_id) {
     processes_[index] = nullptr;
     return errno;
   }
-  processes_[index] = std::make_shared<const WatchedProcess>(descriptor);
+  processes_[index] = std::make_shared<const WatchedProcess>(descriptor, process_id);
   known = processes_[index];
   return 0;
 }
@@ -78,10 +92,13 @@ int PeerWatch::watch_id(std::size_t index, int process_id) {
 bool PeerWatch::ended(int rank) const {
   const auto index = static_cast<std::size_t>(rank);
   if (index >= processes_.size()) return false;
-  if (lives_[index] != 0 && !shows_life(lives_[index])) return true;
-  if (processes_[index] == nullptr) return false;
-  pollfd request = processes_[index]->request();
-  return ::poll(&request, 1, 0) > 0 && readable(request);
+  const WatchedProcess* process = processes_[index].get();
+  const bool silent = lives_[index] != 0 && !shows_life(lives_[index]);
+  if (process == nullptr) return silent;
+  pollfd request = process->request();
+  if (::poll(&request, 1, 0) > 0 && readable(request)) return true;
+  // It lives. It has closed its sign, as programs do that close every descriptor, or executes another program.
+  return silent && !process->executes_the_same();
 }
 
 std::vector<int> PeerWatch::ended() const {

@@ -13,10 +13,10 @@ class WatchedProcess;
 
 class PeerWatch {
  public:
-  // Watches the process of `rank`, by its id, its sign of life, or both. Either says whether it has ended: the one sees through
-  // children that keep copies of a socket, the other sees also that the process executes another program. `process_id`: 0 where it
-  // is not one of this process's namespace. Returns zero, or the system's error number if it cannot be watched; the rank then counts as
-  // alive, and only deadlines end a wait for it.
+  // Watches the process of `rank`, by its id, its sign of life, or both. The id sees through children that keep copies of a socket;
+  // the sign serves where ids do not, and shows that the process executes another program. `process_id`: 0 where it is not one of this
+  // process's namespace. Returns zero, or the system's error number if it cannot be watched; the rank then counts as alive, and only
+  // deadlines end a wait for it.
   int watch(int rank, int process_id, LifeSign life);
 
   [[nodiscard]] bool ended(int rank) const;

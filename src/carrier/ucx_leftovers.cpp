@@ -20,8 +20,12 @@ void throw_away(ucp_worker_h worker, const UcxLeftovers::Leftover& leftover) {
 
 }  // namespace
 
-void UcxLeftovers::add(ucp_worker_h worker, const Leftover& leftover) {
-  if (leftover.parting == nullptr) {
+void UcxLeftovers::add(ucp_worker_h worker, const Leftover& leftover, bool may_come) {
+  if (leftover.parting != nullptr && !may_come) {
+    ucx().request_cancel(worker, leftover.parting);
+    ucx().request_free(leftover.parting);
+  }
+  if (leftover.parting == nullptr || !may_come) {
     throw_away(worker, leftover);
   } else {
     waiting_.push_back(leftover);

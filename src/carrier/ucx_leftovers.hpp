@@ -16,13 +16,15 @@ namespace rondo::detail {
 
 class UcxLeftovers {
  public:
-  // All under the worker's lock. `tag` has the messenger's and the sender's numbers, and `mask` those bits of a tag.
+  // `tag` has the messenger's and the sender's numbers, and `mask` those bits of a tag.
   struct Leftover {
     ucp_tag_t tag = 0;
     ucp_tag_t mask = 0;
     void* parting = nullptr;  // the receive of the sender's last message; null: it has come
   };
-  void add(ucp_worker_h worker, const Leftover& leftover);
+  // All functions are called under the worker's lock.
+  // `may_come`: the sender is not lost.
+  void add(ucp_worker_h worker, const Leftover& leftover, bool may_come);
   // Throws away what has come since it was called last.
   void sweep(ucp_worker_h worker);
   // Before the worker is destroyed.

@@ -14,12 +14,13 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/keep_loaded.hpp"
 #include "base/log.hpp"
 
 namespace rondo::detail {
 namespace {
 
-// How the process reacts to signals: as before when this object is destroyed. UCX takes over those of errors when it is loaded.
+// How the process reacts to signals: as before when this object is destroyed. UCX installs handlers for faults (SIGSEGV and others) while it is loaded.
 class KeptReactions {
  public:
   KeptReactions() {
@@ -51,14 +52,6 @@ class KeptReactions {
 void* open_library() {
   const KeptReactions kept;
   return ::dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
-}
-
-// A plugin that contains Rondo, or needs it, may be unloaded; from now on Rondo's code stays. A no-op in a program's own file.
-void keep_loaded() {
-  Dl_info here{};
-  static const char anchor = 0;
-  if (::dladdr(&anchor, &here) == 0 || here.dli_fname == nullptr) return;
-  ::dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 // UCX would print these itself.

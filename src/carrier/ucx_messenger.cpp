@@ -235,8 +235,11 @@ void UcxMessenger::exchange_empty_messages(const std::vector<int>& ranks,
     const auto lock = worker_->lock();
     for (std::size_t i = 0; i < open.size(); ++i) {
       if (open[i].handle == nullptr) continue;
-      endpoint_of(ranks[i / 2]).is_stuck = true;
-      if (i % 2 == 0) ucx().request_cancel(worker_->handle(), open[i].handle);  // a receive
+      const bool is_send = i % 2 == 1;
+      // Null where it could not be made.
+      UcxEndpoint* endpoint = endpoints_[static_cast<std::size_t>(ranks[i / 2])];
+      if (is_send && endpoint != nullptr) endpoint->is_stuck = true;
+      if (!is_send) ucx().request_cancel(worker_->handle(), open[i].handle);
       ucx().request_free(open[i].handle);
     }
   };
@@ -302,7 +305,8 @@ UcxMessenger::~UcxMessenger() {
       // That rank is gone.
     }
     worker_->leftovers().add(worker_->handle(),
-                             {tag_of(rank, 0), ~kEveryTag, leaving_[peer].handle});
+                             {tag_of(rank, 0), ~kEveryTag, leaving_[peer].handle},
+                             endpoints_[peer]->failure == UCS_OK);
   }
   worker_->progress();
   worker_->leftovers().sweep(worker_->handle());

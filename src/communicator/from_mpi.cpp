@@ -85,19 +85,19 @@ Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
   detail::Joining joining = detail::prepare_to_join(options, bootstrap.rank());
   messenger->set_patience(joining.defaults.timeout);
   bootstrap.set_patience(joining.defaults.timeout);
+  const NetworkOptions network_options = detail::with_environment(options.network);
+  // MPI itself does not tell the ranks which of them has ended.
+  detail::ToWatch to_watch =
+      detail::connections_to_watch(bootstrap, network_options.interface.value_or(""));
   detail::Network network{.carrier = Carrier::mpi, .probe = probe, .make_pump = make_pump};
   if (options.carrier == CarrierChoice::ucx) {
-    network =
-        detail::by_ucx(detail::with_environment(options.network), {}, joining.defaults.timeout);
+    network = detail::by_ucx(network_options, to_watch.interface, joining.defaults.timeout);
   }
   network.drive_program = detail::drive_mpi();
-  // MPI itself does not tell the ranks which of them has ended.
   detail::make_watch(network, bootstrap);
-  std::vector<detail::FileDescriptor> connections = detail::connections_to_watch(
-      bootstrap, detail::with_environment(options.network).interface.value_or(""));
   const std::chrono::milliseconds patience = joining.defaults.timeout;
   auto state = detail::join(bootstrap, options, std::move(joining), network);
-  detail::add_links(*network.hosts, "from_mpi", std::move(connections),
+  detail::add_links(*network.hosts, "from_mpi", std::move(to_watch.connections),
                     detail::deadline_after(patience));
   return Communicator(std::move(state));
 }

@@ -1,6 +1,7 @@
 #include "communicator/register_memory.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "bootstrap/communicator_bootstrap.hpp"
 #include "bootstrap/share_memory.hpp"
 #include "bootstrap/together.hpp"
+#include "carrier/memory.hpp"
 #include "communicator/state.hpp"
 
 namespace rondo {
@@ -70,6 +72,10 @@ class BlockMaker {
   void require_room_for_all(const std::vector<std::size_t>& of_ranks) {
     constexpr std::size_t kMostLimits = 16;  // the machine's, and those of nested control groups
     std::vector<MemoryLimit> mine = memory_limits();
+    // The innermost are those that ranks share least.
+    if (mine.size() > kMostLimits) {
+      mine.erase(mine.begin() + 1, mine.end() - static_cast<std::ptrdiff_t>(kMostLimits - 1));
+    }
     mine.resize(kMostLimits, {0, std::numeric_limits<std::uint64_t>::max()});
     const std::vector<std::vector<MemoryLimit>> of_all = bootstrap_.exchange_rows(mine);
     together(bootstrap_, [&] {

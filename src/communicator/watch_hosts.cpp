@@ -1,6 +1,9 @@
 #include "communicator/watch_hosts.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <numeric>
@@ -8,8 +11,8 @@
 
 #include <rondo/errors.hpp>
 
-#include "base/fnv1a.hpp"
 #include "base/log.hpp"
+#include "base/put.hpp"
 #include "bootstrap/proof.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
 #include "bootstrap/sockets.hpp"
@@ -20,8 +23,12 @@
 namespace rondo::detail {
 namespace {
 
-// What both ends of a connection say when they have joined: whether they have another connection already.
-enum class Connected : std::uint32_t { not_yet = 0x6e6f7420, already = 0x79657320 };
+// What both ends of a connection say when they have joined: whether they have another connection already, or can keep none.
+enum class Connected : std::uint32_t {
+  not_yet = 0x6e6f7420,
+  already = 0x79657320,
+  never = 0x6e657620
+};
 
 // How long ranks try to connect for the watch alone.
 constexpr std::chrono::seconds kForTheWatch{3};
@@ -38,7 +45,7 @@ Connected find_link(HostWatch& hosts, const std::string& caller, int rank) {
     return hosts.find_link(rank) ? Connected::already : Connected::not_yet;
   } catch (const TransportError& error) {
     warn(caller, error.what());
-    return Connected::not_yet;
+    return Connected::never;
   }
 }
 
@@ -62,8 +69,13 @@ void add_links(HostWatch& hosts, const std::string& caller, std::vector<FileDesc
     Connected theirs{};
     if (!sockets[rank].valid()) continue;
     const Moved heard = receive_all(sockets[rank], &theirs, sizeof(theirs), deadline);
+    if (heard.end != Moved::End::done) {
+      // The other process may come later, and keep the connection.
+      say_that_this_process_leaves(sockets[rank]);
+      continue;
+    }
     const bool known = theirs == Connected::not_yet || theirs == Connected::already;
-    if (heard.end != Moved::End::done || !known) continue;
+    if (!known || mine[rank] == Connected::never) continue;
     if (mine[rank] == Connected::already && theirs == Connected::already) continue;
     try {
       hosts.add_link(static_cast<int>(rank), std::move(sockets[rank]));
@@ -73,28 +85,48 @@ void add_links(HostWatch& hosts, const std::string& caller, std::vector<FileDesc
   }
 }
 
-std::vector<FileDescriptor> connections_to_watch(Bootstrap& bootstrap,
-                                                 const std::string& interface) {
+std::string interface_of_meeting(Bootstrap& bootstrap, const std::string& met_by) {
+  struct Met {
+    std::array<char, 64> interface{};
+    std::uint64_t host = 0;
+  };
+  Met mine;
+  put(mine.interface, met_by);
+  mine.host = host_id(host_name(), machine_boot_id());
+  const std::vector<Met> all = bootstrap.exchange(mine);
+  const bool is_beside_first = mine.host == all[0].host && mine.interface[0] == '\0';
+  return is_beside_first ? all[0].interface.data() : mine.interface.data();
+}
+
+ToWatch connections_to_watch(Bootstrap& bootstrap, const std::string& interface) {
+  // Where the ranks could not connect once, the next communicator does not wait for that again.
+  static std::atomic<bool> has_failed = false;
   struct Place {
     std::uint64_t host = 0;
     bool can_prove = false;
+    bool has_failed = false;
   };
-  const std::vector<Place> places =
-      bootstrap.exchange(Place{fnv1a(host_name() + " " + machine_boot_id()), can_prove()});
+  const std::vector<Place> places = bootstrap.exchange(
+      Place{host_id(host_name(), machine_boot_id()), can_prove(), has_failed.load()});
   const auto all = [&](auto&& is) { return std::all_of(places.begin(), places.end(), is); };
   if (all([&](const Place& one) { return one.host == places[0].host; })) return {};
   if (!all([](const Place& one) { return one.can_prove; })) {
     warn("from_mpi", "built without libsodium");
     return {};
   }
+  if (!all([](const Place& one) { return !one.has_failed; })) return {};
+  ToWatch made;
   try {
     SocketBootstrap meeting(meet_where_told(bootstrap, interface), bootstrap.rank(),
                             bootstrap.size(), kForTheWatch);
-    return meeting.release();
+    made.interface = meeting.interface();
+    made.connections = meeting.release();
   } catch (const Error& error) {
+    has_failed = true;
     warn("from_mpi", error.what());
-    return {};
   }
+  made.interface = interface_of_meeting(bootstrap, made.interface);
+  return made;
 }
 
 }  // namespace rondo::detail

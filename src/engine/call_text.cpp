@@ -1,12 +1,12 @@
 #include "engine/call_text.hpp"
 
-#include <array>
 #include <cstdint>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/collective_traits.hpp"
+#include "base/names.hpp"
 
 namespace rondo::detail {
 
@@ -28,10 +28,8 @@ std::int32_t checksum_of(const std::size_t* counts, int ranks) {
 
 // The function of the library whose part the call is; empty if the program has made it.
 std::string_view function_with(const Signature& signature) {
-  constexpr std::array<std::string_view, 5> kFunctions = {"", "split", "allocate", "cuda::join",
-                                                          "cuda::Communicator::allocate"};
-  const bool is_part = !reduces(static_cast<Collective>(signature.collective));
-  return is_part && signature.op < kFunctions.size() ? kFunctions[signature.op] : "";
+  const bool reduced = reduces(static_cast<Collective>(signature.collective));
+  return reduced ? std::string_view() : name_of(static_cast<PartOf>(signature.op));
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 
 #include <rondo/errors.hpp>
 
-#include "base/fnv1a.hpp"
 #include "base/put.hpp"
 #include "base/random_number.hpp"
 #include "carrier/peer_watch.hpp"
@@ -102,7 +101,7 @@ void require_usable_options(const std::vector<RankFacts>& facts) {
 std::vector<RankPlace> places_of(const std::vector<RankFacts>& facts) {
   std::vector<RankPlace> places;
   for (const RankFacts& rank : facts) {
-    const std::uint64_t id = fnv1a(host_key(rank));
+    const std::uint64_t id = host_id(rank.host.data(), rank.boot.data());
     places.push_back({rank.host.data(), static_cast<int>(rank.process_id), rank.numa_node, {}, id});
   }
   return places;

@@ -2,7 +2,9 @@
 // the operating system alone (machine_plain.cpp).
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <rondo/topology.hpp>
@@ -18,6 +20,8 @@ std::string host_name();
 
 // Changes with every start of the machine, so that equal host names on two machines stay apart.
 std::string machine_boot_id();
+// The same for two processes if they run on one host (RankPlace::host_id).
+std::uint64_t host_id(std::string_view name, std::string_view boot_id);
 
 // The cores that the calling thread may run on, each with its hardware threads, first to last. All cores of the machine
 // if the thread is not bound.

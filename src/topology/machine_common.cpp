@@ -7,7 +7,9 @@
 #include <fstream>
 #include <mutex>
 #include <string>
+#include <string_view>
 
+#include "base/fnv1a.hpp"
 #include "topology/machine.hpp"
 
 namespace rondo::detail {
@@ -41,6 +43,10 @@ std::string host_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
   return name.data();
+}
+
+std::uint64_t host_id(std::string_view name, std::string_view boot_id) {
+  return fnv1a(std::string(name) + " " + std::string(boot_id));
 }
 
 // Read once: later the process may have no descriptor left, and its host must not seem to be another one then.

@@ -1,8 +1,11 @@
 // How much memory is left by each limit, read from copies of what Linux shows in /proc and /sys.
 
+#include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -71,6 +74,14 @@ TEST_F(MemoryLimits, OfAGroupThatIsMountedAsTheTop) {
   write("/sys/fs/cgroup/memory/memory.usage_in_bytes", "3000\n");
   write("/sys/fs/cgroup/memory/memory.stat", "total_inactive_file 20\ntotal_active_file 1\n");
   EXPECT_EQ(rooms(), (std::vector<std::uint64_t>{kMachine, 4021}));
+}
+
+// The group's name only begins as that of what is mounted.
+TEST_F(MemoryLimits, OfAGroupThatIsNotMounted) {
+  write("/proc/self/cgroup", "0::/ab\n");
+  write("/proc/self/mountinfo", "36 24 0:31 /a /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  limit("/sys/fs/cgroup", 500, 200);
+  EXPECT_EQ(rooms(), (std::vector<std::uint64_t>{kMachine, 300}));
 }
 
 TEST_F(MemoryLimits, OfVersion1WhereBothVersionsAreMounted) {

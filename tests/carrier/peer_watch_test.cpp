@@ -92,7 +92,16 @@ TEST(PeerWatch, WithoutADescriptorLeftNeedsTheSignOfLife) {
   EXPECT_EQ(by_id, EMFILE);
   EXPECT_EQ(by_both, 0);
   EXPECT_FALSE(watch.ended(0));
-  EXPECT_TRUE(watch.ended(1));
+  EXPECT_TRUE(watch.ended(1)) << "nobody has that sign, and there is no descriptor for its id";
+}
+
+TEST(PeerWatch, AProcessThatHasClosedItsSignLives) {
+  Child child;
+  PeerWatch watch;
+  ASSERT_EQ(watch.watch(0, child.id(), 12345), 0);  // which nobody has
+  EXPECT_FALSE(watch.ended(0));
+  child.end();
+  EXPECT_TRUE(watch.ended(0));
 }
 
 TEST(LifeSign, GoesWithItsProcessAloneAlsoWhereAChildLives) {

@@ -271,11 +271,11 @@ TEST(Processes, WatchEachOtherAlsoWithoutDescriptors) {
 }
 
 // A process of another container; one that executes another program.
-TEST(Processes, OneThatIsNoChildOfTheSameNamespaceIsNamed) {
-  enum class How { killed_elsewhere, executes };
-  for (const How how : {How::killed_elsewhere, How::executes}) {
+TEST(Processes, ADeathThatAProcessIdDoesNotShowIsNamed) {
+  enum class How { ends_in_another_namespace, executes };
+  for (const How how : {How::ends_in_another_namespace, How::executes}) {
     const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
-      if (me.rank == 1 && how == How::killed_elsewhere) {
+      if (me.rank == 1 && how == How::ends_in_another_namespace) {
         if (::unshare(CLONE_NEWPID) != 0) return 77;
         const pid_t inside = ::fork();
         if (inside > 0) {
@@ -285,8 +285,8 @@ TEST(Processes, OneThatIsNoChildOfTheSameNamespaceIsNamed) {
       }
       Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
       comm.barrier();
-      if (me.rank == 1 && how == How::killed_elsewhere) {
-        // The first process of a namespace is killed by the system, or from outside.
+      if (me.rank == 1 && how == How::ends_in_another_namespace) {
+        // The first process of a namespace is not ended by signals of its own.
         ::syscall(SYS_exit_group, 9);
       }
       if (me.rank == 1) ::execlp("sleep", "sleep", "1000", nullptr);

@@ -561,6 +561,35 @@ TEST(Store, AProcessThatIsKilledIsNamedByUcx) {
   EXPECT_EQ(codes, (std::vector<int>{0, 200, 0}));
 }
 
+// Rank 2 is killed at any moment of its join, or soon after. Whenever that is, the others get an error that names it, and none crashes.
+TEST(Store, ARankThatIsKilledWhileItJoinsByUcxIsNamed) {
+  if (const char* reason = reason_against_ucx()) GTEST_SKIP() << reason;
+  for (int round = 0; round < 24; ++round) {
+    const FreePort port;
+    const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
+      ::setenv("UCX_MEM_EVENTS", "no", 1);
+      CommunicatorOptions options = within(std::chrono::seconds(5));
+      options.carrier = CarrierChoice::ucx;
+      std::optional<std::thread> killer;
+      if (me.rank == 2) {
+        killer.emplace([&] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(5 * round));
+          ::kill(::getpid(), SIGKILL);
+        });
+      }
+      try {
+        Communicator comm = from_store(port.url(), me.rank, me.size, options);
+        for (;;) comm.barrier();
+      } catch (const Error& error) {
+        const bool names = says(error, "rank 2") || says(error, "did not come: 2");
+        if (killer) killer->join();
+        return names ? 0 : 1;
+      }
+    });
+    EXPECT_EQ(codes, (std::vector<int>{0, 0, 200})) << round;
+  }
+}
+
 TEST(Store, ARankThatHasDestroyedItsCommunicatorIsNamedByUcx) {
   if (const char* reason = reason_against_ucx()) GTEST_SKIP() << reason;
   const FreePort port;

@@ -32,7 +32,7 @@ for layout in "1 slot" "2 slot" "2 node"; do
   done
 done
 
-# A killed rank is an error of all others, which names it. mpirun would end these before: Open MPI keeps ranks in its calls until then.
+# A killed rank is an error of all others, which names it. Without recovery mpirun would end the others before they have told their error.
 for hosts in 2 4; do
   OMPI_MCA_orte_enable_recovery=1 PRTE_MCA_prte_enable_recovery=1 timeout 100 "$repository/tools/test_hosts.sh" --hosts "$hosts" --ranks-per-host 1 -- "$killed_rank" >"$output" 2>&1
   found=$(grep -cE "PeerError: rank [0-9]*: .*rank 1 \(process [0-9]*\) ended" "$output")

@@ -67,6 +67,13 @@ for setting in _GLIBCXX_USE_CXX11_ABI=0 _GLIBCXX_DEBUG; do
   done
 done
 
+# Each object file is checked, also after one that fits.
+echo '#include <rondo/rondo.hpp>' >"$prefix/second.cpp"
+${CXX:-c++} -std=c++20 -D_GLIBCXX_DEBUG -ffunction-sections -fdata-sections "${flags[@]}" -c "$prefix/second.cpp" -o "$prefix/second.o"
+for option in -O0 -Wl,--gc-sections; do
+  ${CXX:-c++} -std=c++20 "$option" "$program" "$prefix/second.o" -o "$prefix/other_program" "${flags[@]}" 2>/dev/null && { echo "links with a second object file of another layout, $option" >&2; exit 1; }
+done
+
 # An older standard is one error that says so, whichever header comes first.
 for header in "$(pkg-config --variable=includedir rondo)"/rondo/*.hpp; do
   [ "${header##*/}" != version.hpp ] || continue  # macros alone

@@ -167,6 +167,23 @@ check "without a prefix no byte is changed" cmp -s "$work/bytes" <("$launch" -n 
 # A reader that goes away ends the ranks, as it ends any program that writes to it.
 timeout 60 "$launch" -n 2 yes 2>/dev/null | head -1 >"$work/output"
 check "ranks whose reader has gone are ended" [ "${PIPESTATUS[0]}" = 141 ]
+timeout 60 "$launch" -n 2 sh -c 'yes >&2' 2>&1 | head -1 >"$work/output"
+check "also where that is the reader of their errors" [ "${PIPESTATUS[0]}" = 141 ]
+"$launch" -n 1 echo text >/dev/full 2>"$work/errors"
+check "a full disk ends no rank" [ $? = 0 ]
+check "but is told" grep -q "some of what ranks wrote is lost: No space left on device" "$work/errors"
+# A stream that its reader has made non-blocking: the reader comes late.
+python3 - "$launch" >"$work/output" <<'READER'
+import os, subprocess, sys
+read, write = os.pipe()
+os.set_blocking(write, False)
+job = subprocess.Popen([sys.argv[1], "-n", "1", "--no-prefix", "head", "-c", "1000000", "/dev/zero"], stdout=write)
+os.close(write)
+got = 0
+while data := os.read(read, 4096): got += len(data)
+print(job.wait(), got)
+READER
+check "a stream that is not waited for loses nothing" [ "$(cat "$work/output")" = "0 1000000" ]
 # One that does not read.
 mkfifo "$work/unread"
 state_of_rank() { state_of "$(cat "$work/id")"; }
@@ -197,15 +214,16 @@ done
 export TMPDIR=$work/tmp
 "$topo" --processes 2 >/dev/null
 check "--processes leaves no folder" [ -z "$(ls "$TMPDIR")" ]
-"$topo" --processes 64 >/dev/null 2>&1 &  # which takes a while
+"$topo" --processes 32 >/dev/null 2>&1 &  # which takes a while
 started=$!
-until [ -n "$(ls "$TMPDIR")" ]; do :; done
-children=$(cat /proc/$started/task/*/children)
+children=
+until [ "$(wc -w <<<"$children")" = 33 ] || ! kill -0 $started 2>/dev/null; do children=$(cat /proc/$started/task/*/children 2>/dev/null); done
 kill -KILL $started
 wait $started 2>/dev/null
+check "a parent with all its ranks was killed" [ "$(wc -w <<<"$children")" = 33 ]
 for child in $children; do goes "$child"; done
-until [ -z "$(ls "$TMPDIR")" ]; do :; done
-check "nor where the parent is killed, nor ranks" true
+until [ -z "$(ls "$TMPDIR")" ]; do sleep 0.01; done
+check "neither ranks nor their folder are left" [ -z "$(ls "$TMPDIR")" ]
 unset TMPDIR
 
 # Other hosts, by a command that takes the place of ssh: it notes what it was asked for, and does that here.

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -117,6 +119,20 @@ TEST_F(ReplaceFile, KeepsTheOldOneWhereTheNewOneHasNoRoom) {
   ::waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
   EXPECT_EQ(contents(file), "old");
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(ReplaceFile, WritesToAPipeAsItIs) {
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    replace_file(pipe, "text");
+    ::_exit(0);
+  }
+  EXPECT_EQ(contents(pipe), "text");
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
   EXPECT_EQ(files(), 1U);
 }
 

@@ -38,6 +38,10 @@ int load_often(const char* plugin, int times, bool by_ucx, const std::string& fo
       return 2;
     }
     if (::dlclose(handle) != 0) return 3;
+    if (::dlopen(plugin, RTLD_NOW | RTLD_NOLOAD) != nullptr) {
+      std::fprintf(stderr, "the plugin is still loaded\n");
+      return 6;
+    }
     if (time == 10) {
       files = entries("/proc/self/fd");
       threads = entries("/proc/self/task");

@@ -1,4 +1,5 @@
 // What a program loads and unloads that has Rondo in it.
+#include <chrono>
 #include <vector>
 
 #include <rondo/rondo.hpp>

@@ -18,6 +18,7 @@
 #include <rondo/start.hpp>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -67,6 +68,7 @@ class SocketFolder {
     if (::pipe2(ends_.data(), O_CLOEXEC) != 0) return;
     keeper_ = ::fork();
     if (keeper_ != 0) return;  // also where no process can be made
+    ::setsid();                // whoever kills all processes of the group leaves this one
     sigset_t all;
     ::sigfillset(&all);
     ::sigprocmask(SIG_BLOCK, &all, nullptr);  // those of the terminal, say, are for the ranks
@@ -74,7 +76,7 @@ class SocketFolder {
     char none = 0;
     while (::read(ends_[0], &none, 1) < 0 && errno == EINTR) {
     }
-    std::filesystem::remove_all(name_);
+    remove();
     ::_exit(0);
   }
   SocketFolder(const SocketFolder&) = delete;
@@ -84,7 +86,7 @@ class SocketFolder {
     if (keeper_ > 0) {
       ::waitpid(keeper_, nullptr, 0);
     } else {
-      std::filesystem::remove_all(name_);
+      remove();
     }
   }
   // In a child.
@@ -97,6 +99,11 @@ class SocketFolder {
   [[nodiscard]] std::string socket() const { return name_ + "/socket"; }
 
  private:
+  void remove() const {
+    std::error_code ignored;
+    std::filesystem::remove_all(name_, ignored);
+  }
+
   std::string name_;
   std::array<int, 2> ends_ = {-1, -1};  // this process keeps the second open
   pid_t keeper_ = -1;

@@ -1,10 +1,12 @@
 #include "output.hpp"
 
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <condition_variable>
+#include <cstring>
 #include <mutex>
 #include <string_view>
 #include <system_error>
@@ -26,6 +28,7 @@ struct Output::Shared {
   }
 
   void serve();
+  [[nodiscard]] int write_all(std::string_view text) const;
 
   const int to;
   const detail::FileDescriptor news;
@@ -34,8 +37,26 @@ struct Output::Shared {
   std::string waiting;  // to be written
   bool writes = false;  // more is being written
   bool gone = false;
+  int loss = 0;  // the errno of what could not be written
+  bool told_loss = false;
   bool stops = false;
 };
+
+// The errno of what fails; 0 if nothing does.
+int Output::Shared::write_all(std::string_view text) const {
+  while (!text.empty()) {
+    const ssize_t written = ::write(to, text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {  // its reader has made it so
+      pollfd room{to, POLLOUT, 0};
+      ::poll(&room, 1, -1);
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
 
 void Output::Shared::serve() {
   std::unique_lock lock(mutex);
@@ -45,16 +66,11 @@ void Output::Shared::serve() {
     const std::string text = std::exchange(waiting, {});
     writes = true;
     lock.unlock();
-    std::string_view rest = text;
-    bool failed = false;
-    while (!rest.empty() && !failed) {
-      const ssize_t written = ::write(to, rest.data(), rest.size());
-      if (written >= 0) rest.remove_prefix(static_cast<std::size_t>(written));
-      failed = written < 0 && errno != EINTR;
-    }
+    const int error = write_all(text);
     lock.lock();
     writes = false;
-    gone |= failed;
+    gone |= error == EPIPE;
+    if (error != 0 && error != EPIPE && !told_loss) loss = error;
     ::eventfd_write(news.get(), 1);
   }
 }
@@ -89,6 +105,13 @@ bool Output::all_written() const {
 bool Output::reader_is_gone() const {
   const std::lock_guard lock(shared_->mutex);
   return shared_->gone;
+}
+
+std::string Output::take_loss() {
+  const std::lock_guard lock(shared_->mutex);
+  if (shared_->loss == 0) return {};
+  shared_->told_loss = true;
+  return std::strerror(std::exchange(shared_->loss, 0));
 }
 
 int Output::news() const { return shared_->news.get(); }

@@ -24,6 +24,8 @@ class Output {
   [[nodiscard]] bool all_written() const;
   // Nobody will read it any more; what is put is dropped.
   [[nodiscard]] bool reader_is_gone() const;
+  // Why something could not be written, which is lost (a disk is full, say); once. Empty if nothing was lost.
+  [[nodiscard]] std::string take_loss();
   // Becomes readable when something was written, or the reader has gone.
   [[nodiscard]] int news() const;
   // After it was readable.

@@ -25,14 +25,15 @@ constexpr std::chrono::milliseconds kForLastLines{200};
 // that they can say why.
 constexpr int kOwnPartOfGrace = 5;
 
-// By a signal that rondo-launch does not send first, and no user to end a program.
-bool is_killed(int code) {
-  return code > 128 && code != 128 + SIGTERM && code != 128 + SIGHUP && code != 128 + SIGINT &&
-         code != 128 + SIGPIPE;
-}
-
 bool ends_programs(int signal) {
   return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+}
+
+// Whether the code is that of a process ended by a signal which neither rondo-launch, in its first attempt, nor a user sends to end a
+// program. 255 is none: a rank that returns -1 has it, and an ssh that has lost its connection.
+bool is_killed(int code) {
+  const int signal = code - 128;
+  return signal > 0 && signal < NSIG && !ends_programs(signal) && signal != SIGPIPE;
 }
 
 }  // namespace
@@ -86,9 +87,14 @@ void Supervisor::show_the_rest() {
 
 // As a program ends that writes to a pipe which nobody reads.
 void Supervisor::heed_readers() {
-  if (!outputs_[0]->reader_is_gone() || asked_) return;
-  if (code_ == 0) code_ = 128 + SIGPIPE;
-  end_all();
+  for (const auto& output : outputs_) {
+    if (const std::string why = output->take_loss(); !why.empty()) {
+      outputs_[1]->put(fmt::format("rondo-launch: some of what ranks wrote is lost: {}\n", why));
+    }
+    if (!output->reader_is_gone() || asked_) continue;
+    if (code_ == 0) code_ = 128 + SIGPIPE;
+    end_all();
+  }
 }
 
 void Supervisor::wait_for_events() {
