@@ -98,7 +98,8 @@ void add_groups(std::vector<MemoryLimit>& limits, const std::string& root, bool 
   if (mount->top != "/" && is_below) below.erase(0, mount->top.size());
   for (;;) {
     while (below.ends_with('/')) below.pop_back();
-    const auto limit = limit_of(root + mount->point + below, second_version ? kSecond : kFirst);
+    const auto limit =
+        limit_of(root + std::string(mount->point).append(below), second_version ? kSecond : kFirst);
     if (limit) limits.push_back(*limit);
     const std::size_t last = below.rfind('/');
     if (last == std::string::npos) return;

@@ -40,7 +40,7 @@ class MemoryLimits : public testing::Test {
   std::string root_;
 };
 
-constexpr std::uint64_t kMachine = 8000 * 1024;
+constexpr std::uint64_t kMachine = 8'192'000;
 
 TEST_F(MemoryLimits, OfTheMachineAlone) {
   EXPECT_EQ(rooms(), std::vector<std::uint64_t>{kMachine});

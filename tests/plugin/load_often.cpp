@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
   std::string folder = "/tmp/rondo-plugin-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) return 65;
   const pid_t other = ::fork();
-  const int code = load_often(argv[1], std::atoi(argv[2]), argv[3] == std::string("ucx"), folder,
+  const int code = load_often(argv[1], std::stoi(argv[2]), argv[3] == std::string("ucx"), folder,
                               other == 0 ? 1 : 0);
   if (other == 0) std::exit(code);
   int status = 0;
