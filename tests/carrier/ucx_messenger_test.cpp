@@ -207,7 +207,6 @@ TEST(UcxMessenger, AnOperationThatHasFailedIsClosed) {
           static_cast<void>(line.hear());
           ::raise(SIGKILL);
         }
-        line.say("connected");
         std::vector<std::uint8_t> data(kMost);
         std::vector<Operation> operations;
         std::vector<Pending> pending;
@@ -216,6 +215,7 @@ TEST(UcxMessenger, AnOperationThatHasFailedIsClosed) {
               messenger->send(1, 6, data.data(), data.size(), Messenger::Delivery::taken));
         }
         for (Operation& one : operations) pending.push_back({&one, "sending", 1});
+        line.say("all are under way");
         std::vector<std::size_t> ended;
         int failed = 0;
         for (int open = 4; open > 0;) {
