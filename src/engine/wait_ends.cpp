@@ -23,6 +23,9 @@ namespace {
 // What a process has sent before it ended may still be on its way. So a rank fails only if it has waited for so long since.
 constexpr std::chrono::milliseconds kStillOnItsWay{500};
 
+// What ends within so long after another has the same cause.
+constexpr std::chrono::seconds kOneEnd{2};
+
 int rank_of_member(const Waiting& waiting, int member) {
   const auto at = std::find(waiting.watched_as.begin(), waiting.watched_as.end(), member);
   return at == waiting.watched_as.end() ? kAnyPeer
@@ -68,14 +71,27 @@ bool WaitEnds::has_left_elsewhere(int peer, Clock::time_point since) const {
 std::optional<Failure> WaitEnds::find_gone(int peer, Clock::time_point since) const {
   const Waiting& waiting = wiring_.waiting;
   if (waiting.hosts == nullptr) return std::nullopt;
-  for (const HostWatch::Gone& gone : waiting.hosts->gone()) {
+  const std::vector<HostWatch::Gone> all = waiting.hosts->gone();
+  for (const HostWatch::Gone& gone : all) {
     const int rank = rank_of_member(waiting, gone.member);
+    if (rank == kAnyPeer) continue;
+    if (gone.host_vanished) return failure_of(gone, rank);
     // The process of another rank may have ended when it had made its part of this call.
     const bool nothing_comes =
         rank == peer && Clock::now() - std::max(gone.since, since) > kStillOnItsWay;
-    if (rank != kAnyPeer && (gone.host_vanished || nothing_comes)) return failure_of(gone, rank);
+    if (nothing_comes) return first_of_end(all, gone);
   }
   return std::nullopt;
+}
+
+// The process may have ended because another one had, just before.
+Failure WaitEnds::first_of_end(const std::vector<HostWatch::Gone>& all,
+                               const HostWatch::Gone& end) const {
+  for (const HostWatch::Gone& gone : all) {
+    const int rank = rank_of_member(wiring_.waiting, gone.member);
+    if (rank != kAnyPeer && end.since - gone.since < kOneEnd) return failure_of(gone, rank);
+  }
+  return failure_of(end, rank_of_member(wiring_.waiting, end.member));
 }
 
 std::optional<Failure> WaitEnds::if_another(int rank, const Signature& call) const {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "engine/failure.hpp"
 #include "engine/wiring.hpp"
@@ -42,6 +43,8 @@ class WaitEnds {
   // A host of the communicator that has vanished, also in a message of others; or the process of `peer`, if it has ended and
   // nothing more of it comes.
   [[nodiscard]] std::optional<Failure> find_gone(int peer, Clock::time_point since) const;
+  [[nodiscard]] Failure first_of_end(const std::vector<HostWatch::Gone>& all,
+                                     const HostWatch::Gone& end) const;
   // Whether `peer`, on another host, has destroyed its communicator, and nothing more of it comes.
   [[nodiscard]] bool has_left_elsewhere(int peer, Clock::time_point since) const;
   [[nodiscard]] std::optional<Failure> if_another(int rank, const Signature& call) const;

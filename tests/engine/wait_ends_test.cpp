@@ -102,6 +102,27 @@ TEST_F(WaitEndsTest, AProcessElsewhereThatHasEndedIfItIsWaitedFor) {
   EXPECT_EQ(found->peer, 2);
 }
 
+// Rank 2's process has ended because that of rank 1 had.
+TEST_F(WaitEndsTest, TheFirstOfTwoThatHaveEndedIsNamed) {
+  int first[2];
+  int second[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, first), 0);
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, second), 0);
+  const auto watch = std::make_shared<HostWatch>(std::vector<ProcessName>{200, 201, 202});
+  watch->add_link(1, FileDescriptor(first[0]));
+  watch->add_link(2, FileDescriptor(second[0]));
+  group_[0].waiting.hosts = watch;
+  group_[0].waiting.watched_as = {0, 1, 2};
+  ::close(first[1]);
+  while (watch->gone().empty()) std::this_thread::yield();
+  ::close(second[1]);
+  while (watch->gone().size() < 2) std::this_thread::yield();
+  std::optional<Failure> found;
+  while (!found) found = ends_.find_missing(2, true, Clock::now() - std::chrono::minutes(1));
+  EXPECT_EQ(found->result, WaitResult::peer_ended);
+  EXPECT_EQ(found->peer, 1);
+}
+
 TEST_F(WaitEndsTest, ARankThatShowsAnotherCall) {
   segment().presence(2).enter({other_call(), {}});
   expect_other_call(2);
