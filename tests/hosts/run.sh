@@ -33,12 +33,16 @@ for layout in "1 slot" "2 slot" "2 node"; do
 done
 
 # A killed rank is an error of all others, which names it. Without recovery mpirun would end the others before they have told their error.
-for hosts in 2 4; do
-  OMPI_MCA_orte_enable_recovery=1 PRTE_MCA_prte_enable_recovery=1 timeout 100 "$repository/tools/test_hosts.sh" --hosts "$hosts" --ranks-per-host 1 -- "$killed_rank" >"$output" 2>&1
-  found=$(grep -cE "PeerError: rank [0-9]*: .*rank 1 \(process [0-9]*\) ended" "$output")
-  echo "$hosts hosts: $found ranks have named the killed one"
-  [ "$found" = $((hosts - 1)) ] || { cat "$output"; exit 1; }
-done
+if mpirun --version | grep -q "(Open MPI) 4"; then
+  for hosts in 2 4; do
+    OMPI_MCA_orte_enable_recovery=1 timeout 100 "$repository/tools/test_hosts.sh" --hosts "$hosts" --ranks-per-host 1 -- "$killed_rank" >"$output" 2>&1
+    found=$(grep -acE "PeerError: rank [0-9]*: .*rank 1 \(process [0-9]*\) ended" "$output")
+    echo "$hosts hosts: $found ranks have named the killed one"
+    [ "$found" = $((hosts - 1)) ] || { cat "$output"; exit 1; }
+  done
+else
+  echo "not run: a killed rank, since this mpirun, which is not that of Open MPI 4, ends all ranks at once"
+fi
 
 # More hosts, with different numbers of ranks: only names, by which Rondo tells hosts apart. Each way in which leaders
 # exchange few bytes.
