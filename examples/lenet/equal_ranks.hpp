@@ -8,8 +8,8 @@
 
 namespace lenet {
 
-// Throw rondo::UsageError on all ranks, which names what differs and the ranks, where not all ranks have the same settings, one
-// in each line, or the same samples. Collective.
+// Throw rondo::UsageError on all ranks where the ranks do not have the same settings (one in each
+// line), or the same samples; it names what differs, and the ranks. Collective.
 void require_equal_settings(rondo::Communicator& ranks, const std::string& settings);
 void require_equal_data(rondo::Communicator& ranks, const Dataset& data);
 

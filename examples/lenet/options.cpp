@@ -159,7 +159,8 @@ void add_worker_options(CLI::App& app, Options& options) {
       ->capture_default_str();
 }
 
-// "epochs=10", "lr=0.1", ...: what was named, and else what is taken. Ranks may find the same data in different folders.
+// "epochs=10", "lr=0.1", ...: each option as it was named, and else its default. The folder of the
+// data is left out, since ranks may find the same data in different folders.
 std::string settings_of(const CLI::App& app) {
   std::istringstream all(app.config_to_str(true));
   std::string settings;

@@ -93,18 +93,21 @@ bool PeerWatch::ended(int rank) const {
   const auto index = static_cast<std::size_t>(rank);
   if (index >= processes_.size()) return false;
   const WatchedProcess* process = processes_[index].get();
-  const bool silent = lives_[index] != 0 && !shows_life(lives_[index]);
-  if (process == nullptr) return silent;
+  if (process == nullptr) return lives_[index] != 0 && !shows_life(lives_[index]);
   pollfd request = process->request();
-  if (::poll(&request, 1, 0) > 0 && readable(request)) return true;
-  // It lives. It has closed its sign, as programs do that close every descriptor, or executes another program.
-  return silent && !process->executes_the_same();
+  return ::poll(&request, 1, 0) > 0 && readable(request);
 }
 
 std::vector<int> PeerWatch::ended() const {
   std::vector<int> result;
-  for (std::size_t rank = 0; rank < processes_.size(); ++rank) {
-    if (ended(static_cast<int>(rank))) result.push_back(static_cast<int>(rank));
+  for (std::size_t index = 0; index < processes_.size(); ++index) {
+    const auto rank = static_cast<int>(index);
+    const WatchedProcess* process = processes_[index].get();
+    // A process without its sign that lives has closed it, as programs do that close every descriptor, or executes another
+    // program.
+    const bool executes_another = process != nullptr && lives_[index] != 0 &&
+                                  !shows_life(lives_[index]) && !process->executes_the_same();
+    if (executes_another || ended(rank)) result.push_back(rank);
   }
   return result;
 }

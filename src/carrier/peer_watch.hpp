@@ -19,8 +19,9 @@ class PeerWatch {
   // deadlines end a wait for it.
   int watch(int rank, int process_id, LifeSign life);
 
+  // By one system call, so not whether the process executes another program, if it is watched by its id.
   [[nodiscard]] bool ended(int rank) const;
-  // The ranks whose processes have ended.
+  // The ranks whose processes have ended, or execute another program.
   [[nodiscard]] std::vector<int> ended() const;
 
  private:

@@ -99,7 +99,8 @@ std::string interface_of_meeting(Bootstrap& bootstrap, const std::string& met_by
 }
 
 ToWatch connections_to_watch(Bootstrap& bootstrap, const std::string& interface) {
-  // Where the ranks could not connect once, the next communicator does not wait for that again.
+  // Where the ranks could not connect once, the next communicator does not wait for that again. Written and read by threads of this
+  // process that join at the same time; it orders nothing else.
   static std::atomic<bool> has_failed = false;
   struct Place {
     std::uint64_t host = 0;

@@ -36,6 +36,13 @@ Failure failure_of(const HostWatch::Gone& gone, int rank) {
   return {gone.host_vanished ? WaitResult::host_vanished : WaitResult::peer_ended, rank};
 }
 
+// What looks at all ranks sees more, and takes several system calls for each.
+bool has_ended(const PeerWatch& peers, int rank, bool everyone) {
+  if (!everyone) return peers.ended(rank);
+  const std::vector<int> ended = peers.ended();
+  return std::find(ended.begin(), ended.end(), rank) != ended.end();
+}
+
 }  // namespace
 
 std::optional<Failure> find_gone_rank(const Wiring& wiring) {
@@ -57,7 +64,9 @@ std::optional<Failure> WaitEnds::find_missing(int peer, bool everyone,
     }
   }
   if (everyone && has_left_elsewhere(peer, since)) return Failure{WaitResult::peer_left, peer};
-  if (wiring_.waiting.peers.ended(peer)) return Failure{WaitResult::peer_ended, peer};
+  if (has_ended(wiring_.waiting.peers, peer, everyone)) {
+    return Failure{WaitResult::peer_ended, peer};
+  }
   if (const auto failure = everyone ? find_gone(peer, since) : std::nullopt) return failure;
   return everyone && !message_ ? find_missing_rank(wiring_, call) : std::nullopt;
 }
