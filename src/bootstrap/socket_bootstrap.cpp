@@ -66,9 +66,14 @@ class Entry {
 std::string Entry::hear(const FileDescriptor& socket, Reply& reply, Clock::time_point first_word,
                         Clock::time_point deadline) {
   auto* bytes = reinterpret_cast<char*>(&reply);
-  constexpr std::size_t kFirst = sizeof(reply.introduction);
-  Moved moved = receive_all(socket, bytes, kFirst, first_word);
+  // Another program may say a few words of its own, and then close the connection, or wait.
+  constexpr std::size_t kMagicBytes = sizeof(reply.introduction.magic);
+  Moved moved = receive_all(socket, bytes, kMagicBytes, first_word);
   is_another_ = moved.end == Moved::End::late && first_word < deadline;
+  constexpr std::size_t kFirst = sizeof(reply.introduction);
+  if (moved.end == Moved::End::done && reply.introduction.magic == mine_.magic) {
+    moved = receive_all(socket, bytes + kMagicBytes, kFirst - kMagicBytes, deadline);
+  }
   if (moved.end == Moved::End::done) {
     // What follows may have another size where this differs.
     std::string objection = objection_to(reply.introduction, mine_);

@@ -2,6 +2,7 @@
 // processes where a limit is to hold for rank 0 alone.
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -265,6 +266,34 @@ TEST(Admission, AProgramThatNeverSpeaksIsNamed) {
   } catch (const TransportError& error) {
     EXPECT_NE(std::string(error.what()).find("it does not reply"), std::string::npos)
         << error.what();
+  }
+}
+
+// It says less than an introduction has bytes, and then waits, or closes the connection.
+TEST(Admission, AProgramThatSpeaksAnotherProtocolIsNamed) {
+  for (const bool closes : {false, true}) {
+    const Ports ports(1);
+    const FileDescriptor listener = listen_at(loopback(ports[0]));
+    std::thread program([&] {
+      ready_before(listener, POLLIN, deadline_after(kPatient));
+      const FileDescriptor visitor(::accept(listener.get(), nullptr, nullptr));
+      const std::string banner = "SSH-2.0-OpenSSH_9.2\r\n";
+      send_all(visitor, banner.data(), banner.size(), deadline_after(kPatient));
+      Introduction introduction;
+      receive_all(visitor, &introduction, sizeof(introduction), deadline_after(kPatient));
+      if (closes) return;
+      char nothing = 0;  // comes when the visitor has left
+      receive_all(visitor, &nothing, sizeof(nothing), deadline_after(kPatient));
+    });
+    try {
+      join(ports.all(), "", 1, 2);
+      ADD_FAILURE() << "no error";
+    } catch (const TransportError& error) {
+      EXPECT_NE(std::string(error.what()).find("does not speak Rondo's protocol"),
+                std::string::npos)
+          << error.what();
+    }
+    program.join();
   }
 }
 
