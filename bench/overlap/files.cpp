@@ -8,6 +8,8 @@
 #include <rondo/version.hpp>
 #include <stdexcept>
 
+#include "tools/launch/write_file.hpp"
+
 namespace rondo::overlap {
 
 Model read_model(const std::string& file) {
@@ -54,9 +56,7 @@ void write_rows(const Options& options, const std::vector<Row>& rows, int ranks)
                            {"most_hidden", row.measured.most_hidden},
                            {"us_per_mark", row.mark_us}});
   }
-  std::ofstream out(options.json);
-  out << all.dump(1) << '\n';
-  if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", options.json));
+  launch::write_file(options.json, all.dump(1) + "\n");
 }
 
 }  // namespace rondo::overlap

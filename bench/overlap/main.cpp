@@ -14,6 +14,7 @@
 #include "bench/overlap/options.hpp"
 #include "bench/overlap/player.hpp"
 #include "tools/launch/launch.hpp"
+#include "tools/launch/write_file.hpp"
 
 namespace rondo::overlap {
 namespace {
@@ -68,6 +69,7 @@ int run(const Options& options, Communicator& comm) {
 }  // namespace rondo::overlap
 
 int main(int argc, char** argv) {
+  rondo::launch::report_full_files();
   rondo::overlap::Options options;
   if (const auto status = rondo::overlap::read_command_line(argc, argv, options)) return *status;
   return rondo::launch::launch(

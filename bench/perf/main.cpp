@@ -5,8 +5,10 @@
 #include "bench/perf/run.hpp"
 #include "bench/perf/tune.hpp"
 #include "tools/launch/launch.hpp"
+#include "tools/launch/write_file.hpp"
 
 int main(int argc, char** argv) {
+  rondo::launch::report_full_files();
   namespace perf = rondo::perf;
   const perf::Options options =
       perf::parse(argc, argv, perf::has_mpi_peer(), perf::has_gloo_peer());

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string>
 
 #include "bench/perf/peers.hpp"
+#include "tools/launch/write_file.hpp"
 
 namespace rondo::perf {
 namespace {
@@ -161,10 +160,7 @@ void write_json(const Options& options, const Topology& topology, const std::vec
                                 {"mpi", mpi_library()},
                                 {"carriers", carriers(topology)}}},
                               {"rows", list}};
-  std::ofstream out(options.json);
-  out << all.dump(2) << '\n';
-  out.close();
-  if (!out) throw std::runtime_error(fmt::format("cannot write {}", options.json));
+  launch::write_file(options.json, all.dump(2) + "\n");
 }
 
 }  // namespace rondo::perf

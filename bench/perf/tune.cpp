@@ -11,6 +11,7 @@
 
 #include "bench/perf/measure.hpp"
 #include "bench/perf/progress_line.hpp"
+#include "tools/launch/write_file.hpp"
 
 namespace rondo::perf {
 namespace {
@@ -78,10 +79,7 @@ void write(const std::string& file, const std::vector<std::string>& prefixes,
   }
   before.close();
   for (const std::string& line : lines) text += line + "\n";
-  std::ofstream out(file);
-  out << text;
-  out.close();
-  if (!out) throw std::runtime_error(fmt::format("cannot write {}", file));
+  launch::write_file(file, text);
 }
 
 // What ranks reach of each other, and the algorithms that are measured for it.

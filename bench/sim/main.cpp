@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "bench/sim/calibrate.hpp"
 #include "bench/sim/options.hpp"
 #include "tools/launch/launch.hpp"
+#include "tools/launch/write_file.hpp"
 
 namespace rondo::sim {
 namespace {
@@ -111,9 +111,8 @@ nlohmann::json json_of(const Question& question, const Answer& answer) {
 void write(const std::string& file, const Question& question, const std::vector<Answer>& answers) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Answer& answer : answers) rows.push_back(json_of(question, answer));
-  std::ofstream out(file);
-  out << nlohmann::json{{"network", json_of(question.network)}, {"rows", rows}}.dump(1) << '\n';
-  if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", file));
+  const nlohmann::json all = {{"network", json_of(question.network)}, {"rows", rows}};
+  launch::write_file(file, all.dump(1) + "\n");
 }
 
 int measure(const std::string& file, Communicator& comm) {
@@ -145,6 +144,7 @@ int run(int argc, char** argv) {
 }  // namespace rondo::sim
 
 int main(int argc, char** argv) {
+  rondo::launch::report_full_files();
   try {
     return rondo::sim::run(argc, argv);
   } catch (const std::exception& error) {

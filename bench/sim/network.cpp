@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "tools/launch/write_file.hpp"
+
 namespace rondo::sim {
 namespace {
 
@@ -79,9 +81,7 @@ nlohmann::json json_of(const Network& network) {
 }
 
 void write_network(const std::string& file, const Network& network) {
-  std::ofstream out(file);
-  out << json_of(network).dump(1) << '\n';
-  if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", file));
+  launch::write_file(file, json_of(network).dump(1) + "\n");
 }
 
 }  // namespace rondo::sim

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <csignal>
 #include <memory>
 #include <optional>
 #include <rondo/cuda.hpp>
@@ -28,6 +27,7 @@
 #include "server/group.hpp"
 #include "server/worker.hpp"
 #include "tools/launch/launch.hpp"
+#include "tools/launch/write_file.hpp"
 #include "trainer.hpp"
 
 namespace {
@@ -204,7 +204,7 @@ void train(const lenet::Options& named, rondo::Communicator ranks) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write
+  rondo::launch::report_full_files();
   lenet::Options options;
   if (const auto status = lenet::read_command_line(argc, argv, options)) return *status;
   return rondo::launch::launch({"rondo-lenet",

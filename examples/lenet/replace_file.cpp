@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 
 namespace lenet {
@@ -27,12 +28,13 @@ std::string target_of(const std::string& file) {
   throw std::runtime_error(fmt::format("'{}' cannot be written: {}", file, std::strerror(error)));
 }
 
-// The errno of what fails; 0 if nothing does.
-int write_to(const std::string& file, std::string_view contents) {
+// The errno of what fails; 0 if nothing does. `mode`: who may read and write the file, if it is set; else as for every new file.
+int write_to(const std::string& file, std::string_view contents, std::optional<mode_t> mode = {}) {
   constexpr mode_t kForAll = 0666;  // less the umask
-  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kForAll);
+  const int descriptor =
+      ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode.value_or(kForAll));
   if (descriptor < 0) return errno;
-  int error = 0;
+  int error = mode && ::fchmod(descriptor, *mode) != 0 ? errno : 0;
   while (!contents.empty() && error == 0) {
     const ssize_t written = ::write(descriptor, contents.data(), contents.size());
     if (written >= 0) contents.remove_prefix(static_cast<std::size_t>(written));
@@ -54,7 +56,9 @@ void replace_file(const std::string& file, std::string_view contents) {
     return;
   }
   const std::string part = beside(file);
-  int error = write_to(part, contents);
+  std::optional<mode_t> mode;
+  if (std::filesystem::exists(old)) mode = static_cast<mode_t>(old.permissions());
+  int error = write_to(part, contents, mode);
   if (error == 0 && ::rename(part.c_str(), target_of(file).c_str()) != 0) error = errno;
   if (error == 0) return;
   ::unlink(part.c_str());

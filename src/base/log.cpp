@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/environment.hpp"
-#include "base/file_size_signal.hpp"
+#include "base/write_signals.hpp"
 
 namespace rondo {
 namespace detail {
@@ -16,7 +16,7 @@ namespace {
 void write_to_standard_error(LogLevel level, std::string_view text) {
   constexpr std::string_view kNames[] = {"info", "warning"};
   const std::string line = fmt::format("rondo {}: {}\n", kNames[static_cast<int>(level)], text);
-  const FileSizeSignalHeld held;  // it may be a file
+  const WriteSignalsHeld held;  // it may be a file, or a pipe
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

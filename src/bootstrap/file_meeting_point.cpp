@@ -12,7 +12,7 @@
 
 #include <rondo/errors.hpp>
 
-#include "base/file_size_signal.hpp"
+#include "base/write_signals.hpp"
 #include "bootstrap/card_listener.hpp"
 #include "bootstrap/network.hpp"
 #include "bootstrap/proof.hpp"
@@ -116,7 +116,7 @@ void FileMeetingPoint::fail_to_write(const char* what) const {
 
 // Under another name first, so that nobody reads a part of it.
 void FileMeetingPoint::leave_card(const Card& card) {
-  const FileSizeSignalHeld held;
+  const WriteSignalsHeld held;
   const std::string text = to_text(card);
   const std::string draft = fmt::format("{}.{}", card_path_, token_.substr(0, 16));
   const FileDescriptor file(

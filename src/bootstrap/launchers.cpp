@@ -170,6 +170,10 @@ constexpr const char* kNoMpi =
     "this launcher starts no MPI; start the program with mpirun, or join by "
     "rondo::from_environment()";
 
+// What a launcher starts. A batch system gives its variables to all that runs in one of its steps: to mpirun, say, or to a script
+// that starts torchrun.
+enum class Starts : std::uint8_t { processes, mpi_processes, steps };
+
 // The launcher is known by variables that it always sets. WORLD_SIZE alone is no sign of torchrun: scripts for Slurm export it,
 // and leave it to PyTorch to take the rank from Slurm.
 struct Launcher {
@@ -177,8 +181,8 @@ struct Launcher {
   std::array<const char*, 2> signs;
   LaunchedRank (*read)(const Reader&);  // null: Rondo cannot join its processes
   const char* rank;
-  const char* size;  // how many processes it has started
-  bool is_of_mpi;
+  const char* size;  // how many processes it has started; null: it does not say
+  Starts starts;
   const char* cure;  // where MPI does not see them
 };
 constexpr Launcher kLaunchers[] = {
@@ -187,52 +191,118 @@ constexpr Launcher kLaunchers[] = {
      from_rondo,
      "RONDO_RANK",
      "RONDO_SIZE",
-     false,
+     Starts::processes,
      kNoMpi},
-    {"torchrun", {"RANK", "WORLD_SIZE"}, from_torchrun, "RANK", "WORLD_SIZE", false, kNoMpi},
+    {"torchrun",
+     {"RANK", "WORLD_SIZE"},
+     from_torchrun,
+     "RANK",
+     "WORLD_SIZE",
+     Starts::processes,
+     kNoMpi},
     {"Open MPI",
      {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"},
      from_open_mpi,
      "OMPI_COMM_WORLD_RANK",
      "OMPI_COMM_WORLD_SIZE",
-     true,
+     Starts::mpi_processes,
      kOtherMpi},
     {"Slurm",
      {"SLURM_STEP_ID", "SLURM_STEP_ID"},
      from_slurm,
      "SLURM_PROCID",
      "SLURM_STEP_NUM_TASKS",
-     false,
+     Starts::steps,
      "srun started them without MPI; use srun --mpi=pmix, or the plugin that this MPI needs"},
-    {"mpiexec", {"PMI_RANK", "PMI_SIZE"}, nullptr, "PMI_RANK", "PMI_SIZE", true, kOtherMpi},
+    {"mpiexec",
+     {"PMI_RANK", "PMI_SIZE"},
+     nullptr,
+     "PMI_RANK",
+     "PMI_SIZE",
+     Starts::mpi_processes,
+     kOtherMpi},
+    {"MVAPICH2",
+     {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
+     nullptr,
+     "MV2_COMM_WORLD_RANK",
+     "MV2_COMM_WORLD_SIZE",
+     Starts::mpi_processes,
+     kOtherMpi},
+    {"jsrun",
+     {"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"},
+     nullptr,
+     "JSM_NAMESPACE_RANK",
+     "JSM_NAMESPACE_SIZE",
+     Starts::steps,
+     kOtherMpi},
+    {"Flux",
+     {"FLUX_TASK_RANK", "FLUX_JOB_SIZE"},
+     nullptr,
+     "FLUX_TASK_RANK",
+     "FLUX_JOB_SIZE",
+     Starts::steps,
+     kOtherMpi},
+    {"horovodrun",
+     {"HOROVOD_RANK", "HOROVOD_SIZE"},
+     nullptr,
+     "HOROVOD_RANK",
+     "HOROVOD_SIZE",
+     Starts::processes,
+     kNoMpi},
+    {"PALS",
+     {"PALS_RANKID", "PALS_RANKID"},
+     nullptr,
+     "PALS_RANKID",
+     nullptr,
+     Starts::steps,
+     kOtherMpi},
+    // Of many launchers; where another one above is known by its own variables, these say nothing more.
+    {"PMIx", {"PMIX_RANK", "PMIX_RANK"}, nullptr, "PMIX_RANK", nullptr, Starts::steps, kOtherMpi},
+    {"PMI", {"PMI_RANK", "PMI_RANK"}, nullptr, "PMI_RANK", nullptr, Starts::steps, kOtherMpi},
 };
 
 bool has_started_this(const Launcher& launcher, const Variables& variables) {
   return variables(launcher.signs[0]) && variables(launcher.signs[1]);
 }
 
-std::string quote(const Variables& variables, const char* rank, const char* size) {
-  return fmt::format("{}={} and {}={}", rank, variables(rank).value_or("unset"), size,
-                     variables(size).value_or("unset"));
+bool says_that_it_is_alone(const Launcher& launcher, const Variables& variables) {
+  return launcher.size != nullptr && variables(launcher.size) == "1";
 }
 
-// Whether these variables say the same rank and size. Compares texts, since those of another launcher may be no numbers.
-bool says(const Variables& variables, const char* rank, const char* size,
-          const LaunchedRank& launched) {
-  return variables(rank) == std::to_string(launched.rank) &&
-         variables(size) == std::to_string(launched.size);
+std::string quote(const Launcher& launcher, const Variables& variables) {
+  std::string text =
+      fmt::format("{}={}", launcher.rank, variables(launcher.rank).value_or("unset"));
+  if (launcher.size != nullptr) {
+    text += fmt::format(" and {}={}", launcher.size, variables(launcher.size).value_or("unset"));
+  }
+  return text + " by " + launcher.name;
+}
+
+std::string how_to_unset(const Launcher& launcher) {
+  std::string text = fmt::format("env -u {} ", launcher.rank);
+  if (launcher.size != nullptr) text += fmt::format("-u {} ", launcher.size);
+  return text + "...";
+}
+
+// Whether its variables say the same rank and size, as far as they say them. Compares texts, since those of another launcher
+// may be no numbers.
+bool says(const Launcher& launcher, const Variables& variables, const LaunchedRank& launched) {
+  return variables(launcher.rank) == std::to_string(launched.rank) &&
+         (launcher.size == nullptr || variables(launcher.size) == std::to_string(launched.size));
 }
 
 // Whether `other` may have started the launcher itself, whose processes it then counts in its own way.
-bool may_have_started(const Launcher& other, const Launcher& launcher, const Variables& variables) {
-  const std::string name = launcher.name;
-  // Slurm gives its variables to all that runs in a step: to mpirun, a step of one task, or a script that starts torchrun.
-  const bool is_slurm = other.read == from_slurm;
-  if (is_slurm && (name != "torchrun" || variables(other.size) == "1")) return true;
+bool may_have_started(const Launcher& other, const Launcher& launcher, const LaunchedRank& launched,
+                      const Variables& variables) {
+  const bool is_step = other.starts == Starts::steps;
+  const bool is_torchrun = launcher.read == from_torchrun;
+  // A process of several in a step that takes itself to be alone is more likely to have the launcher's variables from outside.
+  if (is_step && launched.size == 1 && !says_that_it_is_alone(other, variables)) return false;
+  if (is_step && (!is_torchrun || says_that_it_is_alone(other, variables))) return true;
   // torchrun itself, and not only its variables: it numbers those that were started on the hosts.
-  if (name != "torchrun" || !variables("GROUP_RANK")) return false;
-  return is_slurm || (variables("GROUP_RANK") == variables(other.rank) &&
-                      variables("GROUP_WORLD_SIZE") == variables(other.size));
+  if (!is_torchrun || !variables("GROUP_RANK")) return false;
+  return is_step || (variables("GROUP_RANK") == variables(other.rank) &&
+                     variables("GROUP_WORLD_SIZE") == variables(other.size));
 }
 
 // Where two launchers say different things of this process, only one of them has started it, and Rondo cannot know which: by the
@@ -241,15 +311,13 @@ void require_agreement(const Launcher& launcher, const LaunchedRank& launched,
                        const Variables& variables) {
   for (const Launcher& other : kLaunchers) {
     if (&other == &launcher || !has_started_this(other, variables)) continue;
-    if (says(variables, other.rank, other.size, launched)) continue;
-    if (may_have_started(other, launcher, variables)) continue;
+    if (says(other, variables, launched)) continue;
+    if (may_have_started(other, launcher, launched, variables)) continue;
     throw UsageError(fmt::format(
-        "from_environment: two launchers say different things of this process: {} by {}, and {} by "
-        "{}. Which of them started "
-        "it? Unset the other's variables before (env -u {} -u {} ... or env -u {} -u {} ...)",
-        quote(variables, launcher.rank, launcher.size), launcher.name,
-        quote(variables, other.rank, other.size), other.name, launcher.rank, launcher.size,
-        other.rank, other.size));
+        "from_environment: two launchers say different things of this process: {}, and {}. Which "
+        "of them started it? Unset the other's variables before ({} or {})",
+        quote(launcher, variables), quote(other, variables), how_to_unset(launcher),
+        how_to_unset(other)));
   }
 }
 
@@ -274,14 +342,16 @@ std::string objection_to_mpi_alone(const Variables& variables) {
   // An MPI's own launcher comes first, since another one may have started that launcher.
   for (const bool is_of_mpi : {true, false}) {
     for (const Launcher& launcher : kLaunchers) {
-      const std::optional<std::string> size = variables(launcher.size);
-      const bool started = variables(launcher.signs[0]) && variables(launcher.signs[1]) && size;
-      if (launcher.is_of_mpi != is_of_mpi || !started) continue;
-      if (*size == "1") return {};
+      if ((launcher.starts == Starts::mpi_processes) != is_of_mpi) continue;
+      if (!has_started_this(launcher, variables)) continue;
+      if (says_that_it_is_alone(launcher, variables)) return {};
+      // A launcher that tells no size may have started this process alone if it is the first.
+      if (launcher.size == nullptr && variables(launcher.rank) == "0") continue;
       return fmt::format(
-          "MPI_COMM_WORLD has 1 rank, but {} started {} processes ({} is {}), each of which would "
-          "work alone: {}. (MPI_COMM_SELF makes a group of this process alone, if that is meant)",
-          launcher.name, *size, launcher.size, *size, launcher.cure);
+          "MPI_COMM_WORLD has 1 rank, but a launcher started several processes ({}), each of which "
+          "would work alone: {}. (MPI_COMM_SELF makes a group of this process alone, if that is "
+          "meant)",
+          quote(launcher, variables), launcher.cure);
     }
   }
   return {};
@@ -307,12 +377,13 @@ LaunchedRank launched_rank(const Variables& variables) {
         "from_environment: WORLD_SIZE and MASTER_ADDR are set, as torchrun does, but RANK is not: "
         "this process is alone");
   }
-  for (const char* sign : {"PMI_RANK", "PMIX_RANK"}) {
-    if (!variables(sign)) continue;
+  for (const Launcher& launcher : kLaunchers) {
+    if (!has_started_this(launcher, variables)) continue;
+    if (says_that_it_is_alone(launcher, variables)) break;
     throw UsageError(fmt::format(
         "from_environment: the launcher of this process sets {}, and is none that Rondo knows; set "
         "RONDO_RANK, RONDO_SIZE and RONDO_STORE (tcp://HOST-OF-RANK-0:PORT) for each process",
-        sign));
+        launcher.rank));
   }
   return {};
 }

@@ -76,7 +76,10 @@ bool send_file(const FileDescriptor& to, const FileDescriptor& file) {
 FileDescriptor make_local_socket() {
   FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.valid()) {
-    throw TransportError(fmt::format("cannot make a Unix socket: {}", std::strerror(errno)));
+    throw TransportError(
+        fmt::format("cannot make a Unix socket: {}; allow more open files (ulimit -n), if that is "
+                    "the reason",
+                    std::strerror(errno)));
   }
   return socket;
 }

@@ -57,7 +57,10 @@ bool is_ipv6(const Address& address) { return address.storage.ss_family == AF_IN
 FileDescriptor make_tcp_socket(int family) {
   FileDescriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.valid()) {
-    throw TransportError(fmt::format("cannot make a TCP socket: {}", std::strerror(errno)));
+    throw TransportError(
+        fmt::format("cannot make a TCP socket: {}; allow more open files (ulimit -n), if that is "
+                    "the reason",
+                    std::strerror(errno)));
   }
   return socket;
 }

@@ -15,7 +15,7 @@
 
 #include <rondo/errors.hpp>
 
-#include "base/file_size_signal.hpp"
+#include "base/write_signals.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -86,7 +86,7 @@ SharedObject create_shared(std::size_t bytes, std::size_t reserved_bytes) {
         "cannot make shared memory (memfd_create): {}; {}", std::strerror(errno),
         errno == EMFILE ? "allow more open files (ulimit -n)" : "does a sandbox forbid it?"));
   }
-  const FileSizeSignalHeld held;
+  const WriteSignalsHeld held;
   if (reserved_bytes > 0) {
     require_room(reserved_bytes);
     reserve(file, 0, reserved_bytes);

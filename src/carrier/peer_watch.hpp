@@ -15,7 +15,7 @@ class PeerWatch {
  public:
   // Watches the process of `rank`, by its id, its sign of life, or both. The id sees through children that keep copies of a socket;
   // the sign serves where ids do not, and shows that the process executes another program. `process_id`: 0 where it is not one of this
-  // process's namespace. Returns zero, or the system's error number if it cannot be watched; the rank then counts as alive, and only
+  // process's namespace; such a process counts as ended also if it closes all of its descriptors. Returns zero, or the system's error number if it cannot be watched; the rank then counts as alive, and only
   // deadlines end a wait for it.
   int watch(int rank, int process_id, LifeSign life);
 
@@ -26,6 +26,7 @@ class PeerWatch {
 
  private:
   int watch_id(std::size_t rank, int process_id);
+  [[nodiscard]] bool shows_no_life(std::size_t rank) const;
 
   // By rank; null, or 0: not watched so.
   std::vector<std::shared_ptr<const WatchedProcess>> processes_;

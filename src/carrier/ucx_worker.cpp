@@ -21,14 +21,25 @@ namespace {
 // Of no messenger: these have a random group in the upper bits.
 constexpr ucp_tag_t kPartingTag = 0;
 
+const char* cure_of(ucs_status_t status) {
+  switch (status) {
+    case UCS_ERR_BUSY:
+      return "every port of UCX_TCP_PORT_RANGE is in use, or was until less than a minute ago: "
+             "allow more ports, or wait";
+    case UCS_ERR_NO_MEMORY:
+      return "allow more address space (ulimit -v) or memory (in a container, the cgroup's "
+             "memory.max)";
+    case UCS_ERR_IO_ERROR:
+      return "UCX needs /proc and /sys, and file descriptors (ulimit -n); ucx_info -d shows which "
+             "networks it finds on this host";
+    default:
+      return "ucx_info -d shows which networks UCX finds on this host";
+  }
+}
+
 void check(ucs_status_t status, const char* what) {
   if (status == UCS_OK) return;
-  const char* cure = status == UCS_ERR_BUSY
-                         ? "every port of UCX_TCP_PORT_RANGE is in use, or was until less than a "
-                           "minute ago: allow "
-                           "more ports, or wait"
-                         : "ucx_info -d shows which networks UCX finds on this host";
-  throw TransportError(fmt::format("{} failed: {}; {}", what, ucx_text(status), cure));
+  throw TransportError(fmt::format("{} failed: {}; {}", what, ucx_text(status), cure_of(status)));
 }
 
 // UCX keeps a setting that it does not know, and uses it nowhere.

@@ -92,7 +92,7 @@ std::string interface_of_meeting(Bootstrap& bootstrap, const std::string& met_by
   };
   Met mine;
   put(mine.interface, met_by);
-  mine.host = host_id(host_name(), machine_boot_id());
+  mine.host = this_host_id();
   const std::vector<Met> all = bootstrap.exchange(mine);
   const bool is_beside_first = mine.host == all[0].host && mine.interface[0] == '\0';
   return is_beside_first ? all[0].interface.data() : mine.interface.data();
@@ -107,8 +107,8 @@ ToWatch connections_to_watch(Bootstrap& bootstrap, const std::string& interface)
     bool can_prove = false;
     bool has_failed = false;
   };
-  const std::vector<Place> places = bootstrap.exchange(
-      Place{host_id(host_name(), machine_boot_id()), can_prove(), has_failed.load()});
+  const std::vector<Place> places =
+      bootstrap.exchange(Place{this_host_id(), can_prove(), has_failed.load()});
   const auto all = [&](auto&& is) { return std::all_of(places.begin(), places.end(), is); };
   if (all([&](const Place& one) { return one.host == places[0].host; })) return {};
   if (!all([](const Place& one) { return one.can_prove; })) {

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/file_size_signal.hpp"
+#include "base/write_signals.hpp"
 #include "gradient/agreement.hpp"
 
 namespace rondo::detail {
@@ -88,7 +88,7 @@ std::string events_of(const std::vector<Stretch>& stretches, int rank, double ah
 }
 
 std::string write_file(const std::string& file, const std::string& events) {
-  const FileSizeSignalHeld held;
+  const WriteSignalsHeld held;
   errno = 0;
   std::ofstream out(file, std::ios::trunc);
   out << R"({"displayTimeUnit":"ms","traceEvents":[)" << events << "]}\n";

@@ -64,7 +64,11 @@ std::string host_key(const RankFacts& rank) {
 RankFacts my_facts(const CommunicatorOptions& options) {
   RankFacts facts;
   put(facts.host, host_name());
-  put(facts.boot, machine_boot_id());
+  try {
+    put(facts.boot, machine_boot_id());
+  } catch (const TransportError& error) {
+    put(facts.refusal, std::string(error.what()));
+  }
   facts.session = random_number();
   facts.process_namespace = process_namespace();
   facts.process_id = ::getpid();

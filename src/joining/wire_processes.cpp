@@ -76,7 +76,7 @@ class ProcessWirer {
 
   void gather_facts(const std::string& refusal) {
     RankFacts mine = my_facts(options_);
-    put(mine.refusal, refusal);
+    if (!refusal.empty()) put(mine.refusal, refusal);
     mine.life = life_sign_of_this_process();
     facts_ = bootstrap_.exchange(mine);
     require_usable_options(facts_);

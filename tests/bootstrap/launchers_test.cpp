@@ -62,6 +62,12 @@ const Map kSlurm = {{"SLURM_STEP_ID", "0"},
                     {"SLURM_STEP_NODELIST", "n[2-4]"},
                     {"SLURM_JOB_ID", "77"}};
 
+const Map kOthers[] = {{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}},
+                       {{"MV2_COMM_WORLD_RANK", "1"}, {"MV2_COMM_WORLD_SIZE", "2"}},
+                       {{"JSM_NAMESPACE_RANK", "1"}, {"JSM_NAMESPACE_SIZE", "2"}},
+                       {{"FLUX_TASK_RANK", "1"}, {"FLUX_JOB_SIZE", "2"}},
+                       {{"HOROVOD_RANK", "1"}, {"HOROVOD_SIZE", "2"}}};
+
 TEST(Launchers, SayRankSizeAndAddress) {
   expect({}, "", 0, 1, "");
   expect(kRondo, "rondo-launch", 3, 8, "tcp://a:1");
@@ -117,6 +123,39 @@ TEST(Launchers, ThatContradictEachOtherAreQuoted) {
   // torchrun on each host, started by another number of processes than it says.
   expect_error(with(with(kOpenMpi, kTorchrun), {{"GROUP_RANK", "1"}, {"GROUP_WORLD_SIZE", "4"}}),
                "two launchers");
+}
+
+// A process of several that takes itself to be alone by variables that it has inherited.
+TEST(Launchers, ThatStartedSeveralContradictOneThatStartedOne) {
+  const Map alone = {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}};
+  const Map torchrun = {
+      {"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}};
+  const Map rondo = {{"RONDO_RANK", "0"}, {"RONDO_SIZE", "1"}, {"RONDO_STORE", "tcp://a:1"}};
+  for (const Map& outer : {alone, torchrun, rondo}) {
+    expect_error(with(kSlurm, outer), "two launchers");
+    expect_error(with(outer, {{"PMIX_RANK", "1"}}), "two launchers");
+    for (const Map& other : kOthers) expect_error(with(outer, other), "two launchers");
+    // All of them are alone.
+    EXPECT_EQ(
+        read(with(with(kSlurm, {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}}), outer))
+            .size,
+        1);
+  }
+  expect_error(with(with(kSlurm, torchrun), {{"GROUP_RANK", "0"}, {"GROUP_WORLD_SIZE", "1"}}),
+               "two launchers");
+  // Those of a batch system may have started the launcher that counts.
+  expect(with(kRondo, {{"FLUX_TASK_RANK", "0"}, {"FLUX_JOB_SIZE", "1"}}), "rondo-launch", 3, 8,
+         "tcp://a:1");
+}
+
+TEST(Launchers, WhomRondoDoesNotKnowAreNamed) {
+  for (const Map& other : kOthers) {
+    expect_error(other, "is none that Rondo knows");
+    Map alone = other;
+    for (auto& [name, value] : alone) value = name.ends_with("SIZE") ? "1" : "0";
+    expect(alone, "", 0, 1, "");
+  }
+  expect_error({{"PALS_RANKID", "0"}}, "PALS_RANKID");
 }
 
 TEST(Launchers, AnEmptyVariableIsNamed) {
@@ -196,11 +235,14 @@ TEST(Launchers, ProcessesThatMpiDoesNotSee) {
   const auto expect_in = [](const std::string& part, const std::string& text) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
-  expect_in("rondo-launch started 8 processes (RONDO_SIZE is 8)", objection(kRondo));
-  expect_in("torchrun started 4", objection(kTorchrun));
-  expect_in("Open MPI started 4", objection(kOpenMpi));
-  expect_in("Slurm started 6", objection(kSlurm));
-  expect_in("(PMI_SIZE is 2)", objection({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}));
+  expect_in("RONDO_SIZE=8 by rondo-launch", objection(kRondo));
+  expect_in("WORLD_SIZE=4 by torchrun", objection(kTorchrun));
+  expect_in("OMPI_COMM_WORLD_SIZE=4 by Open MPI", objection(kOpenMpi));
+  expect_in("SLURM_STEP_NUM_TASKS=6 by Slurm", objection(kSlurm));
+  expect_in("PMI_SIZE=2 by mpiexec", objection({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}}));
+  for (const Map& other : kOthers) EXPECT_NE(objection(other), "");
+  expect_in("(PMIX_RANK=1 by PMIx)", objection({{"PMIX_RANK", "1"}}));
+  EXPECT_EQ(objection({{"PMIX_RANK", "0"}}), "");  // of how many?
   EXPECT_EQ(objection({}), "");
   EXPECT_EQ(objection({{"WORLD_SIZE", "4"}}), "");
   EXPECT_EQ(objection(with(kRondo, {{"RONDO_SIZE", "1"}})), "");

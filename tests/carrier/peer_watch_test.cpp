@@ -1,5 +1,6 @@
 // Whether another process of this host has ended.
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -104,6 +105,34 @@ TEST(PeerWatch, AProcessThatHasClosedItsSignLives) {
   EXPECT_TRUE(watch.ended(0));
 }
 
+// In a process of its own, whose descriptors are all closed, and all become readable sockets of the program.
+TEST(PeerWatch, ADescriptorThatTheProgramHasClosedAndUsesItselfSaysNothing) {
+  const pid_t process = ::fork();
+  if (process == 0) {
+    Child child;
+    int pair[2];
+    constexpr int kMost = 64;
+    auto* watch = new PeerWatch;
+    if (watch->watch(0, child.id(), 0) != 0) ::_exit(1);
+    ::closefrom(3);
+    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) ::_exit(2);
+    for (const int end : pair) ::send(end, "x", 1, 0);
+    for (int number = pair[1] + 1; number < kMost; ++number) ::dup2(pair[0], number);
+    if (watch->ended(0) || !watch->ended().empty()) ::_exit(3);
+    child.end();
+    if (!watch->ended(0) || watch->ended() != std::vector<int>{0}) ::_exit(4);
+    delete watch;
+    for (int number = pair[0]; number < kMost; ++number) {
+      if (::fcntl(number, F_GETFD) < 0) ::_exit(5);
+    }
+    child.reap();
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(process, &status, 0);
+  EXPECT_EQ(status, 0) << WEXITSTATUS(status);
+}
+
 TEST(LifeSign, GoesWithItsProcessAloneAlsoWhereAChildLives) {
   int line[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, line), 0);
@@ -118,6 +147,7 @@ TEST(LifeSign, GoesWithItsProcessAloneAlsoWhereAChildLives) {
     ::send(line[1], &sign, sizeof(sign), 0);
     if (::fork() == 0) {  // ends when the test does
       char none = 0;
+      ::send(line[1], &none, 1, 0);  // by now this process has let go of the sign
       ::recv(line[1], &none, 1, 0);
       ::_exit(0);
     }
@@ -127,6 +157,8 @@ TEST(LifeSign, GoesWithItsProcessAloneAlsoWhereAChildLives) {
   LifeSign theirs = 0;
   ASSERT_EQ(::recv(line[0], &theirs, sizeof(theirs), MSG_WAITALL),
             static_cast<ssize_t>(sizeof(theirs)));
+  char begun = 0;
+  ASSERT_EQ(::recv(line[0], &begun, 1, MSG_WAITALL), 1);
   EXPECT_NE(theirs, mine);
   EXPECT_TRUE(shows_life(theirs));
   ::kill(process, SIGKILL);

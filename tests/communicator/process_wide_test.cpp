@@ -20,7 +20,8 @@
 
 #include <rondo/rondo.hpp>
 
-#include "base/file_size_signal.hpp"
+#include "base/log.hpp"
+#include "base/write_signals.hpp"
 #include "carrier/memory.hpp"
 #include "tests/support/forked.hpp"
 #include "tests/support/free_port.hpp"
@@ -131,16 +132,53 @@ TEST(ProcessWide, TheSignalOfThatLimitIsKeptForTheProgramThatHasSentIt) {
   ::sigaddset(&limit, SIGXFSZ);
   ::pthread_sigmask(SIG_BLOCK, &limit, nullptr);
   {
-    const detail::FileSizeSignalHeld held;
+    const detail::WriteSignalsHeld held;
   }
   ::raise(SIGXFSZ);
   {
-    const detail::FileSizeSignalHeld held;
+    const detail::WriteSignalsHeld held;
   }
   const timespec now{};
   EXPECT_EQ(::sigtimedwait(&limit, nullptr, &now), SIGXFSZ);
   EXPECT_EQ(::sigtimedwait(&limit, nullptr, &now), -1);
   ::pthread_sigmask(SIG_UNBLOCK, &limit, nullptr);
+}
+
+// Nobody reads the pipe any more into which the log goes, because the user asked for it by RONDO_LOG.
+TEST(ProcessWide, ALogThatNobodyReadsEndsNoRank) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    ::setenv("RONDO_LOG", "info", 1);
+    int line[2];
+    if (::pipe(line) != 0) return 1;
+    ::dup2(line[1], STDERR_FILENO);
+    ::close(line[0]);
+    if (!detail::log_enabled(LogLevel::info)) return 2;
+    from_socket(me.socket, me.rank, me.size).barrier();
+    return ::write(STDERR_FILENO, "x", 0) == 0 ? 0 : 3;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+// Else its host would seem to be another one.
+TEST(ProcessWide, ARankThatCannotTellItsHostForWantOfADescriptorSaysSo) {
+#ifdef RONDO_TEST_UNDEFINED_SANITIZER
+  GTEST_SKIP() << "the undefined-behaviour sanitizer needs descriptors of its own";
+#endif
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    const int next = ::dup(0);
+    ::close(next);
+    rlimit few{};
+    ::getrlimit(RLIMIT_NOFILE, &few);
+    few.rlim_cur = static_cast<rlim_t>(next) + 1;  // for the socket by which it joins
+    if (me.rank == 1) ::setrlimit(RLIMIT_NOFILE, &few);
+    try {
+      from_socket(me.socket, me.rank, me.size);
+    } catch (const Error& error) {
+      return says(error, "rank 1") && says(error, "ulimit -n") ? 0 : 1;
+    }
+    return 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
 // The limit of threads does not hold for root, and ranks must belong to one user.

@@ -270,10 +270,17 @@ TEST(Processes, WatchEachOtherAlsoWithoutDescriptors) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0, 0, 0, 200}));
 }
 
-// A process of another container; one that executes another program.
+// Of this program, when a test executes it again: it waits before it does anything else.
+constexpr const char* kWait = "RONDO_TEST_WAIT";
+[[maybe_unused]] const bool kWaited = [] {
+  while (std::getenv(kWait) != nullptr) ::pause();
+  return true;
+}();
+
+// A process of another container; one that executes another program; one that executes its own program again.
 TEST(Processes, ADeathThatAProcessIdDoesNotShowIsNamed) {
-  enum class How { ends_in_another_namespace, executes };
-  for (const How how : {How::ends_in_another_namespace, How::executes}) {
+  enum class How { ends_in_another_namespace, executes, executes_itself };
+  for (const How how : {How::ends_in_another_namespace, How::executes, How::executes_itself}) {
     const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
       if (me.rank == 1 && how == How::ends_in_another_namespace) {
         if (::unshare(CLONE_NEWPID) != 0) return 77;
@@ -289,12 +296,16 @@ TEST(Processes, ADeathThatAProcessIdDoesNotShowIsNamed) {
         // The first process of a namespace is not ended by signals of its own.
         ::syscall(SYS_exit_group, 9);
       }
+      if (me.rank == 1 && how == How::executes_itself) {
+        ::setenv(kWait, "yes", 1);
+        ::execl("/proc/self/exe", "processes", nullptr);
+      }
       if (me.rank == 1) ::execlp("sleep", "sleep", "1000", nullptr);
       const auto start = std::chrono::steady_clock::now();
       try {
         comm.barrier();
       } catch (const PeerError& error) {
-        if (how == How::executes) {
+        if (how != How::ends_in_another_namespace) {
           ::kill(static_cast<pid_t>(comm.topology().places[1].process_id), SIGKILL);
         }
         const bool soon = std::chrono::steady_clock::now() - start < std::chrono::seconds(60);
@@ -306,8 +317,35 @@ TEST(Processes, ADeathThatAProcessIdDoesNotShowIsNamed) {
       std::printf("not tried: only root may make a namespace of processes\n");
       continue;
     }
-    EXPECT_EQ(codes, (std::vector<int>{0, how == How::executes ? 200 : 0}));
+    EXPECT_EQ(codes, (std::vector<int>{0, how == How::ends_in_another_namespace ? 0 : 200}));
   }
+}
+
+// Of those that the library has closed so, each number becomes that of a readable socket of the program.
+TEST(Processes, AProgramMayCloseAllDescriptors) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
+    comm.barrier();
+    ::closefrom(3);
+    int pair[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0 || ::send(pair[1], "x", 1, 0) != 1)
+      return 1;
+    constexpr int kMost = 64;
+    for (int number = pair[1] + 1; number < kMost; ++number) ::dup2(pair[0], number);
+    // Long enough for a look at all ranks.
+    const auto late = std::chrono::steady_clock::now() + std::chrono::milliseconds(400);
+    while (me.rank == 1 && std::chrono::steady_clock::now() < late) std::this_thread::yield();
+    Communicator half = comm.duplicate();
+    half.barrier();
+    if (me.rank == 1) ::_exit(7);
+    try {
+      half.barrier();
+    } catch (const PeerError& error) {
+      return says(error, "rank 1 (process") && says(error, "ended") ? 0 : 2;
+    }
+    return 3;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 7}));
 }
 
 // The first send to a process that has ended is refused at once.

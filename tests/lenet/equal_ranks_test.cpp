@@ -122,6 +122,18 @@ TEST_F(ReplaceFile, KeepsTheOldOneWhereTheNewOneHasNoRoom) {
   EXPECT_EQ(files(), 1U);
 }
 
+TEST_F(ReplaceFile, LetsTheSamePeopleReadIt) {
+  const std::string file = folder_ + "/state";
+  replace_file(file, "old");
+  for (const mode_t mode : {0600U, 0664U}) {
+    ASSERT_EQ(::chmod(file.c_str(), mode), 0);
+    replace_file(file, "new");
+    struct stat facts{};
+    ASSERT_EQ(::stat(file.c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_mode & 0777U, mode);
+  }
+}
+
 TEST_F(ReplaceFile, WritesToAPipeAsItIs) {
   const std::string pipe = folder_ + "/pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);

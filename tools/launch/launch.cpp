@@ -44,17 +44,27 @@ int run_threads(const How& how, int ranks, const std::function<int(Communicator)
   std::vector<std::exception_ptr> errors(group.size());
   std::vector<int> codes(group.size(), 0);
   std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < group.size(); ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        // If the body throws, its communicator's destructor tells the other ranks.
-        codes[i] = body(std::move(group[i]));
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
-    });
+  std::string no_thread;
+  for (std::size_t i = 0; i < group.size() && no_thread.empty(); ++i) {
+    try {
+      threads.emplace_back([&, i, comm = std::move(group[i])]() mutable {
+        try {
+          // If the body throws, its communicator's destructor tells the other ranks.
+          codes[i] = body(std::move(comm));
+        } catch (...) {
+          errors[i] = std::current_exception();
+        }
+      });
+    } catch (const std::system_error& error) {
+      no_thread = "the thread of rank " + std::to_string(i) + " of " + std::to_string(ranks) +
+                  " cannot be started: " + error.code().message() +
+                  "; ask for fewer ranks, or allow more threads (ulimit -u; in a container, the "
+                  "cgroup's pids.max), address space (ulimit -v) or smaller stacks (ulimit -s)";
+    }
   }
+  if (!no_thread.empty()) group.clear();  // which tells those that run
   for (std::thread& thread : threads) thread.join();
+  if (!no_thread.empty()) throw std::runtime_error(no_thread);
   for (const std::exception_ptr& error : errors) {
     if (error) std::rethrow_exception(error);
   }

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <stdexcept>
 #include <string>
 
@@ -17,13 +16,14 @@ namespace rondo::launch {
 inline std::string make_socket_folder(const std::string& name) {
   const std::string end = "/" + name + "-XXXXXX";
   const std::size_t most = sizeof(sockaddr_un::sun_path) - 1 - std::strlen("/socket") - end.size();
-  const std::string wanted = std::filesystem::temp_directory_path().string();
+  const char* named = std::getenv("TMPDIR");
+  const std::string wanted = named == nullptr || *named == '\0' ? "/tmp" : named;
   const bool fits = wanted.size() <= most;
   std::string folder = (fits ? wanted : "/tmp") + end;
   if (::mkdtemp(folder.data()) != nullptr) return folder;
   const std::string why = "cannot make " + folder + ": " + std::strerror(errno);
   throw std::runtime_error(
-      fits ? why + "; set TMPDIR to a folder that may be written to"
+      fits ? why + "; set TMPDIR to a folder that is there and may be written to"
            : why + ", and the path in TMPDIR is too long for a socket: set one of at most " +
                  std::to_string(most) + " letters");
 }

@@ -2,8 +2,10 @@
 
 #include "print.hpp"
 #include "tools/launch/launch.hpp"
+#include "tools/launch/write_file.hpp"
 
 int main(int argc, char** argv) {
+  rondo::launch::report_full_files();
   const rondo::topo::Options options = rondo::topo::parse(argc, argv);
   rondo::launch::How how{"rondo-topo", options.ranks, options.processes, options.on_devices, {}};
   how.options.carrier = options.carrier;
