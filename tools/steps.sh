@@ -1,4 +1,5 @@
-# For scripts that source this file: names their steps, and says how long each took when the script ends, however it ends.
+# For scripts that source this file: names their steps, and says how long each took when the script ends well. (Where it fails, the
+# reason is to be what it says last.)
 step_names=()
 step_starts=()
 step() { # NAME
@@ -7,7 +8,8 @@ step() { # NAME
   printf '\n== %s\n' "$1"
 }
 show_step_times() {
-  local i end
+  local code=$? i end
+  [ "$code" = 0 ] || return "$code"
   step_starts+=("$SECONDS")
   printf '\n%8s  %s\n' seconds step
   for ((i = 0; i < ${#step_names[@]}; ++i)); do

@@ -3,7 +3,8 @@
 
 usage: tools/test_results.py [--count] TESTLOG.json...
 
-A test that GoogleTest skips inside a program counts as skipped; the program itself counts as passed.
+A test that GoogleTest skips inside a program counts as skipped; the program itself counts as passed. So does a script of which a
+part was not run: it has said so in a line that begins with "not run:" or "left out:".
 """
 import json
 import re
@@ -21,6 +22,9 @@ for test in results:
     for name, text in re.findall(r"\[ RUN      \] (\S+)\n((?:(?!\[ RUN ).*\n)*?)\[  SKIPPED \] \1", output):
         reason = " ".join(line for line in text.splitlines() if line and not line.endswith(": Skipped") and line != "Skipped")
         print(f"not run: {test['name']}, {name}: {reason}")
+        inside += 1
+    for what in re.findall(r"^(?:not run|left out): (.*)$", output, re.MULTILINE):
+        print(f"not run: {test['name']}: {what}")
         inside += 1
 if "--count" in sys.argv:
     good = sum(test["result"] == "OK" for test in results)

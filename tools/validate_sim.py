@@ -99,7 +99,7 @@ class Validation:
             if self.quick:
                 sizes = sizes[:1]
             for size in sizes:
-                # So many calls that a link's bucket of saved pauses is empty after the warm-up, but where a call is mostly latency.
+                # So many calls that a link's bucket of saved pauses is empty after the warm-up, except where a call is mostly latency.
                 calls = max(5, min(256, 8192 * KIB // size))
                 measured = self.json_of(lambda file, size=size, calls=calls: self.on_hosts(
                     hosts, rate, "bench/rondo-perf", "--algo", algorithm, "-b", size, "-e", size, "-n", calls, "-w", max(1, calls // 4), "--json", file, ranks_per_host=here))

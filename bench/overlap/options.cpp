@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <rondo/version.hpp>
 
+#include "tools/launch/numbers.hpp"
 #include "tools/launch/options.hpp"
 
 namespace rondo::overlap {
@@ -19,15 +20,16 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
                  "order")
       ->capture_default_str();
   app.add_option("--compute-ms", options.compute_ms, "how long backprop takes")
-      ->check(CLI::PositiveNumber)
+      ->check(launch::finite_between(1e-3, 1e9))
       ->capture_default_str();
   app.add_flag("--busy", options.busy, "backprop keeps its core busy, instead of sleeping");
   app.add_option("--bucket-kib", options.bucket_kib,
                  "caps of buckets, one row each; 0: the reducer's choice")
       ->delimiter(',')
+      ->check(launch::whole_from(0))
       ->capture_default_str();
   app.add_option("-n,--steps", options.steps, "steps in each mode")
-      ->check(CLI::PositiveNumber)
+      ->check(launch::whole_from(1))
       ->capture_default_str();
   app.add_option("--wire", options.wire, "type in which gradients are sent")
       ->check(CLI::IsMember({"exact", "bf16", "f16"}))

@@ -53,7 +53,7 @@ Timing one_way(Timing timing);
 // How many iterations to time of a call that took `one_us`; the same number on all ranks. Collective.
 int iterations_for(Communicator& comm, const Options& options, double one_us);
 
-// The time of an iteration is the slowest rank's, but for the mean. Ranks that call one after the other without a barrier may
+// The time of an iteration is the slowest rank's, except for the mean. Ranks that call one after the other without a barrier may
 // take turns in waiting: then each iteration is long on some rank, and only the mean tells how many calls fit in a second.
 // Collective.
 Timing summarise(Communicator& comm, std::vector<double>& times, std::uint64_t wrong);

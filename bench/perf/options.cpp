@@ -9,6 +9,7 @@
 
 #include "base/collective_traits.hpp"
 #include "tools/launch/launch.hpp"
+#include "tools/launch/numbers.hpp"
 #include "tools/launch/options.hpp"
 
 namespace rondo::perf {
@@ -35,7 +36,8 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
   launch::add_named_option(
       app, "--op", options.op, collectives,
       "collective; send: a message from rank 0 to rank 1 and one back, of which the time is half; "
-      "sendrecv: all ranks to the next one");
+      "sendrecv: all ranks to the next one")
+      ->default_str("all_reduce");
   app.add_option(
          "--algo", options.algos,
          fmt::format("auto, ring, naive, one_shot, recursive_doubling, halving_doubling, "
@@ -46,21 +48,22 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
       ->check(CLI::IsMember({"auto", "ring", "naive", "one_shot", "recursive_doubling",
                              "halving_doubling", "hierarchical", "direct", "chain", "pairwise",
                              "copy", "mpi", "gloo"}));
-  app.add_option("-b", options.first_bytes, "first size, such as 4 or 1KiB")
-      ->transform(CLI::AsSizeValue(false));
-  app.add_option("-e", options.last_bytes, "last size")->transform(CLI::AsSizeValue(false));
+  launch::add_bytes_option(app, "-b", options.first_bytes, "first size, such as 4 or 1KiB")
+      ->default_str("4");
+  launch::add_bytes_option(app, "-e", options.last_bytes, "last size")->default_str("64MiB");
   app.add_option("-f", options.factor, "factor from one size to the next")
       ->check(CLI::Range(1.01, 1e9))
       ->capture_default_str();
-  launch::add_named_option(app, "-d", options.type, names<DataType>(kDataTypeCount),
-                           "element type");
-  launch::add_named_option(app, "-o", options.redop, names<ReduceOp>(kReduceOpCount), "reduction");
+  launch::add_named_option(app, "-d", options.type, names<DataType>(kDataTypeCount), "element type")
+      ->default_str("f32");
+  launch::add_named_option(app, "-o", options.redop, names<ReduceOp>(kReduceOpCount), "reduction")
+      ->default_str("sum");
   app.add_option("-n", options.iterations,
                  "timed iterations; 0: as many as fit in a third of a second")
-      ->check(CLI::NonNegativeNumber)
+      ->check(launch::whole_from(0))
       ->capture_default_str();
   app.add_option("-w", options.warmups, "untimed iterations before them")
-      ->check(CLI::PositiveNumber)
+      ->check(launch::whole_from(1))
       ->capture_default_str();
   app.add_flag("--registered", options.registered,
                "put buffers in memory of Communicator::allocate, which all ranks of a host reach; "
@@ -76,16 +79,17 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
       ->check(CLI::IsMember({"cpu", "cuda"}));
   options.devices.device = cuda::kSpreadOverDevices;
   app.add_option("--channels", options.devices.channels,
-                 "on devices: blocks of a rank; 0: the library chooses");
+                 "on devices: blocks of a rank; 0: the library chooses")
+      ->check(launch::whole_from(0));
   app.add_option("--block-threads", options.devices.threads,
-                 "on devices: threads of a block; 0: the library chooses");
-  app.add_option("--one-shot-bytes", options.devices.one_shot_bytes,
-                 "on devices: the largest call by one_shot; unset: the library chooses")
-      ->transform(CLI::AsSizeValue(false));
-  app.add_option("--slot-bytes", options.host.slot_bytes,
-                 "size of a FIFO's slot; 0: the library chooses")
-      ->transform(CLI::AsSizeValue(false));
-  app.add_option("--slots", options.host.slots, "slots of a FIFO; 0: the library chooses");
+                 "on devices: threads of a block; 0: the library chooses")
+      ->check(launch::whole_from(0));
+  launch::add_bytes_option(app, "--one-shot-bytes", options.devices.one_shot_bytes,
+                           "on devices: the largest call by one_shot; unset: the library chooses");
+  launch::add_bytes_option(app, "--slot-bytes", options.host.slot_bytes,
+                           "size of a FIFO's slot; 0: the library chooses");
+  app.add_option("--slots", options.host.slots, "slots of a FIFO; 0: the library chooses")
+      ->check(launch::whole_from(0));
   app.add_flag("--rank-order", options.host.rank_order, "promise reductions in rank order");
   launch::add_named_option(app, "--carrier", options.host.carrier, launch::carrier_names(),
                            "what carries slots between ranks");
@@ -99,6 +103,11 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
     options.on_devices = device == "cuda";
     options.devices.slot_bytes = options.host.slot_bytes;
     options.devices.slots = options.host.slots;
+    if (options.last_bytes < options.first_bytes) {
+      throw CLI::ValidationError(
+          "-e", fmt::format("the last size, {} bytes, is below the first, {} bytes",
+                            options.last_bytes, options.first_bytes));
+    }
     const bool pairwise = detail::goes_pairwise(options.op);
     if (options.on_devices && (options.fresh || options.use)) {
       throw CLI::ValidationError("--device", "--fresh and --use are for host memory");

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/collective_traits.hpp"
 #include "bench/perf/peers.hpp"
 #include "tools/launch/write_file.hpp"
 
@@ -72,10 +73,11 @@ std::string choices(const std::vector<Row>& rows) {
 
 void print_header(const Options& options, int ranks) {
   fmt::print(
-      "# {} of {}, {}, {} ranks; times are medians of the slowest rank's, in us; algbw and busbw "
-      "in "
-      "10^9 bytes a second\n",
-      name(options.op), name(options.type), name(options.redop), ranks);
+      "# {} of {}{}, {} rank{}; times are medians of the slowest rank's, in us; algbw: size over "
+      "time, in 10^9 bytes a second; busbw: algbw times {:.4g}, what each link carries in a ring\n",
+      name(options.op), name(options.type),
+      detail::reduces(options.op) ? fmt::format(", {}", name(options.redop)) : std::string(), ranks,
+      ranks == 1 ? "" : "s", bus_factor(options.op, ranks));
   const std::size_t width = algo_width(options);
   const std::string use = options.use ? fmt::format(" {:>11}", "use") : std::string();
   const std::string columns =
@@ -88,9 +90,9 @@ void print_header(const Options& options, int ranks) {
 }
 
 void print_row(const Options& options, const Row& row, int ranks) {
-  const bool rooted = options.op == Collective::broadcast || options.op == Collective::reduce;
   fmt::print(" {:>11} {:>11} {:>5} {:>5} {:>4} {:>{}}", row.bytes, row.count, name(options.type),
-             name(options.redop), rooted ? 0 : -1, row.algo, algo_width(options));
+             detail::reduces(options.op) ? name(options.redop) : "-",
+             detail::has_root(options.op) ? "0" : "-", row.algo, algo_width(options));
   for (const std::optional<Timing>& form : {std::optional(row.out_of_place), row.in_place}) {
     if (!form) {
       fmt::print("   {:>11}{} {:>8} {:>8} {:>8}", "-",

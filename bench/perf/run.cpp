@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,11 @@ std::uint64_t measure_all(const Options& options, int rank, int size, const Topo
     }
   }
   progress.clear();
+  if (rows.empty()) {
+    throw std::runtime_error(
+        "nothing was measured: none of the algorithms is available for these ranks, this type and "
+        "these sizes");
+  }
   if (prints) {
     for (const std::string& algo : skipped) {
       fmt::print("# {} left out: not available for these ranks, this type or some of these sizes\n",

@@ -5,7 +5,7 @@
 #include <rondo/version.hpp>
 
 #include "bench/overlap/files.hpp"
-#include "tools/launch/finite.hpp"
+#include "tools/launch/numbers.hpp"
 
 namespace rondo::sim {
 namespace {
@@ -47,10 +47,10 @@ void add_network_options(CLI::App& app, Named& named, Options& options) {
   app.add_option("--jitter-us", named.jitter_us, "by which messages are late, on average")
       ->check(kAmount);
   app.add_option("--ranks-per-host", named.ranks_per_host, "ranks that share a link")
-      ->check(CLI::PositiveNumber);
+      ->check(launch::whole_from(1));
   app.add_option("--servers", named.servers,
                  "parameter servers of the strategy 'server'; 0: one beside each rank")
-      ->check(CLI::NonNegativeNumber)
+      ->check(launch::whole_from(0))
       ->capture_default_str();
 }
 

@@ -92,7 +92,7 @@ struct RankOf {
   int size = 1;
 };
 
-// Both borrow what they are given, but for the task. Each throws std::runtime_error where the program was built without its
+// Both borrow what they are given, except the task. Each throws std::runtime_error where the program was built without its
 // libraries, or the samples are not what the task's model takes.
 std::unique_ptr<Learner> make_cpu_learner(const Task& task, const Dataset& data,
                                           const TrainingOptions& options, RankOf place,

@@ -14,8 +14,8 @@
 
 #include "contradictions.hpp"
 #include "task.hpp"
-#include "tools/launch/finite.hpp"
 #include "tools/launch/launch.hpp"
+#include "tools/launch/numbers.hpp"
 #include "tools/launch/options.hpp"
 
 namespace lenet {
@@ -97,7 +97,7 @@ void add_strategy_options(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_option("--servers", options.servers,
                  "how many ranks are parameter servers, each with a part of the parameters")
-      ->check(CLI::PositiveNumber)
+      ->check(rondo::launch::whole_from(1))
       ->capture_default_str();
   app.add_option("--max-staleness", options.most_staleness,
                  "server-async: at most so many updates come between a worker's pull and its push")
@@ -106,7 +106,7 @@ void add_strategy_options(CLI::App& app, Options& options) {
                  "RANK:FACTOR: that rank takes so many times as long for gradients, by sleeping");
   app.add_option("--measure-exchange", options.measured_exchanges,
                  "instead of training, measures this number of exchanges of gradients")
-      ->check(CLI::PositiveNumber);
+      ->check(rondo::launch::whole_from(1));
   app.add_option("--exchange-kib", options.exchanged_kib,
                  "size of these gradients; 0: that of the model")
       ->check(CLI::Range(std::size_t{0}, std::size_t{1} << 20U))
@@ -190,7 +190,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
       "--ranks or --processes.",
       "rondo-lenet");
   app.add_option("--epochs", options.epochs, "passes over the training set")
-      ->check(CLI::PositiveNumber)
+      ->check(rondo::launch::whole_from(1))
       ->capture_default_str();
   app.add_option("--batch-size", options.training.batch_size,
                  "samples of a minibatch, shared between the ranks")
@@ -243,7 +243,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
                  "instead of training, measures this number of steps in each of three modes: "
                  "without communication, with communication after backprop, and with it during "
                  "backprop")
-      ->check(CLI::PositiveNumber)
+      ->check(rondo::launch::whole_from(1))
       ->excludes("--trace")
       ->excludes("--checkpoint")
       ->excludes("--measure-exchange")
@@ -256,7 +256,7 @@ std::optional<int> read_command_line(int argc, char** argv, Options& options) {
       fmt::format("folder of the four IDX files of LeNet and ResNet-18 [{}]", lenet_task().folder));
   app.add_option("--history", options.history, "file to write the run's history to (JSON)");
   app.add_option("--threads", options.threads, "compute threads of a rank, on the CPU")
-      ->check(CLI::PositiveNumber)
+      ->check(rondo::launch::whole_from(1))
       ->capture_default_str();
   for (const char* measuring : {"--measure-overlap", "--measure-exchange"}) {
     for (const char* training : {"--epochs", "--lr", "--evaluate", "--history"}) {

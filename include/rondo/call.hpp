@@ -18,8 +18,17 @@ inline constexpr int kNoRank = -1;
 
 namespace detail {
 // The function of the library that makes a call as a part of its own work.
-enum class PartOf : std::uint8_t { nothing, split, allocate, cuda_join, cuda_allocate };
-inline constexpr int kPartOfCount = 5;
+enum class PartOf : std::uint8_t {
+  nothing,
+  split,
+  duplicate,
+  allocate,
+  making_reducer,
+  iteration,
+  cuda_join,
+  cuda_allocate
+};
+inline constexpr int kPartOfCount = 8;
 }  // namespace detail
 
 /// One call without C++ element types: what the typed members of Communicator build.

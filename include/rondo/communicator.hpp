@@ -45,8 +45,8 @@ Communicator share(Communicator& communicator, const void* user);
 /// between two others in the chain of a broadcast or reduce, or one that is not the root of a gather or scatter. If such a
 /// rank makes no further call, the error is logged when its communicator is destroyed: the destructor waits until all ranks have
 /// made its last call, if that had a root.
-/// All ranks get bit-identical results, whatever rounding mode or other floating-point state a rank's thread has set (calls
-/// have the usual one, and give the thread's back), and the same bits on every run with the same placement of ranks and the same
+/// All ranks get bit-identical results, whatever rounding mode or other floating-point state a rank's thread has set: calls
+/// have the usual one, and give the thread's back. Every run gives the same bits with the same placement of ranks and the same
 /// kind of memory (ordinary, or of allocate()), since the kind of memory decides which algorithm is used.
 /// CommunicatorOptions::rank_order promises more.
 ///
@@ -126,6 +126,7 @@ class RONDO_API Communicator : public Collectives<Communicator>,
 
  private:
   RegisteredBytes allocate_bytes(std::size_t count, std::size_t element_bytes);
+  std::optional<Communicator> split_for(detail::PartOf function, std::optional<int> color, int key);
   void leave() noexcept;
 
   friend detail::CommunicatorState& detail::state_of(const Communicator& communicator);

@@ -41,7 +41,7 @@ class RONDO_API RegisteredBytes {
 ///     rondo::cuda::RegisteredMemory<float> gradient = gpus.allocate<float>(1'000'000);
 ///     gpus.all_reduce(gradient.span(), rondo::ReduceOp::avg, stream);
 ///
-/// A host cannot read it but by cudaMemcpy. It must not be destroyed before the calls that use it have ended, and graphs
+/// A host can read it only by cudaMemcpy. It must not be destroyed before the calls that use it have ended, and graphs
 /// with such calls must not be launched afterwards. Where other devices or processes reach the memory, the device has it
 /// again at the next allocate() after all ranks have destroyed theirs; once the communicator is destroyed, when the object
 /// is. Elsewhere it is freed at once, which waits for the calls that run on the device, also for those of other ranks.

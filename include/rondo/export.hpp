@@ -33,6 +33,12 @@
 namespace rondo {
 extern RONDO_API const char RONDO_LAYOUT;
 namespace detail {
+struct Padded {
+  char letter;
+  void* pointer;
+};
+static_assert(sizeof(Padded) == 2 * sizeof(void*),
+              "Rondo's structures have the system's usual layout: compile without -fpack-struct");
 // Static, not inline: of inline variables the linker keeps one for all object files, and would check only that one.
 #if !defined(__CUDACC__) && defined(__has_cpp_attribute) && __has_cpp_attribute(gnu::retain)
 [[gnu::used, gnu::retain]]  // also with --gc-sections

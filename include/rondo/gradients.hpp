@@ -72,19 +72,12 @@ struct Parameter {
     return parameter;
   }
 
+  /// Not without a word that ranks which begin with different values stay different: give the values, too, or write
+  /// gradient_only, or owned_gradient_only.
   template <OutputRange Gradient>
-  [[deprecated(
-      "ranks that begin with different values stay different: give the values, too, or write "
-      "Parameter::gradient_only")]]
-  Parameter(std::string its_name, Gradient&& its_gradient)
-      : Parameter(gradient_only(std::move(its_name), its_gradient)) {}
+  Parameter(std::string its_name, Gradient&& its_gradient) = delete;
   template <Element T>
-  [[deprecated(
-      "ranks that begin with different values stay different: give the values in place of their "
-      "count, or write Parameter::owned_gradient_only")]]
-  static Parameter owned(std::string its_name, std::size_t its_count) {
-    return owned_gradient_only<T>(std::move(its_name), its_count);
-  }
+  static Parameter owned(std::string its_name, std::size_t its_count) = delete;
 
   std::string name;
   void* gradient = nullptr;  ///< null: the reducer's own memory

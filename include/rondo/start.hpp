@@ -26,9 +26,12 @@ namespace rondo {
 ///
 /// Ranks of one host are then joined by shared memory.
 ///
-/// Throws, on all ranks that have come: UsageError (a url that cannot be understood, ranks that do not fit together, an
-/// address that needs a secret), TimeoutError (names the ranks that did not come, and who was sent away and why; on others
-/// than rank 0, that rank 0 did not come), TransportError (rank 0 ended, another secret or version, no folder to write to).
+/// Throws, on all ranks that have come:
+/// - UsageError: a url that cannot be understood, ranks that do not fit together, an address that needs a secret.
+/// - TimeoutError: on rank 0 it names the ranks that did not come, and who was sent away and why; on the others it says that
+///   rank 0 did not come.
+/// - TransportError: rank 0 ended, another secret or version, no folder to write to.
+///
 /// In a folder, what does not know the secret may be the rank 0 of an earlier run: there another secret or version is a
 /// TimeoutError, whose text has that reason.
 RONDO_API Communicator from_store(const std::string& url, int rank, int size,

@@ -66,7 +66,7 @@ inline constexpr int kCollectiveCount = 12;
 ///   byte moves once. For ranks of one process, with any buffers; and for processes of one host whose buffers are in
 ///   memory of Communicator::allocate. On devices: docs/gpu.md.
 /// - `chain`: the sum goes through all ranks in rank order, then the result does: for reductions of host memory whose
-///   bits must not depend on anything but the ranks' values (CommunicatorOptions::rank_order).
+///   bits may depend on nothing except the ranks' values (CommunicatorOptions::rank_order).
 /// - `pairwise`: elements go straight from the rank that has them to the rank that gets them, through a FIFO that only
 ///   these two use: gather, scatter, all_to_all, send, recv and sendrecv, and nothing else.
 enum class Algorithm : std::uint8_t {
@@ -109,7 +109,7 @@ constexpr bool is_floating(DataType type) {
          type == DataType::bf16;
 }
 
-/// Whether a call may combine this type and reduction: all pairs but integers with `avg`.
+/// Whether a call may combine this type and reduction: all pairs except integers with `avg`.
 constexpr bool supports(DataType type, ReduceOp op) {
   return op != ReduceOp::avg || is_floating(type);
 }

@@ -66,9 +66,20 @@ std::string_view name(Carrier carrier) {
 
 std::string_view detail::name_of(PartOf function) {
   static constexpr std::array<std::string_view, kPartOfCount> kNames = {
-      "", "split", "allocate", "cuda::join", "cuda::Communicator::allocate"};
+      "",
+      "split",
+      "duplicate",
+      "allocate",
+      "making a GradientReducer",
+      "a GradientReducer's iteration",
+      "cuda::join",
+      "cuda::Communicator::allocate"};
   const auto index = static_cast<std::size_t>(function);
   return index < kNames.size() ? kNames[index] : "";
+}
+
+std::string_view detail::name_of_function(const Call& call) {
+  return call.part_of == PartOf::nothing ? name(call.collective) : name_of(call.part_of);
 }
 
 std::string detail::names_of_algorithms() {

@@ -13,5 +13,7 @@ std::string names_of_algorithms();
 
 // "split", "allocate", ...; empty for PartOf::nothing, and for what is none.
 std::string_view name_of(PartOf function);
+// What the program has called.
+std::string_view name_of_function(const Call& call);
 
 }  // namespace rondo::detail

@@ -10,8 +10,8 @@
 
 namespace rondo::detail {
 
-GroupBootstrap::GroupBootstrap(Communicator& parent, std::vector<int> members)
-    : ranks_(parent), parent_(parent, PartOf::split), members_(std::move(members)) {
+GroupBootstrap::GroupBootstrap(Communicator& parent, std::vector<int> members, PartOf function)
+    : ranks_(parent), parent_(parent, function), members_(std::move(members)) {
   rank_ = static_cast<int>(std::find(members_.begin(), members_.end(), parent.rank()) -
                            members_.begin());
 }

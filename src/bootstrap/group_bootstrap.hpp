@@ -21,8 +21,9 @@ namespace rondo::detail {
 
 class GroupBootstrap final : public Bootstrap {
  public:
-  // `members`: the ranks of the group in `parent`, in the order that they have in the group; empty for a rank in none.
-  GroupBootstrap(Communicator& parent, std::vector<int> members);
+  // `members`: the ranks of the group in `parent`, in the order that they have in the group; empty for a rank in none. `function`:
+  // what the program has called.
+  GroupBootstrap(Communicator& parent, std::vector<int> members, PartOf function = PartOf::split);
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return static_cast<int>(members_.size()); }

@@ -76,7 +76,7 @@ std::string address(const std::string& host, int port) {
                                              : fmt::format("tcp://[{}]:{}", host, port);
 }
 
-// Where ranks meet that are told nothing but a host.
+// Where ranks meet that are told only a host.
 void meet_on(LaunchedRank& launched, const std::string& host, std::string run) {
   launched.run = std::move(run);
   launched.ports = ports_for(launched.run);

@@ -8,6 +8,7 @@
 #include <rondo/call.hpp>
 #include <rondo/errors.hpp>
 
+#include "base/names.hpp"
 #include "communicator/state.hpp"
 #include "engine/engine.hpp"
 
@@ -26,7 +27,7 @@ Algorithm settle_algorithm(const Call& call, int rank, Algorithm wish, const Cho
   if (choice.can(wanted)) return wanted;
   if (!call.options.algorithm) return choice.instead();
   throw UsageError(
-      fmt::format("rank {}: {}: {}", rank, name(call.collective), choice.objection_to(wanted)));
+      fmt::format("rank {}: {}: {}", rank, name_of_function(call), choice.objection_to(wanted)));
 }
 
 // Why `algorithm` cannot carry the call, on hosts and on devices, if the reason is that one goes by `pairwise` and the other

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/environment.hpp"
+#include "base/names.hpp"
 #include "base/owner_process.hpp"
 #include "bootstrap/release.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
@@ -22,7 +23,7 @@ namespace {
 
 void refuse_if(const Call& call, int rank, const std::string& objection) {
   if (objection.empty()) return;
-  throw UsageError(fmt::format("rank {}: {}: {}", rank, name(call.collective), objection));
+  throw UsageError(fmt::format("rank {}: {}: {}", rank, detail::name_of_function(call), objection));
 }
 
 // Throws UsageError for a call that cannot be made.
@@ -92,14 +93,14 @@ Algorithm Communicator::algorithm_for(const Call& call) const {
 
 void Communicator::run(const Call& call) {
   const detail::Route route = detail::check_and_settle(*state_, call);
-  state_->refuse_if_held(name(call.collective), user_);
+  state_->refuse_if_held(detail::name_of_function(call), user_);
   detail::refuse_if(call, rank(), state_->engine.objection_to_this_thread());
   state_->queue.run([&, &state = *state_] { detail::execute(state, call, route); });
 }
 
 Work Communicator::run_async(const Call& call) {
   const detail::Route route = detail::check_and_settle(*state_, call);
-  state_->refuse_if_held(name(call.collective), user_);
+  state_->refuse_if_held(detail::name_of_function(call), user_);
   detail::refuse_if(call, rank(), state_->engine.objection_to_progress_thread());
   std::vector<std::size_t> counts;  // the caller may free its own
   if (call.counts != nullptr) counts.assign(call.counts, call.counts + size());
@@ -111,7 +112,7 @@ Work Communicator::run_async(const Call& call) {
         }));
   } catch (const TransportError& error) {  // the other ranks may wait for this call
     const std::string text =
-        fmt::format("rank {}: {}: {}", rank(), name(call.collective), error.what());
+        fmt::format("rank {}: {}: {}", rank(), detail::name_of_function(call), error.what());
     state_->engine.abort(text);
     throw TransportError(text);
   }

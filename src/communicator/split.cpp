@@ -12,6 +12,7 @@
 #include <rondo/communicator.hpp>
 #include <rondo/errors.hpp>
 
+#include "base/names.hpp"
 #include "bootstrap/group_bootstrap.hpp"
 #include "bootstrap/together.hpp"
 #include "communicator/state.hpp"
@@ -94,12 +95,21 @@ Wiring wire_members(GroupBootstrap& group, CommunicatorState& parent,
 }  // namespace detail
 
 std::optional<Communicator> Communicator::split(std::optional<int> color, int key) {
+  return split_for(detail::PartOf::split, color, key);
+}
+
+Communicator Communicator::duplicate() {
+  return std::move(*split_for(detail::PartOf::duplicate, 0, rank()));
+}
+
+std::optional<Communicator> Communicator::split_for(detail::PartOf function,
+                                                    std::optional<int> color, int key) {
   using namespace detail;
-  state_->refuse_if_held("split", user_);
+  state_->refuse_if_held(name_of(function), user_);
   const Wish mine{color.has_value(), color.value_or(0), key};
   const std::vector<int> members =
-      members_with(CommunicatorBootstrap(*this, PartOf::split).exchange(mine), rank());
-  GroupBootstrap group(*this, members);
+      members_with(CommunicatorBootstrap(*this, function).exchange(mine), rank());
+  GroupBootstrap group(*this, members, function);
   group.set_patience(state_->defaults.timeout);
   std::unique_ptr<CommunicatorState> made;
   std::exception_ptr error;
@@ -110,9 +120,9 @@ std::optional<Communicator> Communicator::split(std::optional<int> color, int ke
     }
   } catch (const TransportError& failure) {
     error = std::make_exception_ptr(TransportError(
-        fmt::format("split: {}. (Ranks in this text are numbers in the new communicator, which was "
+        fmt::format("{}: {}. (Ranks in this text are numbers in the new communicator, which was "
                     "to consist of ranks {} of this one, in that order)",
-                    failure.what(), list_of(members))));
+                    name_of(function), failure.what(), list_of(members))));
   } catch (...) {
     error = std::current_exception();
   }
@@ -127,7 +137,5 @@ std::optional<Communicator> Communicator::split(std::optional<int> color, int ke
   if (made == nullptr) return std::nullopt;
   return Communicator(std::move(made));
 }
-
-Communicator Communicator::duplicate() { return std::move(*split(0, rank())); }
 
 }  // namespace rondo

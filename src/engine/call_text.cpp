@@ -28,8 +28,9 @@ std::int32_t checksum_of(const std::size_t* counts, int ranks) {
 
 // The function of the library whose part the call is; empty if the program has made it.
 std::string_view function_with(const Signature& signature) {
-  const bool reduced = reduces(static_cast<Collective>(signature.collective));
-  return reduced ? std::string_view() : name_of(static_cast<PartOf>(signature.op));
+  const auto collective = static_cast<Collective>(signature.collective);
+  if (collective == Collective::all_reduce) return name_of(static_cast<PartOf>(signature.root));
+  return reduces(collective) ? std::string_view() : name_of(static_cast<PartOf>(signature.op));
 }
 
 }  // namespace
@@ -62,6 +63,10 @@ Signature signature_of(const Call& call, Algorithm algorithm, int ranks) {
   signature.count = call.count;
   signature.root = has_root(call.collective) ? call.root : 0;
   if (call.counts != nullptr) signature.root = checksum_of(call.counts, ranks);
+  // Which has no root, and a reduction.
+  if (call.collective == Collective::all_reduce) {
+    signature.root = static_cast<std::int32_t>(call.part_of);
+  }
   signature.collective = static_cast<std::uint8_t>(call.collective);
   signature.algorithm = static_cast<std::uint8_t>(algorithm);
   signature.type = static_cast<std::uint8_t>(call.type);

@@ -11,7 +11,7 @@
 
 namespace rondo::detail {
 
-// Of a collective of `ranks` ranks. Sets all fields but the sequence number.
+// Of a collective of `ranks` ranks. Sets all fields except the sequence number.
 Signature signature_of(const Call& call, Algorithm algorithm, int ranks);
 // The number of the first message between two ranks of a communicator. The upper half tells the messages of different
 // communicators apart: MPI might hand a message that nobody has received to a later communicator.

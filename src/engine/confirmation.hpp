@@ -1,6 +1,6 @@
 // How a rank learns that all others made the same call with a root: broadcast, reduce, gather or scatter.
 //
-// In such a call, but by one_shot and direct, a rank may finish its part before other ranks have begun theirs. One rank,
+// In such a call, except by one_shot and direct, a rank may finish its part before other ranks have begun theirs. One rank,
 // the confirmer, has received something from every other rank, directly or through others, when it finishes. It then
 // confirms the call: in shared memory, and by a message to each rank that does not share that memory. No rank ends its
 // next call with a root before the last one is confirmed, so if ranks made different calls, a rank learns it in its next

@@ -44,7 +44,14 @@ std::uint64_t hash_of_values(const Parameter& parameter, CopyToHost copy) {
 std::vector<std::uint64_t> gather(Communicator& communicator,
                                   const std::vector<std::uint64_t>& mine) {
   std::vector<std::uint64_t> all(mine.size() * static_cast<std::size_t>(communicator.size()));
-  communicator.all_gather(mine, all);
+  Call call;
+  call.collective = Collective::all_gather;
+  call.in = mine.data();
+  call.out = all.data();
+  call.count = all.size();
+  call.type = DataType::u64;
+  call.part_of = PartOf::making_reducer;
+  communicator.run(call);
   return all;
 }
 
@@ -198,9 +205,9 @@ void require_equal_lines(Communicator& communicator, const std::string& objectio
   const std::string first = shared_text(communicator, mine, 0);
   const std::string other = shared_text(communicator, mine, different->rank);
   throw UsageError(
-      fmt::format("GradientReducer: rank 0 has {}; rank {} has {}. Give all ranks the same; values "
-                  "are the same if they come from one seed or checkpoint, or if the reducer may "
-                  "write them",
+      fmt::format("GradientReducer: rank 0 has {}; rank {} has {}. Give all ranks the same: const "
+                  "values on all ranks, or on none; const ones are the same if they come from one "
+                  "seed or checkpoint, others take rank 0's",
                   first, different->rank, other));
 }
 

@@ -12,6 +12,7 @@ Rounds::Rounds(Communicator& host, BucketedModel& model, MakeCall make_call)
 
 void Rounds::exchange(std::span<std::uint64_t> words, bool background) {
   Call call = model_.all_reduce(words.data(), words.size(), DataType::u64, ReduceOp::max);
+  call.part_of = PartOf::iteration;
   call.options.background = background;
   host_.run(call);
 }

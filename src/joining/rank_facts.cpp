@@ -67,7 +67,7 @@ RankFacts my_facts(const CommunicatorOptions& options) {
   try {
     put(facts.boot, machine_boot_id());
   } catch (const TransportError& error) {
-    put(facts.refusal, std::string(error.what()));
+    put(facts.refusal, error.what());
   }
   facts.session = random_number();
   facts.process_namespace = process_namespace();

@@ -18,7 +18,7 @@ struct Place {
 
 // Ranks of one host are neighbours, and within a host those of one NUMA node, so that the ring
 // enters and leaves each once. Hosts and nodes are in the order of their lowest rank, and the ranks of a
-// node in rank order: rank 0 is first. The order depends on nothing but the places.
+// node in rank order: rank 0 is first. The order depends on the places alone.
 std::vector<int> ring_order(const std::vector<Place>& places);
 // Rank 0 first, then 1, wherever they are.
 std::vector<int> rank_order(std::size_t size);

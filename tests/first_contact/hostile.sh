@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a newcomer meets whose machine is not as README expects: hostile.sh SOURCES. Sources that cannot be written, a network that
-# reaches no server of packages. Exit code 77, with the reason, where neither can be tried.
+# What a newcomer meets whose machine is not as README expects: hostile.sh SOURCES. A network that reaches no server of packages;
+# sources that cannot be written, where a mount namespace can be made.
 set -uo pipefail
 sources=$1
 work=$(mktemp -d)
@@ -34,6 +34,16 @@ PATH=$work/bin:$PATH "$sources/tools/setup.sh" >"$work/output" 2>&1
 check "without a network the packages' script fails" [ $? = 1 ]
 check "and its last line says what is missing, and why" \
   grep -q "^setup: these packages could not be installed: libhwy-dev. Is there a network" <(tail -1 "$work/output")
+
+# The same in a command: nothing comes after the reason.
+mkdir -p "$work/sources/tools"
+cp "$sources"/tools/*.sh "$work/sources/tools"
+for command in demo test; do
+  PATH=$work/bin:$PATH "$work/sources/tools/$command.sh" "$work/folder" >"$work/output" 2>&1
+  check "without a network tools/$command.sh fails" [ $? = 1 ]
+  check "and ends with the reason" \
+    grep -q "^setup: these packages could not be installed: libhwy-dev. Is there a network" <(tail -1 "$work/output")
+done
 
 if [ "$(id -u)" != 0 ] || ! unshare --mount true 2>/dev/null; then
   echo "not run: sources that cannot be written, which needs root that may make a mount namespace"

@@ -46,7 +46,14 @@ if mpirun --version | grep -q "(Open MPI) 4"; then
     [ "$found" = $((hosts - 1)) ] || { cat "$output"; exit 1; }
   done
 else
-  echo "not run: a killed rank, since this mpirun, which is not that of Open MPI 4, ends all ranks at once"
+  # This mpirun, which is not that of Open MPI 4, ends all ranks at once, before they can tell their error.
+  timeout 100 "$repository/tools/test_hosts.sh" --hosts 2 --ranks-per-host 1 -- "$killed_rank" >"$output" 2>&1
+  code=$?
+  echo "2 hosts: the job of a killed rank has ended with exit code $code"
+  if [ "$code" = 0 ] || [ "$code" = 124 ]; then
+    cat "$output"
+    exit 1
+  fi
 fi
 
 # More hosts, with different numbers of ranks: only names, by which Rondo tells hosts apart. Each way in which leaders

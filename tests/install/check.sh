@@ -67,6 +67,9 @@ for setting in _GLIBCXX_USE_CXX11_ABI=0 _GLIBCXX_DEBUG; do
   done
 done
 
+errors=$(${CXX:-c++} -std=c++20 -fpack-struct=1 -fsyntax-only "$program" "${flags[@]}" 2>&1) && { echo "compiles with packed structures" >&2; exit 1; }
+grep -q "compile without -fpack-struct" <<<"$errors" || { echo "$errors" >&2; exit 1; }
+
 # Each object file is checked, also after one that fits.
 echo '#include <rondo/rondo.hpp>' >"$prefix/second.cpp"
 ${CXX:-c++} -std=c++20 -D_GLIBCXX_DEBUG -ffunction-sections -fdata-sections "${flags[@]}" -c "$prefix/second.cpp" -o "$prefix/second.o"

@@ -50,6 +50,15 @@ output=$("$launch" -n 2 --grace 1000 sh -c '
 check "the other ranks may say what they saw" grep -q "^\[0\] rank 1 is gone$" <<<"$output"
 RANK=0 WORLD_SIZE=1 MASTER_ADDR=a MASTER_PORT=1 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 "$launch" -n 2 "$topo" >"$work/topology" 2>&1
 check "variables of a launcher above it contradict nothing" [ $? = 0 ]
+for word in --foo -c --n=2; do
+  "$launch" $word -n 2 echo hello >"$work/output" 2>&1
+  check "$word, which is no option, is not taken for the program" [ $? != 0 ]
+  check "and is named" grep -q -e "^$word: is no option of rondo-launch" "$work/output"
+done
+for words in "-np=2" "-np2" "--np 2" "--ranks=2" "-n2"; do
+  # shellcheck disable=SC2086
+  check "$words is -n 2" [ "$("$launch" $words sh -c 'echo $RONDO_SIZE' | sort -u | wc -l)" = 2 ]
+done
 output=$("$launch" -np 2 sh -c 'echo $RONDO_SIZE -np' | sort)
 check "-np is -n" [ "$output" = "[0] 2 -np
 [1] 2 -np" ]

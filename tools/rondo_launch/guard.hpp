@@ -14,7 +14,7 @@ using detail::FileDescriptor;
 bool is_passed_on(int signal);
 // Blocks these and SIGCHLD in this thread, and returns a descriptor from which they are read.
 FileDescriptor hear_signals();
-// Those that have come, but for SIGCHLD.
+// Those that have come, except SIGCHLD.
 std::vector<int> read_signals(const FileDescriptor& from);
 // Kills all children of this process, and what they have left to it (PR_SET_CHILD_SUBREAPER), until there are none.
 void kill_all_children();

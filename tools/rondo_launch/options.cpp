@@ -8,6 +8,7 @@
 #include <rondo/version.hpp>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 
 namespace rondo::launcher {
 
@@ -68,14 +69,38 @@ std::vector<HostRanks> place(const std::vector<HostRanks>& hosts, int ranks) {
   return placed;
 }
 
-// The words of the command line, last first, as CLI11 takes them; "-np" before the program is "-n", as for mpirun.
-std::vector<std::string> with_mpirun_spelling(const CLI::App& app, int argc, char** argv) {
+// The name of the option that the word begins, and what the word has of its value: "--ranks=2", "-n2".
+struct OptionWord {
+  std::string name;
+  std::string value;
+};
+OptionWord split_word(const std::string& word) {
+  // As mpirun has it.
+  for (const std::string_view np : {"--np", "-np"}) {
+    if (word.starts_with(np))
+      return {"-n", word.substr(np.size() + (word[np.size()] == '=' ? 1 : 0))};
+  }
+  const std::size_t end = word.starts_with("--") ? word.find('=') : 2;
+  if (end >= word.size()) return {word, {}};
+  return {word.substr(0, end), word.substr(end + (word[end] == '=' ? 1 : 0))};
+}
+
+// The words of the command line, last first, as CLI11 takes them. It would take an option that it does not know for the program.
+std::vector<std::string> words_of(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   for (std::size_t i = 0; i < words.size() && words[i].starts_with('-'); ++i) {
     if (words[i] == "--") break;
-    if (words[i] == "-np" || words[i] == "--np") words[i] = "-n";
-    const CLI::Option* option = app.get_option_no_throw(words[i]);
-    if (option != nullptr && option->get_expected_max() > 0) ++i;  // its value
+    const auto [name, value] = split_word(words[i]);
+    const CLI::Option* option = app.get_option_no_throw(name);
+    if (option == nullptr) {
+      throw CLI::ValidationError(words[i],
+                                 "is no option of rondo-launch; the program comes first, "
+                                 "and then its own options");
+    }
+    words[i] = name;
+    if (option->get_expected_max() == 0) continue;
+    ++i;  // its value
+    if (!value.empty()) words.insert(words.begin() + static_cast<std::ptrdiff_t>(i), value);
   }
   std::reverse(words.begin(), words.end());
   return words;
@@ -105,10 +130,12 @@ Options parse(int argc, char** argv) {
          "--port", options.port,
          "where rank 0 listens while ranks of several hosts join; without it, one at random")
       ->check(CLI::Range(1, 65535));
-  app.add_option("--env", options.forwarded,
-                 "an environment variable that ranks of other hosts get too, as those that begin "
-                 "with RONDO_ do")
-      ->allow_extra_args(false);
+  app.add_option_function<std::string>(
+         "--env", [&](const std::string& name) { options.forwarded.push_back(name); },
+         "an environment variable that ranks of other hosts get too, as those that begin with "
+         "RONDO_ do; may be given several times")
+      ->type_name("NAME")
+      ->trigger_on_parse();
   app.add_option(
          "--grace", options.grace_seconds,
          "seconds that the other ranks have to end when one has failed; in the first fifth they "
@@ -117,13 +144,14 @@ Options parse(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--bind", options.bind,
                "bind each rank to its share of the cores that this program may use on the host");
-  app.add_flag("!--no-prefix", options.prefix, "show lines as they are");
+  app.add_flag_callback("--no-prefix", [&] { options.prefix = false; }, "show lines as they are");
   app.add_flag("--serve", options.serves)->group("");
   app.set_version_flag("--version", RONDO_VERSION);
   app.prefix_command();
+  app.get_formatter()->label("OPTIONS", "OPTIONS] PROGRAM [ARGUMENTS...");
   app.footer("Then the program and its arguments: rondo-launch -n 4 PROGRAM ARGUMENTS");
   try {
-    app.parse(with_mpirun_spelling(app, argc, argv));
+    app.parse(words_of(app, argc, argv));
     options.command = app.remaining();
     if (!options.command.empty() && options.command[0] == "--") {
       options.command.erase(options.command.begin());

@@ -74,7 +74,10 @@ void Supervisor::show_the_rest() {
     }
   }
   // A reader that is slow gets everything, unless the user wants an end.
-  while (!outputs_[0]->all_written() || !outputs_[1]->all_written()) {
+  for (;;) {
+    const bool all_written = outputs_[0]->all_written() && outputs_[1]->all_written();
+    // Once nothing can be lost any more; what is told here is yet to be written itself.
+    if (!tell_losses() && all_written) return;
     if ((passed_on_ || !guarded_) && Clock::now() > until) return;
     pollfd requests[] = {{outputs_[0]->news(), POLLIN, 0},
                          {outputs_[1]->news(), POLLIN, 0},
@@ -85,12 +88,21 @@ void Supervisor::show_the_rest() {
   }
 }
 
+bool Supervisor::tell_losses() {
+  bool any = false;
+  for (const auto& output : outputs_) {
+    const std::string why = output->take_loss();
+    if (why.empty()) continue;
+    outputs_[1]->put(fmt::format("rondo-launch: some of what ranks wrote is lost: {}\n", why));
+    any = true;
+  }
+  return any;
+}
+
 // As a program ends that writes to a pipe which nobody reads.
 void Supervisor::heed_readers() {
+  tell_losses();
   for (const auto& output : outputs_) {
-    if (const std::string why = output->take_loss(); !why.empty()) {
-      outputs_[1]->put(fmt::format("rondo-launch: some of what ranks wrote is lost: {}\n", why));
-    }
     if (!output->reader_is_gone() || asked_) continue;
     if (code_ == 0) code_ = 128 + SIGPIPE;
     end_all();

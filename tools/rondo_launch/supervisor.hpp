@@ -33,6 +33,8 @@ class Supervisor {
   // Shows what has come from ranks that have ended, as long as somebody reads it.
   void show_the_rest();
   void heed_readers();
+  // False if there were none since the last call.
+  bool tell_losses();
   void hear_signals();
   void hear_guard();
   void hear_input();
