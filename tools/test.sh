@@ -11,7 +11,7 @@ if [ "${1:-}" = --all ]; then
   shift
 fi
 folder=$source_folder/build
-if [[ ${1:-} == */* ]]; then
+if [[ ${1:-} == [!-]*/* || ${1:-} == /* ]]; then
   folder=$(realpath -m "$1")
   shift
 fi
@@ -29,6 +29,6 @@ meson test -C "$folder" --print-errorlogs "$@" || code=$?
 python3 tools/test_results.py "$folder"/meson-logs/testlog.json
 tests=$(meson test -C "$folder" --list 2>/dev/null)
 if [[ $tests != *gpu_device_group* ]]; then
-  echo "not built: the tests that need a GPU, since the folder has no GPU part; tools/build.sh build -Dcuda=enabled builds it"
+  echo "not built: the tests that need a GPU, since the folder has no GPU part; tools/build.sh $folder -Dcuda=enabled builds it"
 fi
 exit $code

@@ -34,7 +34,8 @@ int write_to(const std::string& file, std::string_view contents, std::optional<m
   const int descriptor =
       ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode.value_or(kForAll));
   if (descriptor < 0) return errno;
-  int error = mode && ::fchmod(descriptor, *mode) != 0 ? errno : 0;
+  int error = 0;
+  if (mode) static_cast<void>(::fchmod(descriptor, *mode));  // which some file systems do not know
   while (!contents.empty() && error == 0) {
     const ssize_t written = ::write(descriptor, contents.data(), contents.size());
     if (written >= 0) contents.remove_prefix(static_cast<std::size_t>(written));
@@ -58,6 +59,7 @@ void replace_file(const std::string& file, std::string_view contents) {
   const std::string part = beside(file);
   std::optional<mode_t> mode;
   if (std::filesystem::exists(old)) mode = static_cast<mode_t>(old.permissions());
+  ::unlink(part.c_str());  // that of a run which was killed may be for reading only
   int error = write_to(part, contents, mode);
   if (error == 0 && ::rename(part.c_str(), target_of(file).c_str()) != 0) error = errno;
   if (error == 0) return;

@@ -1,8 +1,12 @@
 #include "bootstrap/launchers.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -291,13 +295,27 @@ bool says(const Launcher& launcher, const Variables& variables, const LaunchedRa
          (launcher.size == nullptr || variables(launcher.size) == std::to_string(launched.size));
 }
 
+// Also of a launcher of processes that says the same as a batch system which is there: Slurm's and others' steps set PMI_RANK and
+// PMI_SIZE, jsrun those of Open MPI.
+bool is_of_step(const Launcher& launcher, const Variables& variables) {
+  if (launcher.starts == Starts::steps) return true;
+  return std::any_of(std::begin(kLaunchers), std::end(kLaunchers), [&](const Launcher& step) {
+    return step.starts == Starts::steps && step.size != nullptr &&
+           has_started_this(step, variables) && variables(step.rank) == variables(launcher.rank) &&
+           variables(step.size) == variables(launcher.size);
+  });
+}
+
+// Slurm says which process it has started: no other launcher has started that one.
+bool is_started_by_slurm(const Launcher& launcher, const Variables& variables) {
+  return launcher.read == from_slurm && variables("SLURM_TASK_PID") == std::to_string(::getpid());
+}
+
 // Whether `other` may have started the launcher itself, whose processes it then counts in its own way.
-bool may_have_started(const Launcher& other, const Launcher& launcher, const LaunchedRank& launched,
-                      const Variables& variables) {
-  const bool is_step = other.starts == Starts::steps;
+bool may_have_started(const Launcher& other, const Launcher& launcher, const Variables& variables) {
+  if (is_started_by_slurm(other, variables)) return false;
+  const bool is_step = is_of_step(other, variables);
   const bool is_torchrun = launcher.read == from_torchrun;
-  // A process of several in a step that takes itself to be alone is more likely to have the launcher's variables from outside.
-  if (is_step && launched.size == 1 && !says_that_it_is_alone(other, variables)) return false;
   if (is_step && (!is_torchrun || says_that_it_is_alone(other, variables))) return true;
   // torchrun itself, and not only its variables: it numbers those that were started on the hosts.
   if (!is_torchrun || !variables("GROUP_RANK")) return false;
@@ -309,10 +327,14 @@ bool may_have_started(const Launcher& other, const Launcher& launcher, const Lau
 // other one's variables it would join another group than the user meant.
 void require_agreement(const Launcher& launcher, const LaunchedRank& launched,
                        const Variables& variables) {
+  bool tells_size = false;  // one of the others
   for (const Launcher& other : kLaunchers) {
     if (&other == &launcher || !has_started_this(other, variables)) continue;
+    tells_size |= other.size != nullptr;
+    // It says nothing more than the one that tells a size.
+    if (other.size == nullptr && tells_size) continue;
     if (says(other, variables, launched)) continue;
-    if (may_have_started(other, launcher, launched, variables)) continue;
+    if (may_have_started(other, launcher, variables)) continue;
     throw UsageError(fmt::format(
         "from_environment: two launchers say different things of this process: {}, and {}. Which "
         "of them started it? Unset the other's variables before ({} or {})",
@@ -341,18 +363,23 @@ std::string first_of_slurm_hosts(const std::string& list) {
 std::string objection_to_mpi_alone(const Variables& variables) {
   // An MPI's own launcher comes first, since another one may have started that launcher.
   for (const bool is_of_mpi : {true, false}) {
+    bool is_alone = false;
     for (const Launcher& launcher : kLaunchers) {
-      if ((launcher.starts == Starts::mpi_processes) != is_of_mpi) continue;
       if (!has_started_this(launcher, variables)) continue;
-      if (says_that_it_is_alone(launcher, variables)) return {};
-      // A launcher that tells no size may have started this process alone if it is the first.
-      if (launcher.size == nullptr && variables(launcher.rank) == "0") continue;
+      const bool is_mpi =
+          launcher.starts == Starts::mpi_processes && !is_of_step(launcher, variables);
+      if (is_mpi != is_of_mpi) continue;
+      is_alone |= says_that_it_is_alone(launcher, variables);
+      if (says_that_it_is_alone(launcher, variables)) continue;
+      // One that tells no size may have started this process alone if it is the first.
+      if (launcher.size == nullptr && (is_alone || variables(launcher.rank) == "0")) continue;
       return fmt::format(
           "MPI_COMM_WORLD has 1 rank, but a launcher started several processes ({}), each of which "
           "would work alone: {}. (MPI_COMM_SELF makes a group of this process alone, if that is "
           "meant)",
           quote(launcher, variables), launcher.cure);
     }
+    if (is_alone) return {};
   }
   return {};
 }
@@ -377,9 +404,13 @@ LaunchedRank launched_rank(const Variables& variables) {
         "from_environment: WORLD_SIZE and MASTER_ADDR are set, as torchrun does, but RANK is not: "
         "this process is alone");
   }
+  bool is_alone = false;
   for (const Launcher& launcher : kLaunchers) {
     if (!has_started_this(launcher, variables)) continue;
-    if (says_that_it_is_alone(launcher, variables)) break;
+    is_alone |= says_that_it_is_alone(launcher, variables);
+    // One that tells no size says nothing more than the one above it.
+    if (says_that_it_is_alone(launcher, variables) || (is_alone && launcher.size == nullptr))
+      continue;
     throw UsageError(fmt::format(
         "from_environment: the launcher of this process sets {}, and is none that Rondo knows; set "
         "RONDO_RANK, RONDO_SIZE and RONDO_STORE (tcp://HOST-OF-RANK-0:PORT) for each process",

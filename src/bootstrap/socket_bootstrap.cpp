@@ -66,12 +66,18 @@ class Entry {
 std::string Entry::hear(const FileDescriptor& socket, Reply& reply, Clock::time_point first_word,
                         Clock::time_point deadline) {
   auto* bytes = reinterpret_cast<char*>(&reply);
-  // Another program may say a few words of its own, and then close the connection, or wait.
+  // Another program may say a few letters of its own, and then close the connection, or wait.
   constexpr std::size_t kMagicBytes = sizeof(reply.introduction.magic);
-  Moved moved = receive_all(socket, bytes, kMagicBytes, first_word);
+  std::size_t heard = 0;
+  Moved moved;
+  const auto fits = [&] { return std::equal(bytes, bytes + heard, mine_.magic.begin()); };
+  while (heard < kMagicBytes && fits() && moved.end == Moved::End::done) {
+    moved = receive_all(socket, bytes + heard, 1, first_word);
+    if (moved.end == Moved::End::done) ++heard;
+  }
   is_another_ = moved.end == Moved::End::late && first_word < deadline;
   constexpr std::size_t kFirst = sizeof(reply.introduction);
-  if (moved.end == Moved::End::done && reply.introduction.magic == mine_.magic) {
+  if (moved.end == Moved::End::done && fits()) {
     moved = receive_all(socket, bytes + kMagicBytes, kFirst - kMagicBytes, deadline);
   }
   if (moved.end == Moved::End::done) {

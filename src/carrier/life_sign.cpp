@@ -90,9 +90,9 @@ LifeSign life_sign_of_this_process() {
 }
 
 // By an empty message, which a socket that is shut for reading refuses, with another error than one that is not there.
-bool shows_life(LifeSign sign) {
+std::optional<bool> shows_life(LifeSign sign) {
   const std::lock_guard lock(own().mutex);
-  if (!own().has_socket()) return true;
+  if (!own().has_socket()) return std::nullopt;
   const Name name(sign);
   const ssize_t sent =
       ::sendto(own().socket.get(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL, name.get(), name.bytes);

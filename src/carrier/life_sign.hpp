@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace rondo::detail {
 
@@ -13,8 +14,8 @@ using LifeSign = std::uint64_t;
 // Of this process: made by the first call. A forked child has another one. 0 where the system makes no socket.
 LifeSign life_sign_of_this_process();
 
-// Whether the process with that sign lives, or this process cannot tell. Only processes that share a network namespace can, as
-// do all that share memory (bootstrap/local_socket.hpp).
-bool shows_life(LifeSign sign);
+// Whether the process with that sign lives; nothing if this process has no sign of its own any more, with which to tell. Only
+// processes that share a network namespace can, as do all that share memory (bootstrap/local_socket.hpp).
+std::optional<bool> shows_life(LifeSign sign);
 
 }  // namespace rondo::detail

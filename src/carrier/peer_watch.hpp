@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "carrier/life_sign.hpp"
@@ -19,14 +20,16 @@ class PeerWatch {
   // deadlines end a wait for it.
   int watch(int rank, int process_id, LifeSign life);
 
-  // By one system call, so not whether the process executes another program, if it is watched by its id.
+  // By one system call while its process lives and is watched by its id, so not whether the process executes another program.
   [[nodiscard]] bool ended(int rank) const;
   // The ranks whose processes have ended, or execute another program.
   [[nodiscard]] std::vector<int> ended() const;
 
  private:
   int watch_id(std::size_t rank, int process_id);
-  [[nodiscard]] bool shows_no_life(std::size_t rank) const;
+  // Nothing if this process cannot tell.
+  [[nodiscard]] std::optional<bool> shows_life(std::size_t rank) const;
+  [[nodiscard]] bool is_gone(std::size_t rank) const;
 
   // By rank; null, or 0: not watched so.
   std::vector<std::shared_ptr<const WatchedProcess>> processes_;

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -271,13 +272,15 @@ TEST(Admission, AProgramThatNeverSpeaksIsNamed) {
 
 // It says less than an introduction has bytes, and then waits, or closes the connection.
 TEST(Admission, AProgramThatSpeaksAnotherProtocolIsNamed) {
-  for (const bool closes : {false, true}) {
+  using Case = std::pair<bool, std::string>;
+  for (const auto& [closes, banner] :
+       {Case(false, "SSH-2.0-OpenSSH_9.2\r\n"), Case(true, "220 mail\r\n"), Case(false, "+OK\r\n"),
+        Case(true, "ro!")}) {
     const Ports ports(1);
     const FileDescriptor listener = listen_at(loopback(ports[0]));
-    std::thread program([&] {
+    std::thread program([&, closes = closes, banner = banner] {
       ready_before(listener, POLLIN, deadline_after(kPatient));
       const FileDescriptor visitor(::accept(listener.get(), nullptr, nullptr));
-      const std::string banner = "SSH-2.0-OpenSSH_9.2\r\n";
       send_all(visitor, banner.data(), banner.size(), deadline_after(kPatient));
       Introduction introduction;
       receive_all(visitor, &introduction, sizeof(introduction), deadline_after(kPatient));

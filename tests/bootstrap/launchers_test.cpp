@@ -1,5 +1,7 @@
 // What launchers tell the processes that they start.
 
+#include <unistd.h>
+
 #include <map>
 #include <set>
 #include <string>
@@ -64,8 +66,6 @@ const Map kSlurm = {{"SLURM_STEP_ID", "0"},
 
 const Map kOthers[] = {{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}},
                        {{"MV2_COMM_WORLD_RANK", "1"}, {"MV2_COMM_WORLD_SIZE", "2"}},
-                       {{"JSM_NAMESPACE_RANK", "1"}, {"JSM_NAMESPACE_SIZE", "2"}},
-                       {{"FLUX_TASK_RANK", "1"}, {"FLUX_JOB_SIZE", "2"}},
                        {{"HOROVOD_RANK", "1"}, {"HOROVOD_SIZE", "2"}}};
 
 TEST(Launchers, SayRankSizeAndAddress) {
@@ -131,24 +131,49 @@ TEST(Launchers, ThatStartedSeveralContradictOneThatStartedOne) {
   const Map torchrun = {
       {"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}};
   const Map rondo = {{"RONDO_RANK", "0"}, {"RONDO_SIZE", "1"}, {"RONDO_STORE", "tcp://a:1"}};
+  const Map by_slurm = with(kSlurm, {{"SLURM_TASK_PID", std::to_string(::getpid())}});
   for (const Map& outer : {alone, torchrun, rondo}) {
-    expect_error(with(kSlurm, outer), "two launchers");
-    expect_error(with(outer, {{"PMIX_RANK", "1"}}), "two launchers");
+    expect_error(with(by_slurm, outer), "two launchers");
     for (const Map& other : kOthers) expect_error(with(outer, other), "two launchers");
     // All of them are alone.
-    EXPECT_EQ(
-        read(with(with(kSlurm, {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}}), outer))
-            .size,
-        1);
+    const Map slurm_alone = with(by_slurm, {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}});
+    EXPECT_EQ(read(with(slurm_alone, outer)).size, 1);
   }
-  expect_error(with(with(kSlurm, torchrun), {{"GROUP_RANK", "0"}, {"GROUP_WORLD_SIZE", "1"}}),
-               "two launchers");
-  // Those of a batch system may have started the launcher that counts.
-  expect(with(kRondo, {{"FLUX_TASK_RANK", "0"}, {"FLUX_JOB_SIZE", "1"}}), "rondo-launch", 3, 8,
-         "tcp://a:1");
+}
+
+// What runs in a step of a batch system may be started by another launcher, which counts its own processes.
+TEST(Launchers, InAStepOfABatchSystemMayBeOthers) {
+  const Map alone = {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}};
+  const Map slurm_with_pmi =
+      with(kSlurm, {{"SLURM_TASK_PID", "1"}, {"PMI_RANK", "5"}, {"PMI_SIZE", "6"}});
+  const Map flux = {
+      {"FLUX_TASK_RANK", "5"}, {"FLUX_JOB_SIZE", "6"}, {"PMI_RANK", "5"}, {"PMI_SIZE", "6"}};
+  const Map jsrun = {{"JSM_NAMESPACE_RANK", "1"},
+                     {"JSM_NAMESPACE_SIZE", "2"},
+                     {"OMPI_COMM_WORLD_RANK", "1"},
+                     {"OMPI_COMM_WORLD_SIZE", "2"}};
+  const Map torchrun = with(kTorchrun, {{"GROUP_RANK", "0"}, {"GROUP_WORLD_SIZE", "2"}});
+  for (const Map& step : {slurm_with_pmi, flux}) {
+    EXPECT_EQ(read(with(step, alone)).size, 1);
+    EXPECT_EQ(read(with(step, kOpenMpi)).launcher, "Open MPI");
+    EXPECT_EQ(objection_to_mpi_alone(variables_of(with(step, alone))), "");
+  }
+  for (const Map& step : {slurm_with_pmi, flux, jsrun}) {
+    expect(with(step, kRondo), "rondo-launch", 3, 8, "tcp://a:1");
+    expect(with(step, torchrun), "torchrun", 1, 4, "tcp://node1:29501");
+  }
+  // A script that sets what torchrun does, in a step of one task.
+  const Map one = {
+      {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}, {"PMI_RANK", "0"}, {"PMI_SIZE", "1"}};
+  expect(with(with(slurm_with_pmi, one), kTorchrun), "torchrun", 1, 4, "tcp://node1:29501");
 }
 
 TEST(Launchers, WhomRondoDoesNotKnowAreNamed) {
+  expect_error({{"JSM_NAMESPACE_RANK", "1"}, {"JSM_NAMESPACE_SIZE", "2"}}, "JSM_NAMESPACE_RANK");
+  expect_error({{"FLUX_TASK_RANK", "1"}, {"FLUX_JOB_SIZE", "2"}}, "FLUX_TASK_RANK");
+  // One of them alone says nothing of the others.
+  expect_error({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}, {"HOROVOD_RANK", "1"}, {"HOROVOD_SIZE", "4"}},
+               "HOROVOD_RANK");
   for (const Map& other : kOthers) {
     expect_error(other, "is none that Rondo knows");
     Map alone = other;
@@ -243,6 +268,8 @@ TEST(Launchers, ProcessesThatMpiDoesNotSee) {
   for (const Map& other : kOthers) EXPECT_NE(objection(other), "");
   expect_in("(PMIX_RANK=1 by PMIx)", objection({{"PMIX_RANK", "1"}}));
   EXPECT_EQ(objection({{"PMIX_RANK", "0"}}), "");  // of how many?
+  const Map pmi_alone = {{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}};
+  expect_in("MV2_COMM_WORLD_SIZE=2", objection(with(kOthers[1], pmi_alone)));
   EXPECT_EQ(objection({}), "");
   EXPECT_EQ(objection({{"WORLD_SIZE", "4"}}), "");
   EXPECT_EQ(objection(with(kRondo, {{"RONDO_SIZE", "1"}})), "");

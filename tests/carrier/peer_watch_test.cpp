@@ -139,7 +139,7 @@ TEST(LifeSign, GoesWithItsProcessAloneAlsoWhereAChildLives) {
   const LifeSign mine = life_sign_of_this_process();
   ASSERT_NE(mine, 0U);
   EXPECT_EQ(life_sign_of_this_process(), mine);
-  EXPECT_TRUE(shows_life(mine));
+  EXPECT_EQ(shows_life(mine), true);
   const pid_t process = ::fork();
   if (process == 0) {
     ::close(line[0]);
@@ -160,11 +160,11 @@ TEST(LifeSign, GoesWithItsProcessAloneAlsoWhereAChildLives) {
   char begun = 0;
   ASSERT_EQ(::recv(line[0], &begun, 1, MSG_WAITALL), 1);
   EXPECT_NE(theirs, mine);
-  EXPECT_TRUE(shows_life(theirs));
+  EXPECT_EQ(shows_life(theirs), true);
   ::kill(process, SIGKILL);
   ::waitpid(process, nullptr, 0);
-  EXPECT_FALSE(shows_life(theirs));
-  EXPECT_TRUE(shows_life(mine));
+  EXPECT_EQ(shows_life(theirs), false);
+  EXPECT_EQ(shows_life(mine), true);
   ::close(line[0]);
 }
 

@@ -321,31 +321,34 @@ TEST(Processes, ADeathThatAProcessIdDoesNotShowIsNamed) {
   }
 }
 
-// Of those that the library has closed so, each number becomes that of a readable socket of the program.
+// Their numbers become those of the program's own: half of them readable, as a pidfd is whose process has ended.
 TEST(Processes, AProgramMayCloseAllDescriptors) {
-  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
-    Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
-    comm.barrier();
-    ::closefrom(3);
-    int pair[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0 || ::send(pair[1], "x", 1, 0) != 1)
-      return 1;
-    constexpr int kMost = 64;
-    for (int number = pair[1] + 1; number < kMost; ++number) ::dup2(pair[0], number);
-    // Long enough for a look at all ranks.
-    const auto late = std::chrono::steady_clock::now() + std::chrono::milliseconds(400);
-    while (me.rank == 1 && std::chrono::steady_clock::now() < late) std::this_thread::yield();
-    Communicator half = comm.duplicate();
-    half.barrier();
-    if (me.rank == 1) ::_exit(7);
-    try {
-      half.barrier();
-    } catch (const PeerError& error) {
-      return says(error, "rank 1 (process") && says(error, "ended") ? 0 : 2;
-    }
-    return 3;
-  });
-  EXPECT_EQ(codes, (std::vector<int>{0, 7}));
+  for (const bool goes_on : {false, true}) {
+    const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+      Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
+      comm.barrier();
+      ::closefrom(3);
+      int pair[2];
+      if (::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) return 1;
+      if (::send(pair[1], "x", 1, 0) != 1) return 1;
+      constexpr int kMost = 64;
+      for (int number = pair[1] + 1; number < kMost; ++number) ::dup2(pair[number % 2], number);
+      // Long enough for a look at all ranks.
+      const auto late = std::chrono::steady_clock::now() + std::chrono::milliseconds(400);
+      while (me.rank == 1 && std::chrono::steady_clock::now() < late) std::this_thread::yield();
+      comm.barrier();
+      if (goes_on) comm = comm.duplicate();
+      comm.barrier();
+      if (me.rank == 1) ::_exit(7);
+      try {
+        comm.barrier();
+      } catch (const PeerError& error) {
+        return says(error, "rank 1 (process") && says(error, "ended") ? 0 : 2;
+      }
+      return 3;
+    });
+    EXPECT_EQ(codes, (std::vector<int>{0, 7})) << goes_on;
+  }
 }
 
 // The first send to a process that has ended is refused at once.

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <rondo/version.hpp>
 #include <sstream>
 #include <stdexcept>
@@ -72,16 +73,16 @@ std::vector<HostRanks> place(const std::vector<HostRanks>& hosts, int ranks) {
 // The name of the option that the word begins, and what the word has of its value: "--ranks=2", "-n2".
 struct OptionWord {
   std::string name;
-  std::string value;
+  std::optional<std::string> value = {};
 };
 OptionWord split_word(const std::string& word) {
   // As mpirun has it.
-  for (const std::string_view np : {"--np", "-np"}) {
-    if (word.starts_with(np))
-      return {"-n", word.substr(np.size() + (word[np.size()] == '=' ? 1 : 0))};
+  if (word == "-np" || word == "--np") return {"-n"};
+  for (const std::string_view np : {"--np=", "-np=", "-np"}) {
+    if (word.starts_with(np)) return {"-n", word.substr(np.size())};
   }
   const std::size_t end = word.starts_with("--") ? word.find('=') : 2;
-  if (end >= word.size()) return {word, {}};
+  if (end >= word.size()) return {word};
   return {word.substr(0, end), word.substr(end + (word[end] == '=' ? 1 : 0))};
 }
 
@@ -97,10 +98,10 @@ std::vector<std::string> words_of(const CLI::App& app, int argc, char** argv) {
                                  "is no option of rondo-launch; the program comes first, "
                                  "and then its own options");
     }
-    words[i] = name;
     if (option->get_expected_max() == 0) continue;
+    words[i] = name;
     ++i;  // its value
-    if (!value.empty()) words.insert(words.begin() + static_cast<std::ptrdiff_t>(i), value);
+    if (value) words.insert(words.begin() + static_cast<std::ptrdiff_t>(i), *value);
   }
   std::reverse(words.begin(), words.end());
   return words;

@@ -75,7 +75,8 @@ void forget_other_launchers() {
   std::vector<std::string> names;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
-    for (const std::string_view start : {"OMPI_COMM_WORLD_", "PMI_", "PMIX_"}) {
+    for (const std::string_view start :
+         {"OMPI_COMM_WORLD_", "PMI_", "PMIX_", "MV2_COMM_WORLD_", "JSM_NAMESPACE_", "HOROVOD_"}) {
       if (text.starts_with(start)) names.emplace_back(text.substr(0, text.find('=')));
     }
   }

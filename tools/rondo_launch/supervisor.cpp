@@ -76,8 +76,9 @@ void Supervisor::show_the_rest() {
   // A reader that is slow gets everything, unless the user wants an end.
   for (;;) {
     const bool all_written = outputs_[0]->all_written() && outputs_[1]->all_written();
-    // Once nothing can be lost any more; what is told here is yet to be written itself.
-    if (!tell_losses() && all_written) return;
+    // Looked for when nothing can be lost any more. What is told here is yet to be written itself.
+    if (tell_losses()) continue;
+    if (all_written) return;
     if ((passed_on_ || !guarded_) && Clock::now() > until) return;
     pollfd requests[] = {{outputs_[0]->news(), POLLIN, 0},
                          {outputs_[1]->news(), POLLIN, 0},
