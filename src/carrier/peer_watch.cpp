@@ -77,7 +77,7 @@ bool may_be_pidfd_of(int id, int descriptor) {
   std::ifstream file("/proc/self/fdinfo/" + std::to_string(descriptor));
   for (std::string line; std::getline(file, line);) {
     if (!line.starts_with("Pid:")) continue;
-    const int found = std::atoi(line.c_str() + std::strlen("Pid:"));
+    const long found = std::strtol(line.c_str() + std::strlen("Pid:"), nullptr, 10);
     return found == id || found <= 0;
   }
   return true;

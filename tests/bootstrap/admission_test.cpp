@@ -15,7 +15,6 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -272,19 +271,21 @@ TEST(Admission, AProgramThatNeverSpeaksIsNamed) {
 
 // It says less than an introduction has bytes, and then waits, or closes the connection.
 TEST(Admission, AProgramThatSpeaksAnotherProtocolIsNamed) {
-  using Case = std::pair<bool, std::string>;
-  for (const auto& [closes, banner] :
-       {Case(false, "SSH-2.0-OpenSSH_9.2\r\n"), Case(true, "220 mail\r\n"), Case(false, "+OK\r\n"),
-        Case(true, "ro!")}) {
+  struct Case {
+    bool closes;
+    std::string banner;
+  };
+  for (const Case& one : {Case(false, "SSH-2.0-OpenSSH_9.2\r\n"), Case(true, "220 mail\r\n"),
+                          Case(false, "+OK\r\n"), Case(true, "ro!")}) {
     const Ports ports(1);
     const FileDescriptor listener = listen_at(loopback(ports[0]));
-    std::thread program([&, closes = closes, banner = banner] {
+    std::thread program([&] {
       ready_before(listener, POLLIN, deadline_after(kPatient));
       const FileDescriptor visitor(::accept(listener.get(), nullptr, nullptr));
-      send_all(visitor, banner.data(), banner.size(), deadline_after(kPatient));
+      send_all(visitor, one.banner.data(), one.banner.size(), deadline_after(kPatient));
       Introduction introduction;
       receive_all(visitor, &introduction, sizeof(introduction), deadline_after(kPatient));
-      if (closes) return;
+      if (one.closes) return;
       char nothing = 0;  // comes when the visitor has left
       receive_all(visitor, &nothing, sizeof(nothing), deadline_after(kPatient));
     });
