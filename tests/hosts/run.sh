@@ -4,7 +4,8 @@
 set -uo pipefail
 output=$(mktemp)
 tuning=$(mktemp)
-trap 'rm -f "$output" "$tuning"' EXIT
+told=$(mktemp)
+trap 'rm -f "$output" "$tuning" "$told"' EXIT
 repository=$1
 killed_rank=$2
 shift 2
@@ -32,22 +33,25 @@ for layout in "1 slot" "2 slot" "2 node"; do
   done
 done
 
-# A killed rank is an error of all others, which names it. Without recovery mpirun would end the others before they have told their error.
+# A killed rank is an error of all others, which names it; except of a rank that Open MPI 4 does not let return from MPI_Testsome.
+# Without recovery mpirun would end the others before they have told their error.
 if mpirun --version | grep -q "(Open MPI) 4"; then
   for hosts in 2 4; do
-    # mpirun itself crashes now and then when a rank is killed: then there is nothing to see, and the next try counts.
+    # mpirun itself crashes now and then when a rank is killed, and takes ranks with it: then the next try counts.
     for ((try = 1; try <= 5; ++try)); do
-      OMPI_MCA_orte_enable_recovery=1 timeout 100 "$repository/tools/test_hosts.sh" --hosts "$hosts" --ranks-per-host 1 -- "$killed_rank" >"$output" 2>&1
+      : >"$told"
+      OMPI_MCA_orte_enable_recovery=1 timeout 200 "$repository/tools/test_hosts.sh" --hosts "$hosts" --ranks-per-host 1 -- "$killed_rank" "$told" >"$output" 2>&1
       grep -aq "Segmentation fault .*ip netns exec" "$output" || break
       echo "mpirun has crashed in try $try"
     done
-    found=$(grep -acE "PeerError: rank [0-9]*: .*rank 1 \(process [0-9]*\) ended" "$output")
-    echo "$hosts hosts: $found ranks have named the killed one"
-    [ "$found" = $((hosts - 1)) ] || { cat "$output"; exit 1; }
+    found=$(grep -acE "^PeerError: rank [0-9]*: .*rank 1 \(process [0-9]*\) ended" "$told")
+    kept=$(grep -ac "^kept by MPI: " "$told")
+    echo "$hosts hosts: $found ranks have named the killed one, and $kept were kept by MPI"
+    [ "$((found + kept))" = $((hosts - 1)) ] || { cat "$told" "$output"; exit 1; }
   done
 else
   # This mpirun, which is not that of Open MPI 4, ends all ranks at once, before they can tell their error.
-  timeout 100 "$repository/tools/test_hosts.sh" --hosts 2 --ranks-per-host 1 -- "$killed_rank" >"$output" 2>&1
+  timeout 100 "$repository/tools/test_hosts.sh" --hosts 2 --ranks-per-host 1 -- "$killed_rank" "$told" >"$output" 2>&1
   code=$?
   echo "2 hosts: the job of a killed rank has ended with exit code $code"
   if [ "$code" = 0 ] || [ "$code" = 124 ]; then
