@@ -10,7 +10,10 @@ namespace rondo::detail {
 // While it lives, such a write of this thread fails with EFBIG or EPIPE, and nothing else happens.
 class WriteSignalsHeld {
  public:
-  WriteSignalsHeld() {
+  WriteSignalsHeld() : WriteSignalsHeld(true) {}
+  // Does nothing if `holds` is false.
+  explicit WriteSignalsHeld(bool holds) : holds_(holds) {
+    if (!holds_) return;
     ::sigemptyset(&signals_);
     ::sigaddset(&signals_, SIGXFSZ);
     ::sigaddset(&signals_, SIGPIPE);
@@ -20,6 +23,7 @@ class WriteSignalsHeld {
   WriteSignalsHeld(const WriteSignalsHeld&) = delete;
   WriteSignalsHeld& operator=(const WriteSignalsHeld&) = delete;
   ~WriteSignalsHeld() {
+    if (!holds_) return;
     // One that was sent before is the program's.
     for (const int signal : {SIGXFSZ, SIGPIPE}) {
       if (::sigismember(&pending_before_, signal) == 1) ::sigdelset(&signals_, signal);
@@ -31,6 +35,7 @@ class WriteSignalsHeld {
   }
 
  private:
+  bool holds_;
   sigset_t signals_{};
   sigset_t before_{};
   sigset_t pending_before_{};

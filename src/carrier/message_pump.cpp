@@ -12,6 +12,7 @@
 #include <rondo/errors.hpp>
 
 #include "base/log.hpp"
+#include "base/write_signals.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -61,6 +62,7 @@ void MessagePump::carry(const PumpEdges::In& edge, Mapping fifo) {
 }
 
 MessagePump::~MessagePump() {
+  const WriteSignalsHeld held;  // MPI may write to a socket of a process that has ended
   if (!can_be_driven()) {
     log(LogLevel::warning, "a communicator with MPI edges outlived MPI_Finalize");
   } else if (board_->raised() || !hear_the_rest()) {

@@ -12,6 +12,7 @@
 #include "base/collective_traits.hpp"
 #include "base/float_state.hpp"
 #include "base/log.hpp"
+#include "base/write_signals.hpp"
 #include "engine/call_text.hpp"
 #include "engine/chain.hpp"
 #include "engine/one_shot.hpp"
@@ -45,6 +46,7 @@ Engine::Engine(Wiring wiring)
       contributions_(static_cast<std::size_t>(wiring_.size)) {}
 
 Engine::~Engine() {
+  const WriteSignalsHeld held(is_carried_by_mpi());
   try {
     if (wiring_.links.pump != nullptr) wiring_.links.pump->look_for_abort();
     if (const auto last = confirmation_.confirm_last()) tell_unconfirmed(*last);
@@ -64,8 +66,12 @@ Engine::~Engine() {
   }
 }
 
+// Open MPI writes to sockets of processes that may have ended; their SIGPIPE would end this one, too.
+bool Engine::is_carried_by_mpi() const { return has_pump() && network() == Carrier::mpi; }
+
 void Engine::run(const Call& call, const Route& route, std::chrono::milliseconds timeout) {
   const FloatState float_state;
+  const WriteSignalsHeld held(is_carried_by_mpi());
   if (is_message(call.collective)) {
     run_message(call, timeout);
     return;

@@ -87,6 +87,7 @@ class Engine {
   }
 
  private:
+  [[nodiscard]] bool is_carried_by_mpi() const;
   void run_checked(const Call& call, const Route& route, const ShownCall& shown);
   // False: not all ranks' buffers are reachable, and `route` names another algorithm for that.
   bool run_by_direct(const Call& call, const Route& route, const ShownCall& shown);
