@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <ctime>
+#include <initializer_list>
 
 namespace rondo::detail {
 
