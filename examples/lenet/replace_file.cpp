@@ -28,7 +28,8 @@ std::string target_of(const std::string& file) {
   throw std::runtime_error(fmt::format("'{}' cannot be written: {}", file, std::strerror(error)));
 }
 
-// The errno of what fails; 0 if nothing does. `mode`: who may read and write the file, if it is set; else as for every new file.
+// The errno of what fails; 0 if nothing does. `mode`: who may read and write the file, if it is
+// set; else as for every new file.
 int write_to(const std::string& file, std::string_view contents, std::optional<mode_t> mode = {}) {
   constexpr mode_t kForAll = 0666;  // less the umask
   const int descriptor =
