@@ -50,7 +50,7 @@ RONDO_API Communicator from_store(const std::string& url, int rank, int size,
 /// rondo-launch started them. The program need not call MPI; one that does may as well call from_mpi().
 ///
 /// Throws what from_store() throws, and UsageError for variables that are missing or that cannot be understood, where
-/// another launcher's variables are found (PMI_RANK) that does not say it started one process, and where two launchers say different things of this process, unless one of
+/// Rondo does not know the launcher (PMI_RANK) and that does not say it has started one process only, and where two launchers say different things of this process, unless one of
 /// them may have started the other (docs/starting.md).
 RONDO_API Communicator from_environment(const CommunicatorOptions& options = {});
 

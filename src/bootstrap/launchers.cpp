@@ -295,8 +295,8 @@ bool says(const Launcher& launcher, const Variables& variables, const LaunchedRa
          (launcher.size == nullptr || variables(launcher.size) == std::to_string(launched.size));
 }
 
-// Also of a launcher of processes that says the same as a batch system which is there: Slurm's and others' steps set PMI_RANK and
-// PMI_SIZE, jsrun those of Open MPI.
+// Whether a batch system has set these variables for what runs in its step. Some set those of other launchers, too: Slurm and Flux
+// PMI_RANK and PMI_SIZE, jsrun those of Open MPI. Such variables say the same as the batch system's own.
 bool is_of_step(const Launcher& launcher, const Variables& variables) {
   if (launcher.starts == Starts::steps) return true;
   return std::any_of(std::begin(kLaunchers), std::end(kLaunchers), [&](const Launcher& step) {
