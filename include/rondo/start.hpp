@@ -49,9 +49,10 @@ RONDO_API Communicator from_store(const std::string& url, int rank, int size,
 /// RONDO_STORE, with a url as from_store() takes it, overrides the address that torchrun, mpirun or srun give. On several hosts set RONDO_SECRET, unless
 /// rondo-launch started them. The program need not call MPI; one that does may as well call from_mpi().
 ///
-/// Throws what from_store() throws, and UsageError for variables that are missing or that cannot be understood, where
-/// Rondo does not know the launcher (PMI_RANK) and that does not say it has started one process only, and where two launchers say different things of this process, unless one of
-/// them may have started the other (docs/starting.md).
+/// Throws what from_store() throws, and UsageError
+/// - for variables that are missing or that cannot be understood;
+/// - where Rondo does not know the launcher (PMI_RANK), unless that says that it has started only this process;
+/// - where two launchers say different things of this process, unless one of them may have started the other (docs/starting.md).
 RONDO_API Communicator from_environment(const CommunicatorOptions& options = {});
 
 /// Who started this process, as from_environment() sees it: "rondo-launch", "torchrun", "Open MPI", "Slurm", or "" for nobody.
