@@ -4,8 +4,8 @@
 set -uo pipefail
 output=$(mktemp)
 tuning=$(mktemp)
-told=$(mktemp)
-trap 'rm -f "$output" "$tuning" "$told"' EXIT
+told_folder=$(mktemp -d)
+trap 'rm -rf "$output" "$tuning" "$told_folder"' EXIT
 repository=$1
 killed_rank=$2
 shift 2
@@ -37,11 +37,13 @@ done
 # Without recovery mpirun would end the others before they have told their error.
 if mpirun --version | grep -q "(Open MPI) 4"; then
   for hosts in 2 4; do
-    # mpirun itself crashes now and then when a rank is killed, and takes ranks with it: then the next try counts.
+    # mpirun itself crashes now and then when a rank is killed: then the next try counts. Ranks of the former one may live on and
+    # tell their error later, so each try has a file of its own.
     for ((try = 1; try <= 5; ++try)); do
+      told=$told_folder/$hosts-$try
       : >"$told"
       OMPI_MCA_orte_enable_recovery=1 timeout 200 "$repository/tools/test_hosts.sh" --hosts "$hosts" --ranks-per-host 1 -- "$killed_rank" "$told" >"$output" 2>&1
-      grep -aq "Segmentation fault .*ip netns exec" "$output" || break
+      grep -aqE "(Segmentation fault|Bus error|Aborted) .*ip netns exec" "$output" || break
       echo "mpirun has crashed in try $try"
     done
     found=$(grep -acE "^PeerError: rank [0-9]*: .*rank 1 \(process [0-9]*\) ended" "$told")
@@ -51,7 +53,7 @@ if mpirun --version | grep -q "(Open MPI) 4"; then
   done
 else
   # This mpirun, which is not that of Open MPI 4, ends all ranks at once, before they can tell their error.
-  timeout 100 "$repository/tools/test_hosts.sh" --hosts 2 --ranks-per-host 1 -- "$killed_rank" "$told" >"$output" 2>&1
+  timeout 100 "$repository/tools/test_hosts.sh" --hosts 2 --ranks-per-host 1 -- "$killed_rank" "$told_folder/told" >"$output" 2>&1
   code=$?
   echo "2 hosts: the job of a killed rank has ended with exit code $code"
   if [ "$code" = 0 ] || [ "$code" = 124 ]; then
