@@ -45,7 +45,8 @@ struct Rank {
 struct Partners {
   rondo::cuda::Communicator* devices = nullptr;
   lenet::ServerClient* servers = nullptr;
-  // The ranks that compute other parts of the same model, and this rank's part.
+  // All ranks; the ranks that compute other parts of the same model; and this rank's part.
+  rondo::Communicator* all = nullptr;
   lenet::Parts* parts = nullptr;
   const lenet::Task* part = nullptr;
 };
@@ -92,7 +93,7 @@ lenet::Run train_on(const lenet::Options& options, rondo::Communicator& comm,
     }
   }
   const lenet::Dataset data = lenet::read_data(options);
-  lenet::require_equal_data(comm, data);
+  lenet::require_equal_data(partners.all != nullptr ? *partners.all : comm, data);
   const Rank rank = make_rank(options, data, comm, partners);
   lenet::Report report(first, options.epochs, partners.servers == nullptr);
   std::optional<lenet::ServedWorker> served;
@@ -153,7 +154,7 @@ void train_split(const lenet::Options& options, rondo::Communicator& ranks) {
   rondo::Communicator data = *ranks.split(ranks.rank() % options.parts);
   const lenet::Task part =
       lenet::lenet_part(lenet::split_named(options.split), parts, options.micro_batches);
-  lenet::Run run = train_on(options, data, {.parts = parts.get(), .part = &part});
+  lenet::Run run = train_on(options, data, {.all = &ranks, .parts = parts.get(), .part = &part});
   run.ranks = ranks.size();
   write_history(options, ranks, run);
 }

@@ -33,8 +33,8 @@ struct NetworkOptions {
   bool without_secret = false;
   /// The network interface to use, such as "eth0": by UCX, and where rank 0 listens if it is not told an exact address; with
   /// from_mpi(), also for the connections by which ranks on several hosts watch each other. May differ between hosts. Unset:
-  /// RONDO_INTERFACE. Where that is unset, too: rank 0 listens at all, and UCX uses InfiniBand and the one interface by which the
-  /// ranks have met, or any where there is no such one, and with from_mpi(). Empty: any.
+  /// RONDO_INTERFACE. Where that is unset, too: rank 0 listens at all, and UCX uses InfiniBand and the interfaces by which the
+  /// ranks have met (with from_mpi(): by which they watch each other), or any where there are none. Empty: any.
   std::optional<std::string> interface = std::nullopt;
 };
 

@@ -136,6 +136,7 @@ std::vector<FileDescriptor> Admission::run() {
   run_ = run_name(place_.run());
   try {
     admit_all();
+    if (place_.refusal() != nullptr) std::rethrow_exception(place_.refusal());
   } catch (...) {
     answer_all(std::current_exception());
     place_.close();
@@ -148,7 +149,10 @@ std::vector<FileDescriptor> Admission::run() {
 
 void Admission::admit_all() {
   while (!all_seated()) {
-    if (!wait_for_any()) throw_missing();
+    if (!wait_for_any()) {
+      if (place_.refusal() != nullptr) return;
+      throw_missing();
+    }
     const std::string objection = place_.objection_to_myself();
     if (!objection.empty()) throw UsageError(objection);
     hear_ready();

@@ -52,7 +52,9 @@ Attempt connect_by(const Card& card, Clock::time_point deadline) {
     for (const std::string& text : card.addresses) {
       std::string host = text;
       std::erase_if(host, [](char letter) { return letter == '[' || letter == ']'; });
-      for (const Address& address : addresses_of(host, card.port, deadline, why_not)) {
+      const Resolved resolved = HostLookup(host).ask(card.port, deadline);
+      if (resolved.addresses.empty()) why_not = resolved.why_not;
+      for (const Address& address : resolved.addresses) {
         if (address.is_loopback() == loopback) addresses.push_back(address);
       }
     }

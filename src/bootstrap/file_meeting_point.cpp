@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -30,16 +31,18 @@ struct Found {
 
 class FileMeetingPoint final : public MeetingPoint {
  public:
-  FileMeetingPoint(const std::string& folder, const NetworkOptions& network)
-      : name_("file://" + folder),
+  FileMeetingPoint(const std::string& folder, std::string run, const NetworkOptions& network)
+      : MeetingPoint(std::move(run)),
+        name_("file://" + folder),
         card_path_(folder + "/rondo-rank-0"),
         folder_(folder),
         given_secret_(network.secret.value_or("")),
         interface_(network.interface.value_or("")) {
     struct stat facts{};
-    if (::stat(folder.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode)) {
+    const bool exists = ::stat(folder.c_str(), &facts) == 0;
+    if (!exists || !S_ISDIR(facts.st_mode)) {
       throw UsageError(fmt::format("from_store: '{}' is no folder on this host: {}", folder,
-                                   errno == 0 ? "it is something else" : std::strerror(errno)));
+                                   exists ? "it is something else" : std::strerror(errno)));
     }
     if (!can_prove()) static_cast<void>(prove("", {}));  // throws why
   }
@@ -61,6 +64,7 @@ class FileMeetingPoint final : public MeetingPoint {
  private:
   [[nodiscard]] Found find_card() const;
   void leave_card(const Card& card);
+  void require_mine(uid_t owner) const;
   [[noreturn]] void fail_to_write(const char* what) const;
 
   std::string name_;
@@ -75,18 +79,15 @@ class FileMeetingPoint final : public MeetingPoint {
 Found FileMeetingPoint::find_card() const {
   const FileDescriptor file(
       ::open(card_path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (!file.valid()) {
-    return {std::nullopt, fmt::format("{}: {}", card_path_, std::strerror(errno))};
-  }
   struct stat facts{};
+  if (!file.valid()) {
+    const int code = errno;
+    if (code == EACCES && ::lstat(card_path_.c_str(), &facts) == 0) require_mine(facts.st_uid);
+    return {std::nullopt, fmt::format("{}: {}", card_path_, std::strerror(code))};
+  }
   if (::fstat(file.get(), &facts) != 0) return {std::nullopt, std::strerror(errno)};
   if (!S_ISREG(facts.st_mode)) return {std::nullopt, fmt::format("{} is no file", card_path_)};
-  if (given_secret_.empty() && facts.st_uid != ::geteuid()) {
-    throw TransportError(fmt::format(
-        "from_store: {} belongs to user {}, and this process to user {}: choose a folder that only "
-        "you may write to, or give all ranks the same secret (RONDO_SECRET)",
-        card_path_, facts.st_uid, ::geteuid()));
-  }
+  if (given_secret_.empty()) require_mine(facts.st_uid);
   std::string text(kMostCardBytes, '\0');
   const ssize_t bytes = ::read(file.get(), text.data(), text.size());
   if (bytes < 0) return {std::nullopt, fmt::format("{}: {}", card_path_, std::strerror(errno))};
@@ -96,6 +97,14 @@ Found FileMeetingPoint::find_card() const {
   } catch (const UsageError& error) {
     return {std::nullopt, fmt::format("{}: {}", card_path_, error.what())};
   }
+}
+
+void FileMeetingPoint::require_mine(uid_t owner) const {
+  if (owner == ::geteuid()) return;
+  throw TransportError(fmt::format(
+      "from_store: {} belongs to user {}, and this process to user {}: remove that file, choose a "
+      "folder that only you may write to, or give all ranks the same secret (RONDO_SECRET)",
+      card_path_, owner, ::geteuid()));
 }
 
 void FileMeetingPoint::fail_to_write(const char* what) const {
@@ -137,7 +146,12 @@ void FileMeetingPoint::leave_card(const Card& card) {
 }
 
 std::vector<FileDescriptor> FileMeetingPoint::listen(Clock::time_point /*deadline*/) {
-  CardOfListener made = listen_with_card(interface_);
+  CardOfListener made = listen_with_card("");
+  try {
+    if (!interface_.empty()) made = listen_with_card(interface_);
+  } catch (const UsageError&) {
+    refuse_all(std::current_exception());
+  }
   token_ = made.card.token;
   leave_card(made.card);
   return std::move(made.listeners);
@@ -174,9 +188,9 @@ Attempt FileMeetingPoint::try_connect(int /*rank*/, Clock::time_point deadline) 
 
 }  // namespace
 
-std::unique_ptr<MeetingPoint> meet_in_folder(const std::string& folder,
+std::unique_ptr<MeetingPoint> meet_in_folder(const std::string& folder, std::string run,
                                              const NetworkOptions& network) {
-  return std::make_unique<FileMeetingPoint>(folder, network);
+  return std::make_unique<FileMeetingPoint>(folder, std::move(run), network);
 }
 
 }  // namespace rondo::detail

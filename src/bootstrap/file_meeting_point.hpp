@@ -15,7 +15,7 @@
 namespace rondo::detail {
 
 // `network` has its settings from the environment already. Throws UsageError if the folder is none.
-std::unique_ptr<MeetingPoint> meet_in_folder(const std::string& folder,
+std::unique_ptr<MeetingPoint> meet_in_folder(const std::string& folder, std::string run,
                                              const NetworkOptions& network);
 
 }  // namespace rondo::detail

@@ -166,8 +166,8 @@ std::optional<Reply> Interview::judge_hello() {
   const auto proof_of = [&](Speaker speaker) {
     return prove_for(speaker, secret_, theirs_.nonce, mine_.nonce, hello_.rank, hello_.size);
   };
-  // Before the secret, which another run does not know.
-  if (hello_.run != run_) {
+  // Before the secret, which another run does not know. A rank that was told rank, size and address by hand has no run.
+  if (hello_.run != run_ && hello_.run != Run{} && run_ != Run{}) {
     objection_ = fmt::format("it belongs to another run: {}, and this is {}", text_of(hello_.run),
                              text_of(run_));
     return reply(Reply::Kind::another_run);

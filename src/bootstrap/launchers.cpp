@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <initializer_list>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -16,7 +17,6 @@
 #include <rondo/errors.hpp>
 
 #include "base/fnv1a.hpp"
-#include "base/log.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -52,6 +52,10 @@ class Reader {
     return result;
   }
 
+  void require(std::initializer_list<const char*> names) const {
+    for (const char* name : names) static_cast<void>(text(name));
+  }
+
  private:
   const Variables& variables_;
   std::string launcher_;
@@ -81,8 +85,7 @@ std::string address(const std::string& host, int port) {
 }
 
 // Where ranks meet that are told only a host.
-void meet_on(LaunchedRank& launched, const std::string& host, std::string run) {
-  launched.run = std::move(run);
+void meet_on(LaunchedRank& launched, const std::string& host) {
   launched.ports = ports_for(launched.run);
   launched.url = address(host, launched.ports[0]);
 }
@@ -134,20 +137,35 @@ std::string host_of_mpirun(const Reader& reader) {
   return uri.substr(begin + kTcp.size(), end - begin - kTcp.size());
 }
 
+std::string run_of_open_mpi(const Reader& reader) {
+  const auto job = reader.find("PMIX_NAMESPACE");
+  if (!job) return {};
+  // Open MPI 4's number of a job is one of 65536, which two hosts may have in common.
+  const auto uri = reader.find("OMPI_MCA_orte_hnp_uri");
+  return fmt::format("Open MPI job {}{}{}", *job, uri ? " of " : "", uri.value_or(""));
+}
+
 LaunchedRank from_open_mpi(const Reader& reader) {
   LaunchedRank launched{reader.launcher(),
                         reader.number("OMPI_COMM_WORLD_RANK"),
                         reader.number("OMPI_COMM_WORLD_SIZE"),
                         {},
-                        {},
+                        run_of_open_mpi(reader),
                         {}};
   if (launched.size == 1 || reader.find("RONDO_STORE")) return launched;
+  reader.require({"PMIX_NAMESPACE"});
   const bool one_host = reader.number("OMPI_COMM_WORLD_LOCAL_SIZE") == launched.size;
-  // Open MPI 4's number of a job is one of 65536, which two hosts may have in common.
-  std::string run = "Open MPI job " + reader.text("PMIX_NAMESPACE");
-  if (const auto uri = reader.find("OMPI_MCA_orte_hnp_uri")) run += " of " + *uri;
-  meet_on(launched, one_host ? "localhost" : host_of_mpirun(reader), std::move(run));
+  meet_on(launched, one_host ? "localhost" : host_of_mpirun(reader));
   return launched;
+}
+
+std::string run_of_slurm(const Reader& reader) {
+  const auto job = reader.find("SLURM_JOB_ID");
+  const auto step = reader.find("SLURM_STEP_ID");
+  if (!job || !step) return {};
+  const auto cluster = reader.find("SLURM_CLUSTER_NAME");
+  return fmt::format("Slurm step {}.{}{}{}", *job, *step, cluster ? " of " : "",
+                     cluster.value_or(""));
 }
 
 LaunchedRank from_slurm(const Reader& reader) {
@@ -155,15 +173,13 @@ LaunchedRank from_slurm(const Reader& reader) {
                         reader.number("SLURM_PROCID"),
                         reader.number("SLURM_STEP_NUM_TASKS"),
                         {},
-                        {},
+                        run_of_slurm(reader),
                         {}};
   if (launched.size == 1 || reader.find("RONDO_STORE")) return launched;
+  reader.require({"SLURM_JOB_ID", "SLURM_STEP_ID"});
   const bool one_host = reader.number("SLURM_STEP_NUM_NODES") == 1;
   const std::string first = first_of_slurm_hosts(reader.text("SLURM_STEP_NODELIST"));
-  std::string run =
-      fmt::format("Slurm step {}.{}", reader.text("SLURM_JOB_ID"), reader.text("SLURM_STEP_ID"));
-  if (const auto cluster = reader.find("SLURM_CLUSTER_NAME")) run += " of " + *cluster;
-  meet_on(launched, one_host ? "localhost" : first, std::move(run));
+  meet_on(launched, one_host ? "localhost" : first);
   return launched;
 }
 
@@ -343,6 +359,39 @@ void require_agreement(const Launcher& launcher, const LaunchedRank& launched,
   }
 }
 
+// A script may give ranks their numbers and an address by the variables of one launcher, and take these numbers from another one,
+// which has started the processes: then they are of that one's run, and another run with the same address is not.
+std::string run_by_another(const Launcher& launcher, const LaunchedRank& launched,
+                           const Variables& variables) {
+  for (const Launcher& other : kLaunchers) {
+    if (&other == &launcher || !has_started_this(other, variables)) continue;
+    if (!says(other, variables, launched)) continue;
+    if (other.read == from_open_mpi) return run_of_open_mpi(Reader(variables, other.name));
+    if (other.read == from_slurm) return run_of_slurm(Reader(variables, other.name));
+  }
+  return {};
+}
+
+// Where no launcher is known: a script may have set some variables and forgotten others, and each process would work alone.
+void require_all_or_none(const Variables& variables) {
+  struct Half {
+    std::array<const char*, 2> set;
+    const char* missing;
+    const char* size;  // of the two
+  };
+  constexpr Half kHalves[] = {{{"RONDO_SIZE", "RONDO_SIZE"}, "RONDO_RANK", "RONDO_SIZE"},
+                              {{"RANK", "MASTER_ADDR"}, "WORLD_SIZE", nullptr},
+                              {{"WORLD_SIZE", "MASTER_ADDR"}, "RANK", "WORLD_SIZE"}};
+  for (const Half& half : kHalves) {
+    if (!variables(half.set[0]) || !variables(half.set[1]) || variables(half.missing)) continue;
+    if (half.size != nullptr && variables(half.size) == "1") continue;
+    throw UsageError(fmt::format(
+        "from_environment: {}={} is set, but {} is not: set both for each process, or unset {} for "
+        "a process that is alone (env -u {} ...)",
+        half.set[0], *variables(half.set[0]), half.missing, half.set[0], half.set[0]));
+  }
+}
+
 }  // namespace
 
 std::string first_of_slurm_hosts(const std::string& list) {
@@ -393,16 +442,15 @@ LaunchedRank launched_rank(const Variables& variables) {
                                    launcher.name, launched.rank, launched.size));
     }
     require_agreement(launcher, launched, variables);
-    // Processes of several launchers may meet at an address that the user gives, so their runs are not compared.
+    if (launched.run.empty()) launched.run = run_by_another(launcher, launched, variables);
     const auto store = variables("RONDO_STORE");
-    if (store && !store->empty())
-      launched = {launched.launcher, launched.rank, launched.size, *store, {}, {}};
+    if (store && !store->empty()) {
+      launched.url = *store;
+      launched.ports.clear();
+      // The components of a heterogeneous job of Slurm have numbers of their own, by which their runs seem to differ.
+      if (variables("SLURM_HET_SIZE")) launched.run.clear();
+    }
     return launched;
-  }
-  if (variables("WORLD_SIZE") && variables("MASTER_ADDR")) {
-    log(LogLevel::warning,
-        "from_environment: WORLD_SIZE and MASTER_ADDR are set, as torchrun does, but RANK is not: "
-        "this process is alone");
   }
   bool is_alone = false;
   for (const Launcher& launcher : kLaunchers) {
@@ -416,6 +464,7 @@ LaunchedRank launched_rank(const Variables& variables) {
         "RONDO_RANK, RONDO_SIZE and RONDO_STORE (tcp://HOST-OF-RANK-0:PORT) for each process",
         launcher.rank));
   }
+  require_all_or_none(variables);
   return {};
 }
 

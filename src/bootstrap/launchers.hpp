@@ -17,13 +17,14 @@ struct LaunchedRank {
   int rank = 0;
   int size = 1;
   std::string url;  // for from_store(); empty if size is 1
-  // Where the launcher names no address: what names the run, and the ports that its rank 0 may have, the URL's first.
+  // What names the run, where a launcher does: ranks of two runs that are told the same address do not belong together.
   std::string run;
+  // Where the launcher names no address: the ports that rank 0 may have, the URL's first.
   std::vector<std::uint16_t> ports;
 };
 
 // In this order: rondo-launch (or whoever sets RONDO_RANK), torchrun, Open MPI, Slurm. If none of them started this process,
-// it is alone. Throws UsageError that names a variable which is missing or cannot be understood, for a process that
+// it is alone. Throws UsageError that names a variable which is missing (also where only a part of a launcher's is set) or cannot be understood, for a process that
 // another launcher started, and if two of them contradict each other, neither of which may have started the other.
 LaunchedRank launched_rank(const Variables& variables);
 

@@ -1,7 +1,9 @@
 // Where ranks that are processes meet: rank 0 listens there, and the others connect.
 #pragma once
 
+#include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/deadline.hpp"
@@ -17,7 +19,7 @@ struct Attempt {
 
 class MeetingPoint {
  public:
-  MeetingPoint() = default;
+  explicit MeetingPoint(std::string run = {}) : run_(std::move(run)) {}
   MeetingPoint(const MeetingPoint&) = delete;
   MeetingPoint& operator=(const MeetingPoint&) = delete;
   virtual ~MeetingPoint() = default;
@@ -29,10 +31,12 @@ class MeetingPoint {
   [[nodiscard]] virtual std::string secret() const { return {}; }
 
   // The name of the run whose ranks meet here; empty where nobody names it.
-  [[nodiscard]] virtual std::string run() const { return {}; }
+  [[nodiscard]] const std::string& run() const { return run_; }
 
   // Rank 0: sockets at which it listens, one or several. `deadline`: for name servers. Throws UsageError, TransportError.
   virtual std::vector<FileDescriptor> listen(Clock::time_point deadline) = 0;
+  // Rank 0, after listen(): why it listens only to tell that to all ranks; null if it does not.
+  [[nodiscard]] const std::exception_ptr& refusal() const { return refusal_; }
   // All ranks have come, or none may come any more: removes what shows where rank 0 listens.
   virtual void close() noexcept {}
   // Rank 0, now and then: why it is not the one whom the others find here; empty if it is.
@@ -51,6 +55,13 @@ class MeetingPoint {
   [[nodiscard]] virtual bool may_be_stale() const { return false; }
   // At how many places a rank 0 looks for another one before it listens.
   [[nodiscard]] virtual int looks_for_another() const { return 0; }
+
+ protected:
+  void refuse_all(std::exception_ptr refusal) { refusal_ = std::move(refusal); }
+
+ private:
+  std::string run_;
+  std::exception_ptr refusal_;
 };
 
 }  // namespace rondo::detail

@@ -23,6 +23,7 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/keep_loaded.hpp"
 #include "base/threads.hpp"
 
 namespace rondo::detail {
@@ -154,11 +155,6 @@ class Connecting {
   std::string why_not_;
 };
 
-struct Resolved {
-  std::vector<Address> addresses;
-  std::string why_not;
-};
-
 Resolved resolve(const std::string& host, std::uint16_t port, int flags) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -211,23 +207,22 @@ std::string Address::text() const {
                         : fmt::format("{}:{}", host.data(), port());
 }
 
-std::vector<Address> addresses_of(const std::string& host, std::uint16_t port,
-                                  Clock::time_point deadline, std::string& why_not) {
-  Resolved resolved = resolve(host, port, AI_NUMERICHOST);
-  if (resolved.addresses.empty()) {
-    // The system may ask name servers for longer than the deadline. So a thread asks it, which ends by itself when this
-    // function has given up.
-    std::packaged_task<Resolved()> task([=] { return resolve(host, port, 0); });
-    std::future<Resolved> answer = task.get_future();
-    start_thread(fmt::format("looks for '{}'", host), std::move(task)).detach();
-    if (answer.wait_until(deadline) == std::future_status::ready) {
-      resolved = answer.get();
-    } else {
-      resolved.why_not = fmt::format("'{}': no name server answers", host);
-    }
+Resolved HostLookup::ask(std::uint16_t port, Clock::time_point deadline) {
+  Resolved resolved = resolve(host_, port, AI_NUMERICHOST);
+  if (!resolved.addresses.empty()) return resolved;
+  if (!asked_.valid()) {
+    // A thread asks, which ends by itself when nobody waits any more; that may be later than a plugin is unloaded.
+    std::packaged_task<Resolved()> task([host = host_] { return resolve(host, 0, 0); });
+    asked_ = task.get_future();
+    keep_loaded();
+    start_thread(fmt::format("looks for '{}'", host_), std::move(task)).detach();
   }
-  if (resolved.addresses.empty()) why_not = std::move(resolved.why_not);
-  return std::move(resolved.addresses);
+  if (asked_.wait_until(deadline) != std::future_status::ready) {
+    return {{}, fmt::format("'{}': no name server answers", host_)};
+  }
+  resolved = asked_.get();
+  for (Address& address : resolved.addresses) address.set_port(port);
+  return resolved;
 }
 
 bool is_numeric(const std::string& host) {

@@ -4,7 +4,9 @@
 #include <sys/socket.h>
 
 #include <cstdint>
+#include <future>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bootstrap/meeting_point.hpp"
@@ -23,10 +25,24 @@ struct Address {
   [[nodiscard]] std::string text() const;
 };
 
-// The addresses of a host's name, or of a text such as "10.0.0.1" or "fe80::1%eth0". If there are none, or name servers have
-// not told them before the deadline, `why_not` says so.
-std::vector<Address> addresses_of(const std::string& host, std::uint16_t port,
-                                  Clock::time_point deadline, std::string& why_not);
+// The addresses of a host, or why there are none.
+struct Resolved {
+  std::vector<Address> addresses = {};
+  std::string why_not = {};
+};
+
+// Asks for the addresses of a host's name, or of a text such as "10.0.0.1" or "fe80::1%eth0". Name servers may take longer than
+// one call's deadline: then the next call waits for the same answer.
+class HostLookup {
+ public:
+  explicit HostLookup(std::string host) : host_(std::move(host)) {}
+  Resolved ask(std::uint16_t port, Clock::time_point deadline);
+
+ private:
+  std::string host_;
+  std::future<Resolved> asked_;  // of the system, which has not answered yet
+};
+
 bool is_numeric(const std::string& host);
 // All addresses of IPv4, or of both IPv6 and IPv4 where the machine has IPv6.
 Address every_address(std::uint16_t port);

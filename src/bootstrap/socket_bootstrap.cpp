@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <set>
 #include <thread>
 
 #include <fmt/format.h>
@@ -232,16 +233,16 @@ void SocketBootstrap::require(const Moved& moved, const char* waited, int peer) 
   }
 }
 
-std::string SocketBootstrap::interface() const {
-  std::string met;
+std::string SocketBootstrap::interfaces() const {
+  std::set<std::string> met;
   for (const FileDescriptor& socket : sockets_) {
     if (!socket.valid() || address_of(socket).storage.ss_family == AF_UNIX) continue;
     const std::string name = interface_with(address_of(socket));
-    if (name.empty()) continue;  // loopback, to a rank of this host
-    if (!met.empty() && met != name) return {};
-    met = name;
+    if (!name.empty()) met.insert(name);  // empty: loopback, to a rank of this host
   }
-  return met;
+  std::string names;
+  for (const std::string& name : met) names += (names.empty() ? "" : ",") + name;
+  return names;
 }
 
 void SocketBootstrap::all_gather(const void* mine, void* all, std::size_t bytes) {

@@ -29,8 +29,8 @@ class SocketBootstrap final : public Bootstrap {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return size_; }
   void all_gather(const void* mine, void* all, std::size_t bytes) override;
-  // The network interface of this host by which this rank has met others, of other hosts; empty if there is none, or several.
-  [[nodiscard]] std::string interface() const;
+  // The network interfaces of this host by which this rank has met others, of other hosts, with commas between them.
+  [[nodiscard]] std::string interfaces() const;
   // The connections, when nothing more is to be exchanged: rank 0's by rank, another rank's to rank 0 alone.
   std::vector<FileDescriptor> release() { return std::exchange(sockets_, {}); }
 

@@ -17,9 +17,10 @@ class TcpMeetingPoint final : public MeetingPoint {
  public:
   TcpMeetingPoint(const TcpUrl& url, std::vector<std::uint16_t> ports, std::string run,
                   const NetworkOptions& network)
-      : url_(url),
+      : MeetingPoint(std::move(run)),
+        url_(url),
+        lookup_(url.host),
         ports_(std::move(ports)),
-        run_(std::move(run)),
         secret_(network.secret.value_or("")),
         interface_(network.interface.value_or("")),
         any_network_(!secret_.empty() || network.without_secret),
@@ -37,21 +38,19 @@ class TcpMeetingPoint final : public MeetingPoint {
     return peer_address_of(socket).text();
   }
   Attempt try_connect(int rank, Clock::time_point deadline) override;
-  [[nodiscard]] std::string run() const override { return run_; }
   // At one of several ports there may be other runs, or programs of others.
   [[nodiscard]] bool may_be_stale() const override { return ports_.size() > 1; }
   [[nodiscard]] int looks_for_another() const override { return static_cast<int>(ports_.size()); }
 
  private:
-  std::vector<FileDescriptor> listen_at_port(std::vector<Address> addresses,
-                                             std::uint16_t port) const;
+  std::vector<FileDescriptor> listen_at_port(std::vector<Address> addresses, std::uint16_t port);
   // Without a secret anybody who reaches rank 0 could be taken for a rank.
   void require_loopback(const std::vector<Address>& addresses) const;
 
   TcpUrl url_;
+  HostLookup lookup_;
   std::vector<std::uint16_t> ports_;  // one, or those that the rank 0 of this run may have
   std::size_t next_ = 0;              // of them, that a rank tries next
-  std::string run_;
   std::string secret_;
   std::string interface_;
   bool any_network_;
@@ -73,10 +72,10 @@ void TcpMeetingPoint::require_loopback(const std::vector<Address>& addresses) co
 // A number says exactly where to listen. A name may stand for another address on its own host than on the others (Debian
 // gives a host's own name to 127.0.1.1), so there rank 0 listens at all addresses, or at those of the interface.
 std::vector<FileDescriptor> TcpMeetingPoint::listen(Clock::time_point deadline) {
-  std::string why_not;
-  std::vector<Address> addresses = addresses_of(url_.host, url_.port, deadline, why_not);
+  const Resolved resolved = lookup_.ask(url_.port, deadline);
+  const std::vector<Address>& addresses = resolved.addresses;
   if (addresses.empty()) {
-    throw TransportError(fmt::format("rank 0 cannot listen at {}: {}", name_, why_not));
+    throw TransportError(fmt::format("rank 0 cannot listen at {}: {}", name_, resolved.why_not));
   }
   require_loopback(addresses);
   std::exception_ptr failure;
@@ -91,10 +90,14 @@ std::vector<FileDescriptor> TcpMeetingPoint::listen(Clock::time_point deadline) 
 }
 
 std::vector<FileDescriptor> TcpMeetingPoint::listen_at_port(std::vector<Address> addresses,
-                                                            std::uint16_t port) const {
+                                                            std::uint16_t port) {
   if (any_network_ && !is_numeric(url_.host)) {
-    addresses =
-        interface_.empty() ? std::vector{every_address(port)} : own_addresses(interface_, port);
+    addresses = {every_address(port)};
+    try {
+      if (!interface_.empty()) addresses = own_addresses(interface_, port);
+    } catch (const UsageError&) {
+      refuse_all(std::current_exception());
+    }
   }
   for (Address& address : addresses) address.set_port(port);
   return listen_at_any(addresses);
@@ -102,10 +105,10 @@ std::vector<FileDescriptor> TcpMeetingPoint::listen_at_port(std::vector<Address>
 
 // Goes on to the next port where nobody takes in the connection, or where the last one was not with this run.
 Attempt TcpMeetingPoint::try_connect(int /*rank*/, Clock::time_point deadline) {
-  std::string why_not;
-  std::vector<Address> addresses = addresses_of(url_.host, url_.port, deadline, why_not);
+  Resolved resolved = lookup_.ask(url_.port, deadline);
+  std::vector<Address>& addresses = resolved.addresses;
   // A name may be unknown until rank 0's host has started.
-  if (addresses.empty()) return {FileDescriptor(), std::move(why_not)};
+  if (addresses.empty()) return {FileDescriptor(), std::move(resolved.why_not)};
   require_loopback(addresses);
   Attempt attempt;
   for (std::size_t tried = 0; tried < ports_.size() && !attempt.socket.valid(); ++tried) {

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -31,7 +32,8 @@ sockaddr_un address_of(const std::string& path) {
 
 class UnixMeetingPoint final : public MeetingPoint {
  public:
-  explicit UnixMeetingPoint(const std::string& path) : path_(path), address_(address_of(path)) {}
+  UnixMeetingPoint(const std::string& path, std::string run)
+      : MeetingPoint(std::move(run)), path_(path), address_(address_of(path)) {}
   ~UnixMeetingPoint() override { remove_name(); }
 
   [[nodiscard]] const std::string& name() const override { return path_; }
@@ -153,8 +155,8 @@ Attempt UnixMeetingPoint::try_connect(int rank, Clock::time_point /*deadline*/) 
 
 }  // namespace
 
-std::unique_ptr<MeetingPoint> meet_at_path(const std::string& path) {
-  return std::make_unique<UnixMeetingPoint>(path);
+std::unique_ptr<MeetingPoint> meet_at_path(const std::string& path, std::string run) {
+  return std::make_unique<UnixMeetingPoint>(path, std::move(run));
 }
 
 }  // namespace rondo::detail

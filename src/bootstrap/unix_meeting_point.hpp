@@ -9,6 +9,6 @@
 namespace rondo::detail {
 
 // Throws UsageError for a path that a socket cannot have.
-std::unique_ptr<MeetingPoint> meet_at_path(const std::string& path);
+std::unique_ptr<MeetingPoint> meet_at_path(const std::string& path, std::string run = {});
 
 }  // namespace rondo::detail

@@ -102,7 +102,7 @@ void HostLinks::after_fork_in_parent() {
 
 void HostLinks::after_fork_in_child() {
   for (HostLinks* links : every().links) {
-    for (const auto& link : links->standing()) link->socket = FileDescriptor();
+    for (const auto& link : links->standing()) link->socket = KeptSocket();
   }
   after_fork_in_parent();
 }
@@ -135,7 +135,7 @@ HostLinks::~HostLinks() {
 }
 
 HostLink::~HostLink() {
-  if (socket.valid()) say_that_this_process_leaves(socket);
+  if (socket.valid()) say_that_this_process_leaves(socket.get());
 }
 
 void say_that_this_process_leaves(const FileDescriptor& socket) {
@@ -186,7 +186,7 @@ void HostLinks::serve() {
     {
       const std::lock_guard lock(mutex_);
       if (stopping_) return;
-      for (const auto& link : standing()) requests.push_back({link->socket.get(), POLLIN, 0});
+      for (const auto& link : standing()) requests.push_back({link->socket.get().get(), POLLIN, 0});
     }
     // A process that has lowered its limit of open files may not poll so many; then they are looked at now and then.
     if (::poll(requests.data(), requests.size(), -1) < 0 && errno != EINTR) {
@@ -201,7 +201,7 @@ void HostLinks::serve() {
 
 void HostLinks::listen(HostLink& link) {
   for (;;) {
-    const ssize_t got = ::recv(link.socket.get(), link.heard.data() + link.heard_bytes,
+    const ssize_t got = ::recv(link.socket.get().get(), link.heard.data() + link.heard_bytes,
                                link.heard.size() - link.heard_bytes, MSG_DONTWAIT);
     if (got > 0) {
       link.heard_bytes += static_cast<std::size_t>(got);
@@ -213,7 +213,7 @@ void HostLinks::listen(HostLink& link) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     const bool vanished = got < 0 && means_vanished(errno);
-    link.socket = FileDescriptor();
+    link.socket = KeptSocket();
     if (!link.peer_leaves) {
       learn({vanished ? HostNotice::What::vanished : HostNotice::What::ended, link.peer});
     }
@@ -238,8 +238,8 @@ void HostLinks::learn(const HostNotice& notice) {
   if (known) return;
   gone_.push_back({notice.process, notice.what == HostNotice::What::vanished, Clock::now()});
   for (const auto& link : standing()) {
-    if (!tell(link->socket, notice) && means_vanished(errno)) {
-      link->socket = FileDescriptor();
+    if (!tell(link->socket.get(), notice) && means_vanished(errno)) {
+      link->socket = KeptSocket();
       learn({HostNotice::What::vanished, link->peer});
     }
   }

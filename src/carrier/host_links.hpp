@@ -21,6 +21,7 @@
 
 #include "base/deadline.hpp"
 #include "base/file_descriptor.hpp"
+#include "base/kept_socket.hpp"
 #include "base/owner_process.hpp"
 
 namespace rondo::detail {
@@ -47,7 +48,7 @@ struct HostLink {
   ~HostLink();  // says that this process leaves
 
   const ProcessName peer;
-  FileDescriptor socket;  // closed when the connection has ended
+  KeptSocket socket;  // closed when the connection has ended
   bool peer_leaves = false;
   std::array<std::byte, sizeof(HostNotice)> heard{};
   std::size_t heard_bytes = 0;

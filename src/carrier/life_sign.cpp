@@ -17,6 +17,7 @@
 
 #include "base/file_descriptor.hpp"
 #include "base/keep_loaded.hpp"
+#include "base/kept_socket.hpp"
 #include "base/random_number.hpp"
 
 namespace rondo::detail {
@@ -24,16 +25,8 @@ namespace {
 
 struct OwnSign {
   std::mutex mutex;
-  FileDescriptor socket;
-  std::uint64_t inode = 0;  // the socket's
+  KeptSocket socket;
   LifeSign sign = 0;
-
-  // The program may have closed the descriptor, and have opened something else that has its number now.
-  [[nodiscard]] bool has_socket() const {
-    struct stat facts{};
-    return socket.valid() && ::fstat(socket.get(), &facts) == 0 && S_ISSOCK(facts.st_mode) &&
-           facts.st_ino == inode;
-  }
 };
 
 // Never destroyed: a static communicator may be destroyed later than any static of the library.
@@ -60,7 +53,7 @@ void handle_forks() {
   static const int registered =
       ::pthread_atfork([] { own().mutex.lock(); }, [] { own().mutex.unlock(); },
                        [] {
-                         own().socket = FileDescriptor();
+                         own().socket = KeptSocket();
                          own().sign = 0;
                          own().mutex.unlock();
                        });
@@ -73,18 +66,14 @@ LifeSign life_sign_of_this_process() {
   handle_forks();
   OwnSign& mine = own();
   const std::lock_guard lock(mine.mutex);
-  if (mine.has_socket()) return mine.sign;
-  static_cast<void>(mine.socket.release());
+  if (mine.socket.valid()) return mine.sign;
   FileDescriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const LifeSign sign = random_number();
   const Name name(sign);
   if (!socket.valid() || ::bind(socket.get(), name.get(), name.bytes) != 0) return 0;
   ::shutdown(socket.get(), SHUT_RD);  // nobody reads what comes
   keep_loaded();                      // else the next load would make another one
-  mine.socket = std::move(socket);
-  struct stat facts{};
-  ::fstat(mine.socket.get(), &facts);
-  mine.inode = facts.st_ino;
+  mine.socket = KeptSocket(std::move(socket));
   mine.sign = sign;
   return sign;
 }
@@ -92,10 +81,10 @@ LifeSign life_sign_of_this_process() {
 // By an empty message, which a socket that is shut for reading refuses, with another error than one that is not there.
 std::optional<bool> shows_life(LifeSign sign) {
   const std::lock_guard lock(own().mutex);
-  if (!own().has_socket()) return std::nullopt;
+  if (!own().socket.valid()) return std::nullopt;
   const Name name(sign);
-  const ssize_t sent =
-      ::sendto(own().socket.get(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL, name.get(), name.bytes);
+  const ssize_t sent = ::sendto(own().socket.get().get(), nullptr, 0, MSG_DONTWAIT | MSG_NOSIGNAL,
+                                name.get(), name.bytes);
   return sent >= 0 || errno != ECONNREFUSED;
 }
 

@@ -86,6 +86,13 @@ std::shared_ptr<UcxWorker> UcxWorker::of_process(const std::string& interface) {
   static std::mutex mutex;
   static std::map<std::string, std::shared_ptr<UcxWorker>> workers;  // by interface
   const std::lock_guard lock(mutex);
+  for (const auto& [name, worker] : workers) {
+    if (worker == nullptr || worker->owner_process_.is_this()) continue;
+    // UCX's thread does not exist here, and UCX does not make another one.
+    throw TransportError(
+        "this process was forked from one that uses UCX, which does not work in its children: fork "
+        "before the first communicator that uses UCX, or let the child execute a program");
+  }
   std::shared_ptr<UcxWorker>& worker = workers[interface];
   if (worker == nullptr) worker.reset(new UcxWorker(interface));
   return worker;

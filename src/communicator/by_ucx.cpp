@@ -22,11 +22,11 @@
 namespace rondo::detail {
 namespace {
 
-// What UCX may use where ranks have met by this network interface: that, since other interfaces may be up and lead nowhere (a bridge
+// What UCX may use where ranks have met by these network interfaces: these, since others may be up and lead nowhere (a bridge
 // for containers has the same name and address on every host), and InfiniBand, whose devices have names of their own.
-std::string devices_beside(const std::string& interface) {
-  if (interface.empty()) return {};
-  std::string devices = interface;
+std::string devices_beside(const std::string& interfaces) {
+  if (interfaces.empty()) return {};
+  std::string devices = interfaces;
   std::error_code none;
   for (const auto& device : std::filesystem::directory_iterator("/sys/class/infiniband", none)) {
     for (const auto& port : std::filesystem::directory_iterator(device.path() / "ports", none)) {

@@ -91,7 +91,7 @@ Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
       detail::connections_to_watch(bootstrap, network_options.interface.value_or(""));
   detail::Network network{.carrier = Carrier::mpi, .probe = probe, .make_pump = make_pump};
   if (options.carrier == CarrierChoice::ucx) {
-    network = detail::by_ucx(network_options, to_watch.interface, joining.defaults.timeout);
+    network = detail::by_ucx(network_options, to_watch.interfaces, joining.defaults.timeout);
   }
   network.drive_program = detail::drive_mpi();
   detail::make_watch(network, bootstrap);

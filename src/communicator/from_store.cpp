@@ -23,9 +23,12 @@ namespace {
 
 std::unique_ptr<MeetingPoint> meet_at(const LaunchedRank& launched, const NetworkOptions& network) {
   const auto parsed = parse_store_url(launched.url);
-  if (const auto* socket = std::get_if<UnixUrl>(&parsed)) return meet_at_path(socket->path);
-  if (const auto* file = std::get_if<FileUrl>(&parsed))
-    return meet_in_folder(file->folder, network);
+  if (const auto* socket = std::get_if<UnixUrl>(&parsed)) {
+    return meet_at_path(socket->path, launched.run);
+  }
+  if (const auto* file = std::get_if<FileUrl>(&parsed)) {
+    return meet_in_folder(file->folder, launched.run, network);
+  }
   return meet_at_address(std::get<TcpUrl>(parsed), launched.ports, launched.run, network);
 }
 
@@ -41,8 +44,9 @@ Communicator join_at_store(const LaunchedRank& launched, const CommunicatorOptio
   SocketBootstrap bootstrap(meet_at(launched, complete.network), launched.rank, launched.size,
                             joining.defaults.timeout);
   require_one_release(bootstrap);
-  Network network = by_ucx(complete.network, interface_of_meeting(bootstrap, bootstrap.interface()),
-                           joining.defaults.timeout);
+  Network network =
+      by_ucx(complete.network, interfaces_of_meeting(bootstrap, bootstrap.interfaces()),
+             joining.defaults.timeout);
   make_watch(network, bootstrap);
   const std::chrono::milliseconds patience = joining.defaults.timeout;
   auto state = join(bootstrap, complete, std::move(joining), network);

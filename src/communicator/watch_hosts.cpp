@@ -85,17 +85,17 @@ void add_links(HostWatch& hosts, const std::string& caller, std::vector<FileDesc
   }
 }
 
-std::string interface_of_meeting(Bootstrap& bootstrap, const std::string& met_by) {
+std::string interfaces_of_meeting(Bootstrap& bootstrap, const std::string& met_by) {
   struct Met {
-    std::array<char, 64> interface{};
+    std::array<char, 256> interfaces{};
     std::uint64_t host = 0;
   };
   Met mine;
-  put(mine.interface, met_by);
+  put(mine.interfaces, met_by);
   mine.host = this_host_id();
   const std::vector<Met> all = bootstrap.exchange(mine);
-  const bool is_beside_first = mine.host == all[0].host && mine.interface[0] == '\0';
-  return is_beside_first ? all[0].interface.data() : mine.interface.data();
+  const bool is_beside_first = mine.host == all[0].host && mine.interfaces[0] == '\0';
+  return is_beside_first ? all[0].interfaces.data() : mine.interfaces.data();
 }
 
 ToWatch connections_to_watch(Bootstrap& bootstrap, const std::string& interface) {
@@ -120,13 +120,13 @@ ToWatch connections_to_watch(Bootstrap& bootstrap, const std::string& interface)
   try {
     SocketBootstrap meeting(meet_where_told(bootstrap, interface), bootstrap.rank(),
                             bootstrap.size(), kForTheWatch);
-    made.interface = meeting.interface();
+    made.interfaces = meeting.interfaces();
     made.connections = meeting.release();
   } catch (const Error& error) {
     has_failed = true;
     warn("from_mpi", error.what());
   }
-  made.interface = interface_of_meeting(bootstrap, made.interface);
+  made.interfaces = interfaces_of_meeting(bootstrap, made.interfaces);
   return made;
 }
 

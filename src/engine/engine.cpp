@@ -70,7 +70,7 @@ Engine::~Engine() {
 bool Engine::is_carried_by_mpi() const { return has_pump() && network() == Carrier::mpi; }
 
 void Engine::run(const Call& call, const Route& route, std::chrono::milliseconds timeout) {
-  const FloatState float_state;
+  const FloatState float_state(reduces(call.collective) && is_floating(call.type));
   const WriteSignalsHeld held(is_carried_by_mpi());
   if (is_message(call.collective)) {
     run_message(call, timeout);

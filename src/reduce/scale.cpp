@@ -116,7 +116,7 @@ HWY_EXPORT(scale);
 void scale(void* to, DataType to_type, const void* from, DataType from_type, std::size_t count,
            double factor) {
   if (to_type != from_type || factor != 1) {
-    const FloatState float_state;
+    const FloatState float_state(true);
     HWY_DYNAMIC_DISPATCH(scale)(to, to_type, from, from_type, count, factor);
   } else if (to != from && count > 0) {
     std::memcpy(to, from, count * size_of(to_type));

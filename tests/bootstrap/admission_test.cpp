@@ -35,8 +35,7 @@ namespace {
 constexpr std::chrono::minutes kPatient{5};
 
 Address loopback(std::uint16_t port) {
-  std::string why_not;
-  return addresses_of("127.0.0.1", port, deadline_after(kPatient), why_not).at(0);
+  return HostLookup("127.0.0.1").ask(port, deadline_after(kPatient)).addresses.at(0);
 }
 
 // Ports of the loopback interface that no other program gets, since this one holds them; ranks may listen at them.

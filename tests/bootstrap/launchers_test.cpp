@@ -76,12 +76,13 @@ TEST(Launchers, SayRankSizeAndAddress) {
          "tcp://[fd00::1]:65534");
   expect(with(kTorchrun, {{"RONDO_STORE", "file:///x"}}), "torchrun", 1, 4, "file:///x");
   EXPECT_EQ(read(with(kTorchrun, {{"TORCHELASTIC_RUN_ID", "r7"}})).run, "torchrun r7");
-  // Ranks of several launchers may meet at an address that is given.
-  EXPECT_EQ(read(with(kSlurm, {{"RONDO_STORE", "tcp://a:1"}})).run, "");
+  // Also where the address is given: two jobs may be given the same one.
+  EXPECT_EQ(read(with(kSlurm, {{"RONDO_STORE", "tcp://a:1"}})).run, "Slurm step 77.0");
+  EXPECT_EQ(read(with(kSlurm, {{"RONDO_STORE", "tcp://a:1"}, {"SLURM_HET_SIZE", "2"}})).run, "");
+  EXPECT_EQ(read(with(kOpenMpi, {{"RONDO_STORE", "tcp://a:1"}})).run, "Open MPI job 1590165505");
   EXPECT_TRUE(read(with(kSlurm, {{"RONDO_STORE", "tcp://a:1"}})).ports.empty());
   // As scripts for PyTorch under Slurm have it.
   const Map exported = {{"WORLD_SIZE", "6"}, {"MASTER_ADDR", "n2"}, {"MASTER_PORT", "29500"}};
-  expect(exported, "", 0, 1, "");
   EXPECT_EQ(read(with(kSlurm, exported)).launcher, "Slurm");
   // A batch script of Slurm is no step: what runs in it was not started by srun.
   expect({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "6"}, {"SLURM_JOB_ID", "77"}}, "", 0, 1, "");
@@ -100,6 +101,31 @@ TEST(Launchers, TheOneThatStartedTheProcessLastCounts) {
          "tcp://node1:29501");
   const Map alone = {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}};
   expect(with(with(kSlurm, alone), kTorchrun), "torchrun", 1, 4, "tcp://node1:29501");
+}
+
+// A script gives each process of srun the variables of another launcher: two such jobs with one address are two runs.
+TEST(Launchers, WhoseVariablesAScriptSetsLeaveTheRunToTheOneThatStartedTheProcess) {
+  const Map torchrun = with(kTorchrun, {{"RANK", "5"}, {"WORLD_SIZE", "6"}});
+  const Map rondo = with(kRondo, {{"RONDO_RANK", "5"}, {"RONDO_SIZE", "6"}});
+  EXPECT_EQ(read(with(kSlurm, torchrun)).run, "Slurm step 77.0");
+  EXPECT_EQ(read(with(kSlurm, rondo)).run, "Slurm step 77.0");
+  EXPECT_EQ(read(with(kSlurm, with(torchrun, {{"TORCHELASTIC_RUN_ID", "r7"}}))).run, "torchrun r7");
+  // rondo-launch in a step of Slurm has a run of its own.
+  EXPECT_EQ(read(with(kSlurm, kRondo)).run, "");
+  EXPECT_EQ(read(kRondo).run, "");
+}
+
+TEST(Launchers, OfWhichOnlyAPartIsSetAreRefused) {
+  expect_error({{"RONDO_SIZE", "4"}, {"RONDO_STORE", "tcp://a:1"}}, "RONDO_RANK is not");
+  expect_error({{"RANK", "0"}, {"MASTER_ADDR", "a"}}, "WORLD_SIZE is not");
+  expect_error({{"WORLD_SIZE", "6"}, {"MASTER_ADDR", "n2"}, {"MASTER_PORT", "29500"}},
+               "RANK is not");
+  // Of a process alone, or of another program.
+  expect({{"RONDO_SIZE", "1"}}, "", 0, 1, "");
+  expect({{"RONDO_STORE", "tcp://a:1"}}, "", 0, 1, "");
+  expect({{"WORLD_SIZE", "1"}, {"MASTER_ADDR", "n2"}}, "", 0, 1, "");
+  expect({{"WORLD_SIZE", "6"}}, "", 0, 1, "");
+  expect({{"RANK", "3"}}, "", 0, 1, "");
 }
 
 TEST(Launchers, ThatContradictEachOtherAreQuoted) {

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <csignal>
 #include <filesystem>
@@ -20,6 +21,7 @@
 #include "bootstrap/handshake.hpp"
 #include "bootstrap/network.hpp"
 #include "bootstrap/sockets.hpp"
+#include "communicator/from_store.hpp"
 #include "tests/support/collective_checks.hpp"
 #include "tests/support/forked.hpp"
 #include "tests/support/free_port.hpp"
@@ -441,6 +443,98 @@ TEST(Store, AFileOfAnotherUserIsNotTrusted) {
   EXPECT_EQ(codes, std::vector<int>{0});
 }
 
+// The file is rank 0's alone to read, in a folder as /tmp is.
+TEST(Store, AFileOfAnotherUserThatCannotBeReadIsNamedAtOnce) {
+  if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may become another user";
+  const std::vector<int> codes = run_forked(1, [&](const ForkedRank& me) {
+    leave_old_card(me, 1);
+    constexpr mode_t kEverybody = 01777;
+    constexpr uid_t kNobodyUser = 65534;
+    if (::chmod(card_of(me).c_str(), S_IRUSR | S_IWUSR) != 0) return 77;
+    if (::chmod(folder_of(me).c_str(), kEverybody) != 0) return 77;
+    if (::seteuid(kNobodyUser) != 0) return 77;
+    const int code = expect_error<TransportError>("belongs to user 0", [&] {
+      from_store("file://" + folder_of(me), 1, 2, within(kPatient));
+    });
+    if (::seteuid(0) != 0) return 77;
+    ::unlink(card_of(me).c_str());
+    return code;
+  });
+  EXPECT_EQ(codes, std::vector<int>{0});
+}
+
+// A script gives two jobs the same address: rank 0 of one and rank 1 of the other do not join.
+TEST(Store, RanksOfTwoRunsDoNotJoinAtOneAddress) {
+  if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
+  const FreePort port;
+  for (const std::string place : {"tcp", "unix", "file"}) {
+    const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+      const std::string url = place == "tcp"    ? port.url()
+                              : place == "unix" ? "unix://" + me.socket + ".runs"
+                                                : "file://" + folder_of(me);
+      const std::string run = "Slurm step " + std::to_string(me.rank + 1) + ".0";
+      const auto join = [&] {
+        detail::join_at_store({"", me.rank, 2, url, run, {}}, within(2 * kHasty));
+      };
+      if (me.rank == 0) return expect_error<TimeoutError>("did not come: 1", join);
+      // A file may be an old one, so that rank goes on looking for another.
+      return place == "file" ? expect_error<TimeoutError>("it belongs to another run", join)
+                             : expect_error<TransportError>("it belongs to another run", join);
+    });
+    EXPECT_EQ(codes, (std::vector<int>{0, 0})) << place;
+  }
+}
+
+// One that was told rank, size and address by hand belongs to no run, and may be with ranks of a launcher.
+TEST(Store, ARankWithoutARunJoinsThoseOfOne) {
+  const FreePort port;
+  const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
+    const std::string run = me.rank == 1 ? "" : "Slurm step 4711.0";
+    Communicator comm =
+        detail::join_at_store({"", me.rank, 3, port.url(), run, {}}, within(kPatient));
+    std::vector<int> values = {me.rank};
+    comm.all_reduce(values);
+    return values[0] == 3 ? 0 : 51;
+  });
+  EXPECT_EQ(codes, std::vector<int>(3, 0));
+}
+
+TEST(Store, AnInterfaceThatRank0LacksIsToldToAllRanks) {
+  if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
+  const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
+    CommunicatorOptions options = within(kPatient);
+    if (me.rank == 0) options.network.interface = "no-such-0";
+    return expect_error<UsageError>(
+        "no-such-0", [&] { from_store("file://" + folder_of(me), me.rank, me.size, options); });
+  });
+  EXPECT_EQ(codes, std::vector<int>(3, 0));
+}
+
+// UCX works in no child of a process that has used it.
+TEST(Store, AForkedChildOfARankByUcxIsToldThatItCannotJoinByUcx) {
+  if (const char* reason = reason_against_ucx()) GTEST_SKIP() << reason;
+  const FreePort port;
+  const FreePort other;
+  const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+    ::setenv("UCX_MEM_EVENTS", "no", 1);
+    CommunicatorOptions options = within(kPatient);
+    options.carrier = CarrierChoice::ucx;
+    Communicator comm = from_store(port.url(), me.rank, me.size, options);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::_exit(expect_error<TransportError>("forked from one that uses UCX", [&] {
+        from_store(other.url(), me.rank, me.size, options);
+      }));
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    comm.barrier();
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 60;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
 TEST(Store, WhatCannotBeAStoreIsRefusedAtOnce) {
   const auto refuses = [](const std::string& url, int rank, int size) {
     EXPECT_THROW(from_store(url, rank, size, within(kPatient)), UsageError) << url;
@@ -459,9 +553,8 @@ TEST(Store, WhatCannotBeAStoreIsRefusedAtOnce) {
 
 // The first address is of a socket that takes in no more connections, so that it never answers.
 TEST(Store, AnAddressThatDoesNotAnswerHoldsUpNoOther) {
-  std::string why_not;
-  const auto loopback = [&] {
-    return detail::addresses_of("127.0.0.1", 0, detail::deadline_after(kPatient), why_not).at(0);
+  const auto loopback = [] {
+    return detail::HostLookup("127.0.0.1").ask(0, detail::deadline_after(kPatient)).addresses.at(0);
   };
   FileDescriptor silent(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   detail::Address nowhere = loopback();

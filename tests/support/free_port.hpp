@@ -21,11 +21,9 @@ class FreePort {
   explicit FreePort(int family = AF_INET) : held_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const int on = 1;
     ::setsockopt(held_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    std::string why_not;
-    const detail::Address address =
-        detail::addresses_of(family == AF_INET ? "127.0.0.1" : "::1", 0,
-                             detail::deadline_after(std::chrono::minutes(5)), why_not)
-            .at(0);
+    const detail::Address address = detail::HostLookup(family == AF_INET ? "127.0.0.1" : "::1")
+                                        .ask(0, detail::deadline_after(std::chrono::minutes(5)))
+                                        .addresses.at(0);
     usable_ = ::bind(held_.get(), address.get(), address.bytes) == 0;
     number_ = detail::address_of(held_).port();
   }
@@ -33,9 +31,9 @@ class FreePort {
   [[nodiscard]] std::string number() const { return std::to_string(number_); }
   [[nodiscard]] std::uint16_t value() const { return static_cast<std::uint16_t>(number_); }
   [[nodiscard]] std::vector<detail::Address> addresses() const {
-    std::string why_not;
-    return detail::addresses_of("127.0.0.1", value(),
-                                detail::deadline_after(std::chrono::minutes(5)), why_not);
+    return detail::HostLookup("127.0.0.1")
+        .ask(value(), detail::deadline_after(std::chrono::minutes(5)))
+        .addresses;
   }
   [[nodiscard]] std::string url() const { return "tcp://127.0.0.1:" + number(); }
 

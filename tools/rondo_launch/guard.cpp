@@ -65,7 +65,12 @@ FileDescriptor hear_signals() {
   sigset_t heard;
   sigemptyset(&heard);
   sigaddset(&heard, SIGCHLD);
-  for (const int signal : kPassedOn) sigaddset(&heard, signal);
+  for (const int signal : kPassedOn) {
+    // One that whoever started this program lets it ignore (nohup, or a shell's &) is ignored by the ranks, too.
+    struct sigaction before{};
+    ::sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) sigaddset(&heard, signal);
+  }
   ::sigprocmask(SIG_BLOCK, &heard, nullptr);
   FileDescriptor signals(::signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals.valid()) throw std::system_error(errno, std::generic_category(), "signalfd");
@@ -110,6 +115,8 @@ int under_guard(const std::function<int(const FileDescriptor& alive)>& work) {
   if (child < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (child == 0) {
     ::setpgid(0, 0);  // so that signals of a terminal come by the other process alone
+    ::prctl(PR_SET_NAME,
+            "rondo-ranks");  // so that `pkill -9 rondo-launch` leaves it to end the ranks
     sigset_t output;
     sigemptyset(&output);
     // Else the terminal may stop this process when it writes there, since it is in the background.

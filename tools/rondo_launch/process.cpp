@@ -115,15 +115,6 @@ void forget_other_launchers() {
   ::_exit(code == ENOENT ? kNotFound : kNotRunnable);
 }
 
-void write_all(int to, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(to, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nobody reads any more
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
-
 }  // namespace
 
 Lines::Lines(FileDescriptor from, std::string prefix)
@@ -160,7 +151,20 @@ std::string Lines::end() {
   return take_part();
 }
 
-void Process::tell(const std::string& text) { write_all(input.get(), text); }
+void Process::tell(const std::string& text) {
+  to_tell += text;
+  tell_more();
+}
+
+void Process::tell_more() {
+  while (!to_tell.empty()) {
+    const ssize_t written = ::write(input.get(), to_tell.data(), to_tell.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EAGAIN) return;
+    if (written <= 0) return to_tell.clear();  // nobody reads any more
+    to_tell.erase(0, static_cast<std::size_t>(written));
+  }
+}
 
 void Process::send(int signal) {
   if (ended) return;
@@ -179,6 +183,7 @@ Process start(const Start& what) {
   Pipe in;
   if (what.is_host) {
     in = make_pipe();
+    ::fcntl(in.write.get(), F_SETFL, O_NONBLOCK);
   } else {
     in.read = FileDescriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   }

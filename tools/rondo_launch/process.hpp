@@ -38,14 +38,16 @@ struct Process {
   pid_t id = -1;
   std::string name;           // "rank 3" or "host b"
   bool is_host = false;       // the connection to another host's rondo-launch
-  FileDescriptor input;       // to that rondo-launch
+  FileDescriptor input;       // to that rondo-launch; does not block
+  std::string to_tell;        // what it has not taken yet
   std::vector<Lines> output;  // its standard output, and what it writes as errors
   bool ended = false;
 
   // Signals the process and all that it has started in its group; another host's ranks by a message.
   void send(int signal);
-  // Another host's rondo-launch reads this text.
+  // Another host's rondo-launch reads this text, perhaps later: what it does not take at once is kept, for tell_more().
   void tell(const std::string& text);
+  void tell_more();
 };
 
 struct Start {

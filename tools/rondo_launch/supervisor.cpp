@@ -116,6 +116,10 @@ void Supervisor::wait_for_events() {
                                   {guarded_ ? alive_.get() : -1, POLLIN, 0},
                                   {outputs_[0]->news(), POLLIN, 0},
                                   {outputs_[1]->news(), POLLIN, 0}};
+  const std::size_t first_process = requests.size();
+  for (const Process& process : processes_) {
+    requests.push_back({process.to_tell.empty() ? -1 : process.input.get(), POLLOUT, 0});
+  }
   const std::size_t first_source = requests.size();
   struct Source {
     Lines* lines;
@@ -141,6 +145,9 @@ void Supervisor::wait_for_events() {
   if (::poll(requests.data(), requests.size(), wait) <= 0) return;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     if (requests[first_source + i].revents != 0) sources[i].output->put(sources[i].lines->take());
+  }
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    if (requests[first_process + i].revents != 0) processes_[i].tell_more();
   }
   for (const auto& output : outputs_) output->take_news();
   if (requests[2].revents != 0) hear_guard();
