@@ -10,6 +10,7 @@
 #include "api/enqueue_turn.hpp"
 #include "base/environment.hpp"
 #include "communicator/share.hpp"
+#include "communicator/within_function.hpp"
 #include "gradient/agreement.hpp"
 #include "gradient/bucket_size.hpp"
 #include "gradient/stream_memory.hpp"
@@ -110,6 +111,7 @@ DeviceReducer::DeviceReducer(cuda::Communicator& program, std::vector<Parameter>
                 communicator_.enqueue(call, stream_.get());
               }),
       recorder_(false, model_.parameters().size()) {
+  const WithinFunction making(PartOf::making_reducer, model_.options().timeout);
   std::string objection = objection_on_devices(model_.options());
   if (objection.empty()) {
     objection = objection_to_streams(communicator_.topology(), communicator_.rank());

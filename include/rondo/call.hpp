@@ -25,10 +25,11 @@ enum class PartOf : std::uint8_t {
   allocate,
   making_reducer,
   iteration,
+  write_trace,
   cuda_join,
   cuda_allocate
 };
-inline constexpr int kPartOfCount = 8;
+inline constexpr int kPartOfCount = 9;
 }  // namespace detail
 
 /// One call without C++ element types: what the typed members of Communicator build.

@@ -13,7 +13,7 @@ namespace rondo {
 /// This process as rank `rank` of `size` processes that meet at `url`:
 /// - `file:///a/folder`: a folder that exists and that all ranks share, by NFS for instance. Rank 0 leaves a file in it
 ///   that says where it listens, and removes the file when all have come. Only that files can be renamed is asked of the
-///   file system. A file of an earlier run that was killed does no harm. Use a folder of its own for each group that joins
+///   file system. A file of an earlier run of this user does no harm. Use a folder of its own for each group that joins
 ///   at the same time, and one that only you may write to, or a secret. Needs a build with libsodium.
 /// - `unix:///a/path`: as from_socket().
 /// - `tcp://host:port`, `tcp://192.168.0.1:port`, `tcp://[::1]:port`: an address of rank 0's host, at which it listens until
@@ -30,7 +30,7 @@ namespace rondo {
 /// - UsageError: a url that cannot be understood, ranks that do not fit together, an address that needs a secret.
 /// - TimeoutError: on rank 0 it names the ranks that did not come, and who was sent away and why; on the others it says that
 ///   rank 0 did not come.
-/// - TransportError: rank 0 ended, another secret or version, no folder to write to.
+/// - TransportError: rank 0 ended, another secret or version, or run; on rank 0 alone, no folder to write to.
 ///
 /// In a folder, what does not know the secret may be the rank 0 of an earlier run: there another secret or version is a
 /// TimeoutError, whose text has that reason.

@@ -25,8 +25,8 @@ inline constexpr int kDataTypeCount = 10;
 ///   operand (of one of them, if both are NaN); in f16 and bf16 it is made quiet (on devices: any quiet NaN). `sum`,
 ///   `prod` and `avg` return a quiet NaN. All ranks get the same bits. Of -0 and +0, `min` and `max` return either.
 /// - `avg` is the sum divided by the number of ranks, applied once; floating-point types only. Sums of 16-bit types on the way
-///   are kept divided by a power of two, or in f32, so that an average that the type holds does not overflow; a sum of f32 or
-///   f64 may.
+///   are kept in f32, or divided by a power of two, so that an average that the type holds does not overflow (one of f32 or f64
+///   may); an f16 average may then be off by the number of ranks times 2^-25, which counts where elements are below some 2^-14.
 /// - f16 and bf16 are widened to f32 for each operation and rounded to nearest-even. In host memory, `one_shot`,
 ///   `direct` and `chain` round once, at the end; `hierarchical` rounds once inside each host and then at each step
 ///   between hosts; the other algorithms, and all on devices, round at each step.

@@ -72,6 +72,7 @@ std::string_view detail::name_of(PartOf function) {
       "allocate",
       "making a GradientReducer",
       "a GradientReducer's iteration",
+      "GradientReducer::write_trace",
       "cuda::join",
       "cuda::Communicator::allocate"};
   const auto index = static_cast<std::size_t>(function);

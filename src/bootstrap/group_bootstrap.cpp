@@ -59,9 +59,7 @@ void GroupBootstrap::all_gather(const void* mine, void* all, std::size_t bytes) 
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const auto member = static_cast<std::size_t>(members_[i]);
     if (announced[member].leaves) {
-      throw TransportError(fmt::format(
-          "rank {} of the communicator that is split could not join; its own error says why",
-          member));
+      throw MemberHasLeft(fmt::format("rank {} could not join; its own error says why", member));
     }
     if (bytes == 0) continue;
     const std::byte* from =

@@ -14,10 +14,18 @@
 #include <cstdint>
 #include <vector>
 
+#include <rondo/errors.hpp>
+
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/communicator_bootstrap.hpp"
 
 namespace rondo::detail {
+
+// A rank that was to be in the group has failed outside an exchange. Its text has a number of the communicator that is split.
+class MemberHasLeft : public TransportError {
+ public:
+  using TransportError::TransportError;
+};
 
 class GroupBootstrap final : public Bootstrap {
  public:

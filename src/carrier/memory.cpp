@@ -25,7 +25,7 @@ std::byte* map_or_throw(std::size_t bytes, int flags, int fd, std::string_view w
   if (data == MAP_FAILED) {
     throw TransportError(
         fmt::format("cannot map {} bytes of {}: {}; is there memory left, and do limits (ulimit "
-                    "-v, cgroup) allow it?",
+                    "-v, cgroup; of the number of mappings: vm.max_map_count) allow it?",
                     bytes, what, std::strerror(errno)));
   }
   return static_cast<std::byte*>(data);
@@ -82,9 +82,11 @@ SharedObject create_shared(std::size_t bytes, std::size_t reserved_bytes) {
     file = FileDescriptor(::memfd_create("rondo", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   }
   if (!file.valid()) {
-    throw TransportError(fmt::format(
-        "cannot make shared memory (memfd_create): {}; {}", std::strerror(errno),
-        errno == EMFILE ? "allow more open files (ulimit -n)" : "does a sandbox forbid it?"));
+    throw TransportError(
+        fmt::format("cannot make shared memory (memfd_create): {}; {}", std::strerror(errno),
+                    errno == EMFILE   ? "allow more open files (ulimit -n)"
+                    : errno == ENFILE ? "allow more open files on this host (fs.file-max)"
+                                      : "does a sandbox forbid it?"));
   }
   const WriteSignalsHeld held;
   if (reserved_bytes > 0) {

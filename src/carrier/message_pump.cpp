@@ -73,7 +73,7 @@ MessagePump::~MessagePump() {
   // Operations may still be under way, here or at a peer that has not noticed the failure yet: neither the memory nor
   // the number under which the messenger's messages travel may be used again.
   static_cast<void>(memory_.release());
-  static_cast<void>(messenger_.release());
+  if (!messenger_->has_a_number_of_its_own()) static_cast<void>(messenger_.release());
 }
 
 // A confirmation that came after the end of the messenger could be taken by a new one with the same number.
@@ -261,7 +261,8 @@ std::optional<int> MessagePump::busy_peer() {
     }
     // Receives are always open; testing them too would poll the network at the end of every call.
     finish_oldest(Direction::out);
-    messenger_->have_ended(saying_confirmation_, "telling other hosts of a confirmed call");
+    messenger_->have_ended(saying_confirmation_, "telling other hosts of a confirmed call",
+                           ranks_elsewhere_);
     peer = peer_still_sent_to();
   });
   return peer;

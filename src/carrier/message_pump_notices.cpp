@@ -44,10 +44,11 @@ void MessagePump::send_call(int peer, const Signature& call) {
   if (told_peer_ == peer && said.call == call) return;
   said = {session_, messenger_->rank(), call};
   told_peer_ = peer;
-  // Ends only when the peer has taken it: if the peer destroys its communicator first, this rank keeps the messenger's
-  // number, and the message never reaches a communicator made later.
-  saying_call_ =
-      messenger_->send(peer, kCallTag, &said, sizeof(CallMessage), Messenger::Delivery::taken);
+  // Where it could reach a communicator made later, it ends only when the peer has taken it: if the peer destroys its
+  // communicator first, this rank keeps the messenger's number.
+  const auto delivery = messenger_->has_a_number_of_its_own() ? Messenger::Delivery::sent
+                                                              : Messenger::Delivery::taken;
+  saying_call_ = messenger_->send(peer, kCallTag, &said, sizeof(CallMessage), delivery);
 }
 
 void MessagePump::listen_for_confirmations() {

@@ -9,10 +9,12 @@ bool Messenger::has_ended(Operation& operation, const char* what, int peer) {
   return !operation.under_way;
 }
 
-bool Messenger::have_ended(std::vector<Operation>& operations, const char* what) {
+bool Messenger::have_ended(std::vector<Operation>& operations, const char* what,
+                           std::span<const int> peers) {
   pending_.clear();
-  for (Operation& operation : operations) {
-    if (operation.under_way) pending_.push_back({&operation, what, kAnyPeer});
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const int peer = peers.empty() ? kAnyPeer : peers[i];
+    if (operations[i].under_way) pending_.push_back({&operations[i], what, peer});
   }
   if (pending_.empty()) return true;
   look(pending_, ended_);

@@ -72,8 +72,9 @@ class Messenger {
   virtual void look(std::span<const Pending> pending, std::vector<std::size_t>& ended) = 0;
   // Looks at one operation; true when it has ended, and if it was not under way.
   bool has_ended(Operation& operation, const char* what, int peer);
-  // Looks at several; true when all have ended.
-  bool have_ended(std::vector<Operation>& operations, const char* what);
+  // Looks at several; true when all have ended. `peers`: of each; empty: any.
+  bool have_ended(std::vector<Operation>& operations, const char* what,
+                  std::span<const int> peers = {});
   // Whether `peer` has said, by connect()'s means, that it has destroyed its messenger. What it had sent before has come by then.
   [[nodiscard]] virtual bool has_left(int /*peer*/) { return false; }
   // After it, the operation ends soon, whether its message has come or not.
@@ -94,6 +95,10 @@ class Messenger {
   virtual std::unique_ptr<Messenger> another(std::uint64_t session) = 0;
   virtual std::unique_ptr<Messenger> among(const std::vector<int>& ranks,
                                            std::uint64_t session) = 0;
+
+  // Whether no later messenger gets what is sent to this one, whatever becomes of it: then it may be destroyed while operations
+  // are under way, whose memory stays, and messages that nobody takes do no harm.
+  [[nodiscard]] virtual bool has_a_number_of_its_own() const { return false; }
 
   // False once the program has shut down the library.
   [[nodiscard]] virtual bool can_be_used() const = 0;

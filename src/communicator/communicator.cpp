@@ -16,6 +16,7 @@
 #include "communicator/register_memory.hpp"
 #include "communicator/state.hpp"
 #include "communicator/validate.hpp"
+#include "communicator/within_function.hpp"
 
 namespace rondo {
 namespace detail {
@@ -91,7 +92,9 @@ Algorithm Communicator::algorithm_for(const Call& call) const {
   return state_->engine.shows_buffers(call) ? Algorithm::direct : route.or_else;
 }
 
-void Communicator::run(const Call& call) {
+void Communicator::run(const Call& made) {
+  std::optional<Call> storage;
+  const Call& call = detail::WithinFunction::named(made, storage);
   const detail::Route route = detail::check_and_settle(*state_, call);
   state_->refuse_if_held(detail::name_of_function(call), user_);
   detail::refuse_if(call, rank(), state_->engine.objection_to_this_thread());

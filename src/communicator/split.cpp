@@ -118,6 +118,9 @@ std::optional<Communicator> Communicator::split_for(detail::PartOf function,
       made = std::make_unique<CommunicatorState>(wire_members(group, *state_, members),
                                                  state_->defaults, state_->options);
     }
+  } catch (const MemberHasLeft& failure) {
+    error = std::make_exception_ptr(
+        TransportError(fmt::format("{}: {}", name_of(function), failure.what())));
   } catch (const TransportError& failure) {
     error = std::make_exception_ptr(TransportError(
         fmt::format("{}: {}. (Ranks in this text are numbers in the new communicator, which was "

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/parts.hpp"
+#include "engine/scratch.hpp"
 #include "reduce/average.hpp"
 #include "reduce/scale.hpp"
 
@@ -34,7 +35,7 @@ void reduce_to_last(const Call& call, void* out, bool is_last, int last,
   }
   // An average of parts, so that the sum fits f32 whatever the elements are.
   const double part = call.op == ReduceOp::avg ? average_of(call.type, last + 1).scale : 1;
-  std::vector<float> wide(call.count);
+  std::vector<float> wide = take_scratch<float>(call.count);
   scale(wide.data(), DataType::f32, call.in, call.type, call.count, part);
   run(part_of(call, Collective::reduce, DataType::f32, wide.data(), wide.data(), last));
   if (is_last) scale(out, call.type, wide.data(), DataType::f32, call.count, 1 / part);
@@ -46,7 +47,8 @@ void run_chain(const Call& call, int rank, int size, const std::function<void(co
   const int last = size - 1;
   const bool holds_all = call.collective == Collective::all_reduce ||
                          (call.collective == Collective::reduce && rank == call.root);
-  std::vector<std::byte> scratch(holds_all ? 0 : call.count * size_of(call.type));
+  std::vector<std::byte> scratch =
+      take_scratch<std::byte>(holds_all ? 0 : call.count * size_of(call.type));
   void* const whole = holds_all ? call.out : scratch.data();
   reduce_to_last(call, whole, rank == last, last, run);
   run(part_of(call, Collective::broadcast, call.type, whole, whole, last));

@@ -1,5 +1,7 @@
 #include "engine/confirmation.hpp"
 
+#include "engine/wait_ends.hpp"
+
 namespace rondo::detail {
 
 void Confirmation::confirm(std::uint64_t sequence) {
@@ -61,10 +63,13 @@ std::optional<Confirmation::Unconfirmed> Confirmation::confirm_last() {
     if (pump != nullptr) pump->look_for_abort();
     return board.raised() || look_for_confirmation();
   };
+  const Clock::time_point since = Clock::now();
   const Clock::time_point deadline = deadline_after(open_->timeout);
+  WaitEnds ends(wiring_);
+  ends.begin_call(open_->call);
   constexpr auto kNap = std::chrono::milliseconds(1);
   while (!over()) {
-    std::optional<Failure> failure = find_missing_rank(wiring_, open_->call.sequence);
+    std::optional<Failure> failure = ends.find_missing(open_->confirmer, true, since);
     if (!failure && Clock::now() >= deadline)
       failure = Failure{WaitResult::timed_out, open_->confirmer};
     // If that rank ended the communicator before it left, the abort board has the real cause.

@@ -18,6 +18,7 @@
 #include "engine/one_shot.hpp"
 #include "engine/owner_port.hpp"
 #include "engine/pairwise_edges.hpp"
+#include "engine/scratch.hpp"
 
 namespace rondo::detail {
 
@@ -70,7 +71,9 @@ Engine::~Engine() {
 bool Engine::is_carried_by_mpi() const { return has_pump() && network() == Carrier::mpi; }
 
 void Engine::run(const Call& call, const Route& route, std::chrono::milliseconds timeout) {
-  const FloatState float_state(reduces(call.collective) && is_floating(call.type));
+  // An all_to_all computes by numbers of links how much it keeps under way.
+  const FloatState float_state((reduces(call.collective) && is_floating(call.type)) ||
+                               call.collective == Collective::all_to_all);
   const WriteSignalsHeld held(is_carried_by_mpi());
   if (is_message(call.collective)) {
     run_message(call, timeout);
@@ -131,7 +134,7 @@ void Engine::reserve_for(Algorithm algorithm) {
   for (Links::Part& one : wiring_.links.parts) {
     if (one.users.has(algorithm)) used.push_back(std::exchange(one.part, {}));
   }
-  wiring_.links.segment->reserve(used);
+  wiring_.links.segment->reserve(used, wiring_.links.ranks_sharing.size());
   reserved_.add(algorithm);
 }
 
@@ -201,7 +204,7 @@ void Engine::run_by_schedule(const Call& call, Algorithm algorithm, const Signat
   std::vector<std::byte> scratch;
   Call with_scratch = call;
   if (plan.schedule.needs_scratch()) {
-    scratch.resize(call.count * size_of(call.type));
+    scratch = take_scratch<std::byte>(call.count * size_of(call.type));
     with_scratch.out = scratch.data();
   }
   const Progress progress = walk(with_scratch, plan, signature);

@@ -50,7 +50,6 @@ std::vector<std::uint64_t> gather(Communicator& communicator,
   call.out = all.data();
   call.count = all.size();
   call.type = DataType::u64;
-  call.part_of = PartOf::making_reducer;
   communicator.run(call);
   return all;
 }

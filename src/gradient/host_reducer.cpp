@@ -10,6 +10,7 @@
 
 #include "base/threads.hpp"
 #include "communicator/state.hpp"
+#include "communicator/within_function.hpp"
 #include "gradient/agreement.hpp"
 #include "gradient/bucket_size.hpp"
 
@@ -23,6 +24,7 @@ HostReducer::HostReducer(Communicator& program, std::vector<Parameter> parameter
       rounds_(communicator_, model_,
               [this](std::size_t bucket, const Call& call) { call_or_hook(bucket, call); }),
       recorder_(model_.options().trace, model_.parameters().size()) {
+  const WithinFunction making(PartOf::making_reducer, model_.options().timeout);
   require_same_model(
       communicator_, model_.parameters(), model_.options(), {},
       [](void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); });
@@ -302,6 +304,7 @@ void HostReducer::record_compute(std::string_view what, Clock::time_point begin,
 }
 
 void HostReducer::write_trace(const std::string& file) {
+  const WithinFunction writing(PartOf::write_trace, model_.options().timeout);
   std::vector<Stretch> timeline;
   {
     const Lock lock(mutex_);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "communicator/within_function.hpp"
 #include "gradient/host_reducer.hpp"
 
 namespace rondo::detail {
@@ -40,6 +41,7 @@ void HostReducer::run_iteration() {
 void HostReducer::communicate() {
   open();
   if (rounds_.opening().all_have_joined()) {
+    const WithinFunction iteration(PartOf::iteration, model_.options().timeout);
     rounds_.take_last_values();
     return;
   }
@@ -125,6 +127,7 @@ void HostReducer::close() {
 
 // Nothing is marked meanwhile: finish() has begun.
 void HostReducer::follow_arrival() {
+  const WithinFunction iteration(PartOf::iteration, model_.options().timeout);
   auto buckets = rounds_.follow_arrival(iteration_.ledger().arrival());
   if (!buckets) return;
   const Lock lock(mutex_);

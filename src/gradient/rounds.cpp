@@ -50,9 +50,7 @@ Complaint Rounds::close(const Complaint& mine) {
 
 std::optional<std::vector<Bucket>> Rounds::follow_arrival(std::span<const std::uint32_t> arrival) {
   std::vector<std::uint32_t> order = complete_order(arrival, model_.parameters().size());
-  CallOptions options;
-  options.timeout = model_.options().timeout;
-  host_.broadcast(order, 0, options);
+  host_.broadcast(order, 0);
   model_.keep_order();
   return model_.other_buckets_for(order);
 }

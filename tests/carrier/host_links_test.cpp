@@ -102,6 +102,29 @@ TEST(HostLinks, AConnectionThatIsClosedWithoutAWordIsThatOfAProcessThatHasEnded)
   EXPECT_EQ(links.find(2), to_b);
 }
 
+// What has the socket's number now is the program's.
+TEST(HostLinks, ADescriptorThatTheProgramHasClosedIsLeftAlone) {
+  HostLinks links;
+  Connection a = connect();
+  Connection b = connect();
+  Connection program = connect();
+  const int number = a.here.get();
+  auto to_a = links.add(1, std::move(a.here));
+  const auto to_b = links.add(2, std::move(b.here));
+  ASSERT_EQ(::dup2(program.here.get(), number), number);
+  EXPECT_EQ(::send(program.there.get(), "mine", 4, 0), 4);
+  links.wake();
+  tell(b.there, 77);
+  while (links.gone().empty()) std::this_thread::yield();
+  EXPECT_EQ(gone_from(links), std::vector<ProcessName>{77});
+  to_a.reset();
+  char got[5] = {};
+  EXPECT_EQ(::recv(number, got, 4, 0), 4);
+  EXPECT_STREQ(got, "mine");
+  EXPECT_EQ(::recv(program.there.get(), got, 1, MSG_DONTWAIT), -1);  // nothing was said there
+  ::close(number);
+}
+
 TEST(HostLinks, AProcessThatLeavesSaysSo) {
   HostLinks links;
   Connection a = connect();

@@ -17,6 +17,8 @@
 
 #include <gtest/gtest.h>
 
+#include <rondo/rondo.hpp>
+
 #include "carrier/ucx_messenger.hpp"
 #include "carrier/ucx_worker.hpp"
 #include "tests/support/forked.hpp"
@@ -193,6 +195,26 @@ TEST(UcxMessenger, ADestroyedOneLeavesNothing) {
     static_cast<void>(line.hear());
     return keeps ? 1 : 0;
   });
+}
+
+// One rank ends it, and tells the other, which has destroyed its own.
+TEST(UcxMessenger, ACommunicatorThatFailsLeavesNothing) {
+  if (const char* reason = test::reason_against_ucx()) GTEST_SKIP() << reason;
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    ::setenv("UCX_MEM_EVENTS", "no", 1);
+    CommunicatorOptions options{.carrier = CarrierChoice::ucx};
+    options.network.interface = "lo";
+    Communicator comm = from_store("unix://" + me.socket, me.rank, me.size, options);
+    for (int time = 0; time < 50; ++time) {
+      Communicator failing = comm.duplicate();
+      if (me.rank == time % 2) failing.abort("on purpose");
+    }
+    comm.barrier();
+    const bool keeps = keeps_a_message();
+    comm.barrier();
+    return keeps ? 1 : 0;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
 // Rank 1 is killed while rank 0 has operations under way. The one that fails is closed, so that nobody looks at it again.

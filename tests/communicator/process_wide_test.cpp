@@ -14,6 +14,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -311,6 +312,53 @@ TEST(ProcessWide, ErrorsNameTheFunctionThatTheProgramCalled) {
     });
     EXPECT_EQ(codes, (std::vector<int>{0, 0})) << splits;
   }
+}
+
+// Nor broadcasts and barriers, of which making a reducer and its timeline consist.
+TEST(ProcessWide, ErrorsOfReducersNameTheFunctionThatTheProgramCalled) {
+  const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+    Communicator comm = from_socket(me.socket, me.rank, me.size);
+    std::vector<float> gradient(100);
+    GradientOptions options;
+    options.trace = true;
+    GradientReducer reducer(comm, {Parameter::gradient_only("a", gradient)}, options);
+    try {
+      if (me.rank == 0) reducer.write_trace(me.socket + ".trace");
+      if (me.rank == 1) {
+        reducer.mark_ready(0);
+        reducer.finish();
+      }
+    } catch (const Error& error) {
+      return says(error, "write_trace") ? 0 : 1;
+    }
+    return 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+// Also the calls by which a reducer is made have the reducer's deadline.
+TEST(ProcessWide, MakingAReducerHasItsOwnDeadline) {
+  const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+    Communicator comm = from_socket(me.socket, me.rank, me.size);
+    const std::string done = me.socket + ".done";
+    if (me.rank == 1) {
+      while (::access(done.c_str(), F_OK) != 0) std::this_thread::yield();
+      ::unlink(done.c_str());
+      return 0;
+    }
+    std::vector<float> gradient(100);
+    GradientOptions options;
+    options.timeout = std::chrono::milliseconds(300);
+    int code = 2;
+    try {
+      const GradientReducer reducer(comm, {Parameter::gradient_only("a", gradient)}, options);
+    } catch (const TimeoutError& error) {
+      code = says(error, "making a GradientReducer") ? 0 : 1;
+    }
+    std::ofstream(done) << "yes";
+    return code;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
 // The deadline is that of joining, too, so it is not short.

@@ -607,6 +607,46 @@ TEST(Store, UcxCarriesEveryEdgeIfAsked) {
   EXPECT_EQ(codes, std::vector<int>(3, 0));
 }
 
+// Rank 1's part of a gather is over when rank 0, on another host, is killed while it waits for rank 2: rank 1's destructor, which waits
+// for the end of the call, does not wait for its deadline.
+TEST(Store, ADestructorSeesADeathOnAnotherHost) {
+  if (const char* reason = reason_against_ucx()) GTEST_SKIP() << reason;
+  const FreePort port;
+  const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
+    ::setenv("UCX_MEM_EVENTS", "no", 1);
+    const std::string own_part_is_over = me.socket + ".over";
+    const std::string destroyed = me.socket + ".destroyed";
+    const auto wait_for = [](const std::string& path) {
+      while (::access(path.c_str(), F_OK) != 0) std::this_thread::yield();
+    };
+    std::string told;
+    set_log_hook([&](LogLevel, std::string_view text) { told += text; }, LogLevel::warning);
+    CommunicatorOptions options = within(std::chrono::seconds(60));
+    options.carrier = CarrierChoice::ucx;
+    {
+      Communicator comm = from_store(port.url(), me.rank, me.size, options);
+      const std::vector<int> mine(10);
+      std::vector<int> all(30);
+      if (me.rank < 2) comm.gather(mine, all, 0);
+      if (me.rank == 1) std::ofstream(own_part_is_over) << "yes";
+      if (me.rank == 2) {
+        wait_for(own_part_is_over);
+        ::kill(comm.topology().places[0].process_id, SIGKILL);
+        wait_for(destroyed);
+      }
+    }
+    if (me.rank == 1) std::ofstream(destroyed) << "yes";
+    if (me.rank == 2) {
+      for (const std::string& file : {own_part_is_over, destroyed}) ::unlink(file.c_str());
+    }
+    set_log_hook({});
+    if (me.rank == 2 || told.find("within the call's timeout") == std::string::npos) return 0;
+    std::fprintf(stderr, "rank %d has logged: %s\n", me.rank, told.c_str());
+    return 1;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{200, 0, 0}));
+}
+
 TEST(Store, SeveralCommunicatorsAreAtWorkAtOnceByUcx) {
   if (const char* reason = reason_against_ucx()) GTEST_SKIP() << reason;
   const FreePort port;

@@ -153,6 +153,31 @@ kill -TERM $started "$(cat "$work/parent")"
 wait $started
 check "a signal to both processes is one for the ranks" [ $? = 4 ]
 
+# Signals that are ignored when it starts, by nohup for instance, are no wish to end.
+rm -f "$work"/rank-* "$work/first"
+(trap '' HUP; exec "$launch" -n 1 sh -c 'trap "touch \"$0/first\"; exit 4" TERM; touch "$0/rank-0"; while :; do :; done' "$work") 2>/dev/null &
+started=$!
+wait_for "$work/rank-0"
+kill -HUP $started
+kill -TERM $started
+wait $started
+check "an ignored signal is none" [ $? = 4 ]
+
+# `pkill -9 rondo-launch` finds one of its two processes by that name; the other one ends what there is.
+rm -f "$work"/rank-* "$work/child" "$work/parent"
+export TMPDIR=$work/tmp
+"$launch" -n 1 sh -c 'setsid sleep 1000 >/dev/null 2>&1 & echo $! >"$0/child"; echo $PPID >"$0/parent"; touch "$0/rank-0"; while :; do :; done' "$work" 2>/dev/null &
+started=$!
+wait_for "$work/rank-0"
+for process in $started "$(cat "$work/parent")"; do
+  if [ "$(cat "/proc/$process/comm")" = rondo-launch ]; then kill -KILL "$process"; fi
+done
+wait $started 2>/dev/null
+goes "$(cat "$work/child")"
+until [ -z "$(ls "$TMPDIR")" ]; do :; done
+check "nothing is left after pkill -9" true
+unset TMPDIR
+
 # A terminal's suspend key stops the ranks, too, and they go on with rondo-launch.
 rm -f "$work"/rank-* "$work/id"
 state_of() { sed -n 's/^State:\t\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null; }

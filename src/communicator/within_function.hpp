@@ -1,0 +1,50 @@
+// Calls that the library makes as a part of its own work.
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include <rondo/call.hpp>
+
+namespace rondo::detail {
+
+// While it lives, the calls of this thread are a part of `function`, which the program has called: errors name that function, and
+// not calls that the program has never made; and `timeout` holds for those that have none of their own. Where one function uses
+// another, the outer one counts.
+class WithinFunction {
+ public:
+  explicit WithinFunction(PartOf function,
+                          std::optional<std::chrono::milliseconds> timeout = std::nullopt)
+      : before_(current()) {
+    // One that is not above 0 is refused by the function itself.
+    if (timeout && timeout->count() <= 0) timeout.reset();
+    if (before_.function == PartOf::nothing) current() = {function, timeout};
+  }
+  WithinFunction(const WithinFunction&) = delete;
+  WithinFunction& operator=(const WithinFunction&) = delete;
+  ~WithinFunction() { current() = before_; }
+
+  // `call`, or the same as a part of the function, in `storage`.
+  static const Call& named(const Call& call, std::optional<Call>& storage) {
+    const Current& now = current();
+    if (now.function == PartOf::nothing) return call;
+    storage = call;
+    storage->part_of = now.function;
+    if (!storage->options.timeout) storage->options.timeout = now.timeout;
+    return *storage;
+  }
+
+ private:
+  struct Current {
+    PartOf function = PartOf::nothing;
+    std::optional<std::chrono::milliseconds> timeout = std::nullopt;
+  };
+  static Current& current() {
+    thread_local Current current;
+    return current;
+  }
+
+  Current before_;
+};
+
+}  // namespace rondo::detail
