@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/environment.hpp"
+#include "base/log.hpp"
 #include "engine/call_arguments.hpp"
 #include "joining/fifo_sizes.hpp"
 #include "kernels/launch.hpp"
@@ -191,6 +192,23 @@ void Group::require_connections() const {
         "before the program starts",
         in_process, device_of(rank), of(rank).connections);
   }
+}
+
+// CUDA loads a kernel of the program's when it is launched first, and may let that wait for the kernels that run.
+void Group::warn_of_lazy_loading(int rank) const {
+  const std::vector<int> sharing = ranks_on_device_of(rank);
+  const auto first = std::find_if(sharing.begin(), sharing.end(),
+                                  [&](int other) { return same_process(rank, other); });
+  const bool is_shared =
+      std::count_if(first, sharing.end(), [&](int other) { return same_process(rank, other); }) > 1;
+  if (!is_shared || *first != rank) return;  // one of them says so
+  if (environment_of_others("CUDA_MODULE_LOADING") == "EAGER") return;
+  log(LogLevel::warning,
+      "rank {}: ranks of this process share {}: a kernel of the program's that CUDA has not loaded "
+      "yet may wait there for a call, which waits for the program. Set CUDA_MODULE_LOADING to "
+      "EAGER "
+      "before the program starts, or launch each kernel once before the first call",
+      rank, device_of(rank));
 }
 
 // `channels`: those of the ring within a host.

@@ -58,6 +58,8 @@ class Group {
   // "GPU 0 (NVIDIA H100, 0000:65:00.0)"
   [[nodiscard]] std::string device_of(int rank) const;
   [[nodiscard]] std::vector<RankPlace> places() const;
+  // Logs what a program is to do whose ranks share the device of `rank`.
+  void warn_of_lazy_loading(int rank) const;
 
   // Throws UsageError when options differ between ranks.
   void require_equal_options() const;

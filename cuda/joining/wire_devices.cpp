@@ -69,6 +69,7 @@ class DeviceWirer {
     group_.emplace(bootstrap_.exchange(mine));
     group_->require_equal_options();
     wiring_.geometry = group_->choose_geometry();
+    group_->warn_of_lazy_loading(rank_);
     wiring_.threads = group_->of(0).threads;
     wiring_.topology.places = group_->places();
   }

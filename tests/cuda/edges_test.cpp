@@ -421,6 +421,29 @@ TEST_F(DeviceEdges, TooManyRanksForTheConnectionsAreRefused) {
   expect_exact(spread, true);
 }
 
+TEST_F(DeviceEdges, RanksThatShareADeviceAreToldOfLazyLoading) {
+  std::mutex mutex;
+  std::string told;
+  set_log_hook(
+      [&](LogLevel, std::string_view text) {
+        const std::lock_guard lock(mutex);
+        told += text;
+      },
+      LogLevel::warning);
+  ::setenv("CUDA_MODULE_LOADING", "LAZY", 1);
+  cuda::local_group({0, 1});
+  EXPECT_EQ(told, "");
+  cuda::local_group({0, 1, 1});
+  EXPECT_TRUE(says(told, "rank 1: ranks of this process share")) << told;
+  EXPECT_TRUE(says(told, "CUDA_MODULE_LOADING to EAGER")) << told;
+  told.clear();
+  ::setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+  cuda::local_group({0, 0});
+  EXPECT_EQ(told, "");
+  ::unsetenv("CUDA_MODULE_LOADING");
+  set_log_hook({});
+}
+
 TEST_F(DeviceEdges, BlocksOfSeveralThreads) {
   stand_in().threads_per_block = 3;
   std::vector<cuda::Communicator> group = cuda::local_group({0, 0, 1});
