@@ -299,6 +299,7 @@ void DeviceReducer::end_iteration(bool captured) {
 
 // Returns whether buckets were formed anew.
 bool DeviceReducer::follow_arrival() {
+  const WithinFunction iteration(PartOf::iteration, model_.options().timeout);
   auto buckets = rounds_.follow_arrival(iteration_.ledger().arrival());
   if (!buckets) return false;
   model_.form_anew(std::move(*buckets));

@@ -32,8 +32,8 @@ namespace rondo {
 ///   rank 0 did not come.
 /// - TransportError: rank 0 ended, another secret or version, or run; on rank 0 alone, no folder to write to.
 ///
-/// In a folder, what does not know the secret may be the rank 0 of an earlier run: there another secret or version is a
-/// TimeoutError, whose text has that reason.
+/// In a folder, what does not know the secret may be the rank 0 of an earlier run: there another secret, version or run is
+/// a TimeoutError, whose text has that reason.
 RONDO_API Communicator from_store(const std::string& url, int rank, int size,
                                   const CommunicatorOptions& options = {});
 

@@ -26,7 +26,7 @@ inline constexpr int kDataTypeCount = 10;
 ///   `prod` and `avg` return a quiet NaN. All ranks get the same bits. Of -0 and +0, `min` and `max` return either.
 /// - `avg` is the sum divided by the number of ranks, applied once; floating-point types only. Sums of 16-bit types on the way
 ///   are kept in f32, or divided by a power of two, so that an average that the type holds does not overflow (one of f32 or f64
-///   may); an f16 average may then be off by the number of ranks times 2^-25, which counts where elements are below some 2^-14.
+///   may); an f16 average may then be off by the number of ranks times 2^-24, which counts where elements are below some 2^-14.
 /// - f16 and bf16 are widened to f32 for each operation and rounded to nearest-even. `one_shot` and `direct`, and `chain`
 ///   (which is for host memory), round once, at the end; `hierarchical` rounds once inside each host and then at each step
 ///   between hosts; the other algorithms round at each step.

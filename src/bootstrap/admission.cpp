@@ -40,10 +40,11 @@ constexpr std::chrono::milliseconds kBetweenLooks{200};
 // A process that has connected to rank 0.
 class Visitor {
  public:
-  Visitor(FileDescriptor socket, std::string name, const std::string& secret, const Run& run)
+  Visitor(FileDescriptor socket, std::string name, const std::string& secret, const Run& run,
+          bool one_run)
       : socket_(std::move(socket)),
         name_(std::move(name)),
-        interview_(secret, run, introduce(!secret.empty())) {}
+        interview_(secret, run, introduce(!secret.empty()), one_run) {}
 
   [[nodiscard]] const FileDescriptor& socket() const { return socket_; }
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -218,7 +219,8 @@ void Admission::let_in() {
       if (!socket.valid()) break;
       const std::string objection = place_.objection_to_visitor(socket);
       std::string name = place_.visitor_name(socket);
-      Visitor visitor(std::move(socket), std::move(name), place_.secret(), run_);
+      Visitor visitor(std::move(socket), std::move(name), place_.secret(), run_,
+                      place_.is_of_one_run());
       if (!objection.empty()) {
         send_away(visitor, objection);
       } else if (hear(visitor)) {  // a rank speaks as soon as it has connected

@@ -127,8 +127,8 @@ void throw_refusal(Reply answer) {
   }
 }
 
-Interview::Interview(std::string secret, const Run& run, const Introduction& mine)
-    : secret_(std::move(secret)), run_(run), mine_(mine) {}
+Interview::Interview(std::string secret, const Run& run, const Introduction& mine, bool one_run)
+    : secret_(std::move(secret)), run_(run), mine_(mine), one_run_(one_run) {}
 
 std::span<std::byte> Interview::room() {
   if (proven_ || !objection_.empty()) return {};
@@ -167,7 +167,8 @@ std::optional<Reply> Interview::judge_hello() {
     return prove_for(speaker, secret_, theirs_.nonce, mine_.nonce, hello_.rank, hello_.size);
   };
   // Before the secret, which another run does not know. A rank that was told rank, size and address by hand has no run.
-  if (hello_.run != run_ && hello_.run != Run{} && run_ != Run{}) {
+  const bool names_both = hello_.run != Run{} && run_ != Run{};
+  if (hello_.run != run_ && (names_both || one_run_)) {
     objection_ = fmt::format("it belongs to another run: {}, and this is {}", text_of(hello_.run),
                              text_of(run_));
     return reply(Reply::Kind::another_run);

@@ -92,7 +92,8 @@ void throw_refusal(Reply answer);
 // How rank 0 learns who a visitor is.
 class Interview {
  public:
-  Interview(std::string secret, const Run& run, const Introduction& mine);
+  // `one_run`: whether a visitor without a run is sent away, too, where this rank 0 has one, or the other way round.
+  Interview(std::string secret, const Run& run, const Introduction& mine, bool one_run = false);
 
   // Where the bytes that come next belong; empty once the interview is over.
   [[nodiscard]] std::span<std::byte> room();
@@ -114,6 +115,7 @@ class Interview {
   std::string secret_;
   Run run_;
   Introduction mine_;
+  bool one_run_;
   Introduction theirs_;
   Hello hello_;
   std::size_t heard_ = 0;  // of the message that is coming

@@ -447,9 +447,9 @@ LaunchedRank launched_rank(const Variables& variables) {
     if (store && !store->empty()) {
       launched.url = *store;
       launched.ports.clear();
-      // The components of a heterogeneous job of Slurm have numbers of their own, by which their runs seem to differ.
-      if (variables("SLURM_HET_SIZE")) launched.run.clear();
     }
+    // The components of a heterogeneous job of Slurm may have numbers of their own, by which their runs seem to differ.
+    if (launched.ports.empty() && variables("SLURM_HET_SIZE")) launched.run.clear();
     return launched;
   }
   bool is_alone = false;

@@ -33,6 +33,9 @@ class MeetingPoint {
   // The name of the run whose ranks meet here; empty where nobody names it.
   [[nodiscard]] const std::string& run() const { return run_; }
 
+  // Whether nobody else was told this place, so that only ranks of that very run belong here.
+  [[nodiscard]] virtual bool is_of_one_run() const { return false; }
+
   // Rank 0: sockets at which it listens, one or several. `deadline`: for name servers. Throws UsageError, TransportError.
   virtual std::vector<FileDescriptor> listen(Clock::time_point deadline) = 0;
   // Rank 0, after listen(): why it listens only to tell that to all ranks; null if it does not.

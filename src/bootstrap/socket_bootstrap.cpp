@@ -115,6 +115,11 @@ Attempt Entry::run(Clock::time_point deadline) {
     return true;
   };
   if (is_refusal()) return another("it refuses this rank");
+  const auto of_another_run = [&] {
+    return another(fmt::format("it belongs to another run: {}, and this rank to {}",
+                               text_of(reply.run), text_of(run)));
+  };
+  if (place_.is_of_one_run() && reply.run != run) return of_another_run();
   Hello hello{rank_, size_, process_, run, {}};
   const Nonce firsts = reply.introduction.nonce;
   hello.proof = prove_for(Speaker::rank, secret, mine_.nonce, firsts, rank_, size_);
@@ -123,10 +128,7 @@ Attempt Entry::run(Clock::time_point deadline) {
   }
   why_not = hear(attempt.socket, reply, deadline, deadline);
   if (!why_not.empty()) return stopped(std::move(why_not));
-  if (reply.kind == Reply::Kind::another_run) {
-    return another(fmt::format("it belongs to another run: {}, and this rank to {}",
-                               text_of(reply.run), text_of(run)));
-  }
+  if (reply.kind == Reply::Kind::another_run) return of_another_run();
   if (is_refusal()) return another("it refuses this rank");
   const Proof expected = prove_for(Speaker::first, secret, mine_.nonce, firsts, rank_, size_);
   if (reply.kind != Reply::Kind::welcome || !same(reply.proof, expected)) {

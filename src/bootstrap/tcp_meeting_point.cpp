@@ -38,6 +38,8 @@ class TcpMeetingPoint final : public MeetingPoint {
     return peer_address_of(socket).text();
   }
   Attempt try_connect(int rank, Clock::time_point deadline) override;
+  // The launcher has named no address, so the ports are computed from the run.
+  [[nodiscard]] bool is_of_one_run() const override { return ports_.size() > 1; }
   // At one of several ports there may be other runs, or programs of others.
   [[nodiscard]] bool may_be_stale() const override { return ports_.size() > 1; }
   [[nodiscard]] int looks_for_another() const override { return static_cast<int>(ports_.size()); }

@@ -213,7 +213,9 @@ void HostLinks::listen(HostLink& link) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
     const bool vanished = got < 0 && means_vanished(errno);
+    const bool is_own_end = !link.socket.valid();  // that the program has closed
     link.socket = KeptSocket();
+    if (is_own_end) return;
     if (!link.peer_leaves) {
       learn({vanished ? HostNotice::What::vanished : HostNotice::What::ended, link.peer});
     }

@@ -131,10 +131,10 @@ SegmentPart HostSegment::pairwise(int from, int to) const {
   return {pairwise_offset(plan_) + number * pairwise_stride(plan_), pairwise_stride(plan_)};
 }
 
-void HostSegment::reserve(std::span<const SegmentPart> parts, std::size_t ranks) const {
+void HostSegment::reserve(std::span<const SegmentPart> parts) const {
   std::size_t bytes = 0;
   for (const SegmentPart& part : parts) bytes += part.bytes;
-  if (bytes > 0) require_room(bytes * ranks);
+  if (bytes > 0) require_room(bytes);
   for (const SegmentPart& part : parts) {
     if (part.bytes > 0) reserve_pages(mapping_.data() + part.offset, part.bytes);
   }

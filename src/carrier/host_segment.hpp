@@ -74,9 +74,8 @@ class HostSegment {
   [[nodiscard]] SegmentPart stages_of(int index) const;
   [[nodiscard]] SegmentPart slots_of(const RankPair& ranks) const;
   [[nodiscard]] SegmentPart pairwise(int from, int to) const;
-  // `ranks`: how many reserve as much, maybe at the same moment, so that there must be room for all. Throws TransportError (too
-  // little memory).
-  void reserve(std::span<const SegmentPart> parts, std::size_t ranks) const;
+  // Throws TransportError (too little memory).
+  void reserve(std::span<const SegmentPart> parts) const;
 
  private:
   Mapping mapping_;

@@ -70,10 +70,10 @@ MessagePump::~MessagePump() {
   } else if (end_operations()) {
     return;
   }
-  // Operations may still be under way, here or at a peer that has not noticed the failure yet: neither the memory nor
-  // the number under which the messenger's messages travel may be used again.
+  // Operations may still be under way, here or at a peer that has not noticed the failure yet. So the memory is never used again, nor,
+  // where messages could reach another messenger, the number under which they travel.
   static_cast<void>(memory_.release());
-  if (!messenger_->has_a_number_of_its_own()) static_cast<void>(messenger_.release());
+  if (!messenger_->may_end_any_time()) static_cast<void>(messenger_.release());
 }
 
 // A confirmation that came after the end of the messenger could be taken by a new one with the same number.
@@ -115,7 +115,7 @@ std::vector<Operation> MessagePump::open_sends() {
 bool MessagePump::hear_the_rest() {
   try {
     if (!hear_what_is_expected()) return false;
-    // Several ranks may have sent this one a CallMessage; each of these synchronous sends ends only when received.
+    // Several ranks may have sent this one a CallMessage; each of these sends may end only when received.
     for (std::size_t rank = 0; rank < told_calls_.size(); ++rank) look_for_calls();
   } catch (const TransportError&) {
     return false;

@@ -46,8 +46,8 @@ void MessagePump::send_call(int peer, const Signature& call) {
   told_peer_ = peer;
   // Where it could reach a communicator made later, it ends only when the peer has taken it: if the peer destroys its
   // communicator first, this rank keeps the messenger's number.
-  const auto delivery = messenger_->has_a_number_of_its_own() ? Messenger::Delivery::sent
-                                                              : Messenger::Delivery::taken;
+  const auto delivery =
+      messenger_->may_end_any_time() ? Messenger::Delivery::sent : Messenger::Delivery::taken;
   saying_call_ = messenger_->send(peer, kCallTag, &said, sizeof(CallMessage), delivery);
 }
 

@@ -96,9 +96,9 @@ class Messenger {
   virtual std::unique_ptr<Messenger> among(const std::vector<int>& ranks,
                                            std::uint64_t session) = 0;
 
-  // Whether no later messenger gets what is sent to this one, whatever becomes of it: then it may be destroyed while operations
-  // are under way, whose memory stays, and messages that nobody takes do no harm.
-  [[nodiscard]] virtual bool has_a_number_of_its_own() const { return false; }
+  // Whether it may be destroyed although operations are under way, or messages that nobody takes: if their memory stays, they do
+  // no harm, since no messenger that is made later gets what was sent to this one.
+  [[nodiscard]] virtual bool may_end_any_time() const { return false; }
 
   // False once the program has shut down the library.
   [[nodiscard]] virtual bool can_be_used() const = 0;

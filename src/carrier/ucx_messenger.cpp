@@ -63,8 +63,8 @@ class UcxMessenger final : public Messenger {
   std::unique_ptr<Messenger> among(const std::vector<int>& ranks, std::uint64_t session) override;
   // The worker has a lock of its own.
   [[nodiscard]] bool can_be_used() const override { return true; }
-  // Random; and what is left for it is thrown away (ucx_leftovers.hpp).
-  [[nodiscard]] bool has_a_number_of_its_own() const override { return true; }
+  // Its session is not used again, and what is left for it is thrown away (ucx_leftovers.hpp).
+  [[nodiscard]] bool may_end_any_time() const override { return true; }
   [[nodiscard]] std::string objection_to_this_thread() const override { return {}; }
   [[nodiscard]] std::string objection_to_progress_thread() const override { return {}; }
 

@@ -72,8 +72,8 @@ std::optional<Confirmation::Unconfirmed> Confirmation::confirm_last() {
     std::optional<Failure> failure = ends.find_missing(open_->confirmer, true, since);
     if (!failure && Clock::now() >= deadline)
       failure = Failure{WaitResult::timed_out, open_->confirmer};
-    // If that rank ended the communicator before it left, the abort board has the real cause.
-    if (failure && board.raised()) return std::nullopt;
+    // That rank may have confirmed before it left, or have ended the communicator: then the abort board has the real cause.
+    if (failure && over()) return std::nullopt;
     if (failure) return Unconfirmed{open_->call, *failure};
     wiring_.links.segment->bell(wiring_.rank).sleep(over, kNap);
   }

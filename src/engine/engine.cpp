@@ -134,7 +134,7 @@ void Engine::reserve_for(Algorithm algorithm) {
   for (Links::Part& one : wiring_.links.parts) {
     if (one.users.has(algorithm)) used.push_back(std::exchange(one.part, {}));
   }
-  wiring_.links.segment->reserve(used, wiring_.links.ranks_sharing.size());
+  wiring_.links.segment->reserve(used);
   reserved_.add(algorithm);
 }
 

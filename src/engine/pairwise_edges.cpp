@@ -50,7 +50,7 @@ class Opener {
   [[nodiscard]] FifoMemory shared_fifo(int from, int to) const {
     const HostSegment& segment = *links_.segment;
     const std::array parts = {segment.pairwise(among_sharing(from), among_sharing(to))};
-    segment.reserve(parts, links_.ranks_sharing.size());
+    segment.reserve(parts);
     return segment.pairwise_fifo(among_sharing(from), among_sharing(to));
   }
 

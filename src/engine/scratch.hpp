@@ -3,29 +3,41 @@
 
 #include <cstddef>
 #include <new>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include <rondo/errors.hpp>
 
-#include "carrier/memory.hpp"
+#include "carrier/memory_limits.hpp"
 
 namespace rondo::detail {
+
+[[noreturn]] inline void throw_no_scratch(std::size_t bytes, const std::string& why) {
+  throw TransportError(fmt::format(
+      "the call needs {} KiB of memory beside the buffers, and {}; allow the process more (ulimit "
+      "-v, cgroup, docker run --memory)",
+      (bytes + 1023) / 1024, why));
+}
 
 // Throws TransportError where there is no room for it.
 template <class T>
 std::vector<T> take_scratch(std::size_t count) {
-  constexpr std::size_t kWorthALook = std::size_t{1} << 20U;  // at the limits, which takes a while
+  // Looking at the limits takes a while, so this thread looks once for each size; the heap may keep the memory of the last call.
+  thread_local std::size_t most_bytes = std::size_t{1} << 20U;
   const std::size_t bytes = count * sizeof(T);
-  if (bytes >= kWorthALook) require_room(bytes);
+  if (bytes > most_bytes) {
+    for (const MemoryLimit& limit : memory_limits()) {
+      if (limit.room_bytes >= bytes) continue;
+      throw_no_scratch(bytes, fmt::format("{} KiB are left", limit.room_bytes / 1024));
+    }
+    most_bytes = bytes;
+  }
   try {
     return std::vector<T>(count);
   } catch (const std::bad_alloc&) {
-    throw TransportError(fmt::format(
-        "there is no memory for the {} KiB that the call needs beside the buffers; allow the "
-        "process more (ulimit -v, cgroup)",
-        (bytes + 1023) / 1024));
+    throw_no_scratch(bytes, "there is none");
   }
 }
 

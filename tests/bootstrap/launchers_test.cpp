@@ -109,6 +109,7 @@ TEST(Launchers, WhoseVariablesAScriptSetsLeaveTheRunToTheOneThatStartedTheProces
   const Map rondo = with(kRondo, {{"RONDO_RANK", "5"}, {"RONDO_SIZE", "6"}});
   EXPECT_EQ(read(with(kSlurm, torchrun)).run, "Slurm step 77.0");
   EXPECT_EQ(read(with(kSlurm, rondo)).run, "Slurm step 77.0");
+  EXPECT_EQ(read(with(kSlurm, with(torchrun, {{"SLURM_HET_SIZE", "2"}}))).run, "");
   EXPECT_EQ(read(with(kSlurm, with(torchrun, {{"TORCHELASTIC_RUN_ID", "r7"}}))).run, "torchrun r7");
   // rondo-launch in a step of Slurm has a run of its own.
   EXPECT_EQ(read(with(kSlurm, kRondo)).run, "");

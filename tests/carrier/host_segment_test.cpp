@@ -39,7 +39,7 @@ TEST(HostSegment, GetsMemoryForWhatIsReserved) {
        {segment.outboxes(), segment.stages_of(0), segment.stages_of(1), segment.slots_of({0, 1}),
         segment.slots_of({1, 0}), segment.pairwise(0, 1), segment.pairwise(1, 0)}) {
     ASSERT_GT(part.bytes, 0U);
-    for (int times = 0; times < 2; ++times) segment.reserve(std::array{part}, 1);
+    for (int times = 0; times < 2; ++times) segment.reserve(std::array{part});
     expected += part.bytes;
     EXPECT_EQ(memory_of(object.file), expected);
   }

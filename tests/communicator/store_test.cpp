@@ -500,6 +500,24 @@ TEST(Store, ARankWithoutARunJoinsThoseOfOne) {
   EXPECT_EQ(codes, std::vector<int>(3, 0));
 }
 
+// At a port that a run has computed for itself, and that a group which was started by hand happens to use, too.
+TEST(Store, ARankWithoutARunDoesNotJoinAtAComputedPort) {
+  const FreePort port;
+  const FreePort second;
+  const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+    if (me.rank == 1) {
+      return expect_error<TransportError>("it belongs to another run: Slurm step 1.0",
+                                          [&] { from_store(port.url(), 1, 2, within(kPatient)); });
+    }
+    return expect_error<TimeoutError>("did not come: 1", [&] {
+      const detail::LaunchedRank first{
+          "", 0, 2, port.url(), "Slurm step 1.0", {port.value(), second.value()}};
+      detail::join_at_store(first, within(2 * kHasty));
+    });
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
 TEST(Store, AnInterfaceThatRank0LacksIsToldToAllRanks) {
   if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
   const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
