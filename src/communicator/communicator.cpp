@@ -93,8 +93,8 @@ Algorithm Communicator::algorithm_for(const Call& call) const {
 }
 
 void Communicator::run(const Call& made) {
-  std::optional<Call> storage;
-  const Call& call = detail::WithinFunction::named(made, storage);
+  const std::optional<Call> part = detail::WithinFunction::as_part(made);
+  const Call& call = part ? *part : made;
   const detail::Route route = detail::check_and_settle(*state_, call);
   state_->refuse_if_held(detail::name_of_function(call), user_);
   detail::refuse_if(call, rank(), state_->engine.objection_to_this_thread());

@@ -24,14 +24,14 @@ class WithinFunction {
   WithinFunction& operator=(const WithinFunction&) = delete;
   ~WithinFunction() { current() = before_; }
 
-  // `call`, or the same as a part of the function, in `storage`.
-  static const Call& named(const Call& call, std::optional<Call>& storage) {
+  // The same call as a part of the function; nothing if this thread is in none.
+  static std::optional<Call> as_part(const Call& call) {
     const Current& now = current();
-    if (now.function == PartOf::nothing) return call;
-    storage = call;
-    storage->part_of = now.function;
-    if (!storage->options.timeout) storage->options.timeout = now.timeout;
-    return *storage;
+    if (now.function == PartOf::nothing) return std::nullopt;
+    Call part = call;
+    part.part_of = now.function;
+    if (!part.options.timeout) part.options.timeout = now.timeout;
+    return part;
   }
 
  private:
