@@ -109,7 +109,9 @@ LaunchedRank from_torchrun(const Reader& reader) {
                         address(reader.text("MASTER_ADDR"), port < kLastPort ? port + 1 : port - 1),
                         {},
                         {}};
-  if (const auto id = reader.find("TORCHELASTIC_RUN_ID")) launched.run = "torchrun " + *id;
+  // "none" is what torchrun says where it was told no name.
+  const auto id = reader.find("TORCHELASTIC_RUN_ID");
+  if (id && *id != "none") launched.run = "torchrun " + *id;
   return launched;
 }
 

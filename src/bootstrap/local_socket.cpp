@@ -123,13 +123,12 @@ void FileOffer::give(int receivers, Clock::time_point deadline) const {
   }
 }
 
-FileDescriptor ask_for_file(const std::string& name) {
+FileDescriptor ask_for_file(const std::string& name, Clock::time_point deadline) {
   FileDescriptor socket = make_local_socket();
   const AbstractAddress address(name);
-  const Clock::time_point give_up = deadline_after(std::chrono::seconds(10));
   int code = ::connect(socket.get(), address.get(), address.bytes);
   // Accepted only after all ranks have asked, so the queue may be full, also with other users, who see the name.
-  while (code != 0 && errno == EAGAIN && Clock::now() < give_up) {
+  while (code != 0 && errno == EAGAIN && Clock::now() < deadline) {
     ::sched_yield();
     code = ::connect(socket.get(), address.get(), address.bytes);
   }

@@ -32,8 +32,9 @@ class FileOffer {
   FileDescriptor listener_;
 };
 
-// Asks for the file that is offered by this name; waits only while too many others ask. Throws TransportError.
-FileDescriptor ask_for_file(const std::string& name);
+// Asks for the file that is offered by this name; waits, until the deadline at most, only while too many others ask. Throws
+// TransportError.
+FileDescriptor ask_for_file(const std::string& name, Clock::time_point deadline);
 // The file, once the other side gives it. Throws TransportError.
 FileDescriptor receive_file(const FileDescriptor& asked, Clock::time_point deadline);
 

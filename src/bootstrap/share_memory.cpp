@@ -44,7 +44,9 @@ SharedMemory share_memory(Bootstrap& bootstrap, int leader, bool wanted, std::si
   FileDescriptor asked;
   Answer answer;
   try {
-    if (wanted && !leads) asked = ask_for_file(names[static_cast<std::size_t>(leader)].text.data());
+    if (wanted && !leads)
+      asked = ask_for_file(names[static_cast<std::size_t>(leader)].text.data(),
+                           deadline_after(bootstrap.patience()));
   } catch (const TransportError& failure) {
     put(answer.reason, failure.what());
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include <sched.h>
@@ -80,7 +81,9 @@ class UcxMessenger final : public Messenger {
   }
   // An empty message to each of these ranks, and from it.
   void exchange_empty_messages(const std::vector<int>& ranks, Clock::time_point give_up);
-  void end_exchange(std::vector<Pending>& pending, Clock::time_point give_up);
+  // `lost`: a rank that could not be reached at all.
+  void end_exchange(std::vector<Pending>& pending, Clock::time_point give_up,
+                    std::optional<ConnectionLost> lost);
   // The rest, under the worker's lock.
   Operation start_send(int peer, int tag, const void* data, std::size_t bytes, Delivery delivery);
   Operation start_receive(int peer, int tag, void* data, std::size_t bytes);
@@ -100,6 +103,9 @@ class UcxMessenger final : public Messenger {
   bool listens_for_leaving_ = false;
   Clock::time_point last_ended_;  // when an operation last ended
 };
+
+constexpr const char* kInterfaces =
+    "UCX uses the network interfaces of UCX_NET_DEVICES or RONDO_INTERFACE";
 
 [[noreturn]] void fail(const char* what, int peer, ucs_status_t status) {
   const std::string towards = peer == kAnyPeer ? "" : fmt::format(" (rank {})", peer);
@@ -246,25 +252,44 @@ void UcxMessenger::exchange_empty_messages(const std::vector<int>& ranks,
     }
   };
   try {
+    std::optional<ConnectionLost> lost;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       open[2 * i] = receive(ranks[i], kConnectTag, nullptr, 0);
-      open[2 * i + 1] = send(ranks[i], kConnectTag, nullptr, 0, Delivery::taken);
+      try {
+        open[2 * i + 1] = send(ranks[i], kConnectTag, nullptr, 0, Delivery::taken);
+      } catch (const TransportError& error) {
+        const std::string text =
+            fmt::format("rank {} cannot connect to rank {}: {}", rank_, ranks[i], error.what());
+        if (!lost) lost = ConnectionLost(ranks[i], text);
+        continue;
+      }
       pending.push_back({&open[2 * i], "connecting", ranks[i]});
       pending.push_back({&open[2 * i + 1], "connecting", ranks[i]});
     }
-    end_exchange(pending, give_up);
+    end_exchange(pending, give_up, std::move(lost));
   } catch (...) {
     cancel_open();
     throw;
   }
 }
 
-void UcxMessenger::end_exchange(std::vector<Pending>& pending, Clock::time_point give_up) {
+// Where one rank cannot be reached, the exchange with the others goes on to its end: else these would wait for this rank, and name it.
+void UcxMessenger::end_exchange(std::vector<Pending>& pending, Clock::time_point give_up,
+                                std::optional<ConnectionLost> lost) {
   std::vector<std::size_t> ended;
   for (;;) {
     std::erase_if(pending, [](const Pending& one) { return !one.operation->under_way; });
+    if (lost && (pending.empty() || Clock::now() > give_up)) {
+      throw ConnectionLost(lost->peer(), fmt::format("{}. {}", lost->what(), kInterfaces));
+    }
     if (pending.empty()) return;
-    look(pending, ended);
+    try {
+      look(pending, ended);
+    } catch (const ConnectionLost& failure) {
+      if (!lost) lost = failure;
+      std::erase_if(pending, [&](const Pending& one) { return one.peer == failure.peer(); });
+      continue;
+    }
     if (!ended.empty()) continue;
     if (Clock::now() > give_up) {
       std::string missing;
@@ -275,9 +300,8 @@ void UcxMessenger::end_exchange(std::vector<Pending>& pending, Clock::time_point
       }
       throw TransportError(fmt::format(
           "rank {} has waited {} ms for UCX to connect it to ranks {}; can these hosts reach each "
-          "other, and those ranks all others, at any port, or at those of UCX_TCP_PORT_RANGE? UCX "
-          "uses the network interfaces of UCX_NET_DEVICES or RONDO_INTERFACE",
-          rank_, patience().count(), missing));
+          "other, and those ranks all others, at any port, or at those of UCX_TCP_PORT_RANGE? {}",
+          rank_, patience().count(), missing, kInterfaces));
     }
     ::sched_yield();
   }

@@ -199,7 +199,8 @@ void greet(Messenger& messenger, int next, int prev) {
   static_cast<void>(bytes.release());
   throw TransportError(
       failures +
-      "; can these hosts reach each other at any port, or at those of UCX_TCP_PORT_RANGE?");
+      "; can these hosts reach each other at any port, or at those of UCX_TCP_PORT_RANGE, by the "
+      "network interfaces of UCX_NET_DEVICES or RONDO_INTERFACE?");
 }
 
 LinkFacts probe_links(Messenger& messenger, int next, int prev) {

@@ -76,9 +76,10 @@ bool may_open(rlim_t files) {
   return ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-// All ranks, each a thread, join and tell each other their numbers. Returns what went wrong.
-std::vector<std::string> meet_as_threads(int size, const std::vector<std::uint16_t>& ports,
-                                         const std::string& run) {
+// All ranks, each a thread, join and tell each other their numbers; rank 0 comes later than the others. Returns what went wrong.
+std::vector<std::string> meet_as_threads(
+    int size, const std::vector<std::uint16_t>& ports, const std::string& run,
+    std::chrono::milliseconds later = std::chrono::milliseconds(0)) {
   std::mutex mutex;
   std::vector<std::string> failures;
   std::vector<std::thread> threads;
@@ -86,6 +87,7 @@ std::vector<std::string> meet_as_threads(int size, const std::vector<std::uint16
     threads.emplace_back([&, rank] {
       std::string failure;
       try {
+        if (rank == 0) std::this_thread::sleep_for(later);
         SocketBootstrap bootstrap = join(ports, run, rank, size);
         const std::vector<int> all = bootstrap.exchange(3 * rank + 1);
         for (int other = 0; other < size; ++other) {
@@ -112,6 +114,15 @@ TEST(Admission, VeryManyRanksJoinAtOnce) {
     const Ports ports(1);
     EXPECT_EQ(meet_as_threads(size, ports.all(), ""), std::vector<std::string>()) << size;
   }
+}
+
+// Far more ranks than connections may wait at rank 0's port, long before rank 0 listens there.
+TEST(Admission, ARank0ThatComesLateFindsAllOthers) {
+  constexpr int kSize = 500;
+  if (!may_open(2 * kSize + 100)) GTEST_SKIP() << "this process may not have 1100 open files";
+  const Ports ports(1);
+  EXPECT_EQ(meet_as_threads(kSize, ports.all(), "", std::chrono::seconds(3)),
+            std::vector<std::string>());
 }
 
 // Strangers that connect and say nothing, or part of an introduction, without an end.

@@ -76,6 +76,7 @@ TEST(Launchers, SayRankSizeAndAddress) {
          "tcp://[fd00::1]:65534");
   expect(with(kTorchrun, {{"RONDO_STORE", "file:///x"}}), "torchrun", 1, 4, "file:///x");
   EXPECT_EQ(read(with(kTorchrun, {{"TORCHELASTIC_RUN_ID", "r7"}})).run, "torchrun r7");
+  EXPECT_EQ(read(with(kTorchrun, {{"TORCHELASTIC_RUN_ID", "none"}})).run, "");
   // Also where the address is given: two jobs may be given the same one.
   EXPECT_EQ(read(with(kSlurm, {{"RONDO_STORE", "tcp://a:1"}})).run, "Slurm step 77.0");
   EXPECT_EQ(read(with(kSlurm, {{"RONDO_STORE", "tcp://a:1"}, {"SLURM_HET_SIZE", "2"}})).run, "");

@@ -37,19 +37,19 @@ TEST(FileOffer, EachNameStandsForItsOwnFile) {
   const FileDescriptor two = file_with("two");
   const FileOffer offers_one(one);
   const FileOffer offers_two(two);
-  const FileDescriptor asked_one = ask_for_file(offers_one.name());
-  const FileDescriptor asked_two = ask_for_file(offers_two.name());
+  const FileDescriptor asked_one = ask_for_file(offers_one.name(), soon());
+  const FileDescriptor asked_two = ask_for_file(offers_two.name(), soon());
   offers_two.give(1, soon());
   offers_one.give(1, soon());
   EXPECT_EQ(text_in(receive_file(asked_one, soon())), "one");
   EXPECT_EQ(text_in(receive_file(asked_two, soon())), "two");
-  EXPECT_THROW(ask_for_file("rondo-no-such-name"), TransportError);
+  EXPECT_THROW(ask_for_file("rondo-no-such-name", soon()), TransportError);
 }
 
 TEST(FileOffer, AReceiverWithoutADescriptorLeftIsToldTheCure) {
   const FileDescriptor file = file_with("text");
   const FileOffer offer(file);
-  const FileDescriptor asked = ask_for_file(offer.name());
+  const FileDescriptor asked = ask_for_file(offer.name(), soon());
   offer.give(1, soon());
   rlimit usual{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);

@@ -177,7 +177,15 @@ TEST(Group, TheEnvironmentChoosesAndTheCodeWins) {
   run_ranks(2, {.algorithm = Algorithm::ring},
             [](Communicator& comm) { EXPECT_EQ(comm.algorithm_for({}), Algorithm::ring); });
   ::setenv("RONDO_ALGO", "rong", 1);
-  EXPECT_THROW(local_group(2), UsageError);
+  try {
+    local_group(2);
+    ADD_FAILURE();
+  } catch (const UsageError& error) {
+    for (int i = 0; i < kAlgorithmCount; ++i) {
+      const std::string known(name(static_cast<Algorithm>(i)));
+      EXPECT_NE(std::string(error.what()).find(known), std::string::npos) << known;
+    }
+  }
   ::unsetenv("RONDO_ALGO");
   run_ranks(2, {}, [](Communicator& comm) {
     Call call;

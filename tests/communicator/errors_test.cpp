@@ -212,7 +212,7 @@ TEST(Mismatch, OfAlgorithms) {
         comm.all_reduce(data, ReduceOp::sum,
                         {.algorithm = comm.rank() == 0 ? Algorithm::ring : Algorithm::naive});
       },
-      {"by ring", "by naive"});
+      {"by ring", "by naive", "RONDO_ALGO"});
 }
 
 // one_shot and ring use different memory, so no rank finds a slot of the other call. Each rank learns the other's call

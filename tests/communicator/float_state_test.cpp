@@ -28,20 +28,37 @@ T value_of(std::size_t i, int rank) {
   return static_cast<T>(static_cast<float>(value));
 }
 
-// Rank 1's thread rounds up, and x86 takes subnormal numbers for zero there and stops at every exception.
+std::uint64_t state() {
+#if defined(__x86_64__)
+  return _mm_getcsr();
+#elif defined(__aarch64__)
+  std::uint64_t control = 0;
+  asm volatile("mrs %0, fpcr" : "=r"(control));
+  return control;
+#else
+  return static_cast<std::uint64_t>(std::fegetround());
+#endif
+}
+
+// Rank 1's thread rounds up, and takes subnormal numbers for zero; on x86 it stops at every exception, too.
 void set_an_odd_state() {
   std::fesetround(FE_UPWARD);
 #if defined(__x86_64__)
   _mm_setcsr((_mm_getcsr() | 0x8040U) &
              ~0x1A80U);  // no masks of divisions by zero, invalid and overflow
+#elif defined(__aarch64__)
+  std::uint64_t control = state();
+  control |= std::uint64_t{1} << 24U;  // takes subnormal numbers for zero
+  asm volatile("msr fpcr, %0" : : "r"(control));
 #endif
 }
 
-std::uint64_t state() {
+void set_the_usual_state() {
+  std::fesetround(FE_TONEAREST);
 #if defined(__x86_64__)
-  return _mm_getcsr();
-#else
-  return static_cast<std::uint64_t>(std::fegetround());
+  _mm_setcsr(0x1F80);
+#elif defined(__aarch64__)
+  asm volatile("msr fpcr, %0" : : "r"(std::uint64_t{0}));
 #endif
 }
 
@@ -56,10 +73,7 @@ void expect_equal_bits(Algorithm algorithm, ReduceOp op) {
     const std::size_t count = algorithm == Algorithm::one_shot ? 64 : kCount;
     comm.all_reduce(std::span(mine).first(count), op, {.algorithm = algorithm});
     EXPECT_EQ(state(), before);
-    std::fesetround(FE_TONEAREST);
-#if defined(__x86_64__)
-    _mm_setcsr(0x1F80);
-#endif
+    set_the_usual_state();
   });
   const std::size_t compared = algorithm == Algorithm::one_shot ? 64 : kCount;
   for (std::size_t rank = 1; rank < 4; ++rank) {
@@ -94,10 +108,7 @@ TEST(FloatState, OfAllRanksIsTheUsualOneInCalls) {
     for (std::size_t i = 0; i < kCount; ++i) data[i] = value_of<float>(i, comm.rank());
     set_an_odd_state();
     comm.all_reduce(data, ReduceOp::sum, {.algorithm = Algorithm::direct});
-    std::fesetround(FE_TONEAREST);
-#if defined(__x86_64__)
-    _mm_setcsr(0x1F80);
-#endif
+    set_the_usual_state();
     EXPECT_EQ(data, expected);
   });
 }

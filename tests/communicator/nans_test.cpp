@@ -13,6 +13,7 @@
 #include "reduce/one_nan.hpp"
 #include "tests/support/collective_checks.hpp"
 #include "tests/support/forked.hpp"
+#include "tests/support/ranks.hpp"
 #include "tests/support/ucx.hpp"
 
 namespace rondo::test {
@@ -37,12 +38,12 @@ std::vector<T> with_nans(int rank, std::size_t count) {
 }
 
 template <class T>
-void expect_the_same_on_all(Communicator& comm, ReduceOp op, Algorithm algorithm) {
-  constexpr std::size_t kCount = 1001;
-  std::vector<T> data = with_nans<T>(comm.rank(), kCount);
+void expect_the_same_on_all(Communicator& comm, ReduceOp op, Algorithm algorithm,
+                            std::size_t count = 1001) {
+  std::vector<T> data = with_nans<T>(comm.rank(), count);
   comm.all_reduce(data, op, {.algorithm = algorithm});
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(data.data());
-  const std::size_t size = kCount * sizeof(T);
+  const std::size_t size = count * sizeof(T);
   std::vector<std::uint8_t> all(size * static_cast<std::size_t>(comm.size()));
   comm.all_gather(std::span(bytes, size), all);
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -63,8 +64,9 @@ TEST_P(Nans, AreTheSameOnAllRanks) {
     Communicator comm = from_store("unix://" + me.socket, me.rank, me.size, options);
     for_each_type_and_op([&]<class T>(ReduceOp op) {
       if constexpr (!std::is_integral_v<T>) {
-        for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::recursive_doubling,
-                                          Algorithm::ring, Algorithm::naive}) {
+        for (const Algorithm algorithm :
+             {Algorithm::automatic, Algorithm::recursive_doubling, Algorithm::halving_doubling,
+              Algorithm::ring, Algorithm::naive}) {
           expect_the_same_on_all<T>(comm, op, algorithm);
         }
       }
@@ -72,6 +74,20 @@ TEST_P(Nans, AreTheSameOnAllRanks) {
     return ::testing::Test::HasFailure() ? 1 : 0;
   });
   EXPECT_EQ(codes, std::vector<int>(static_cast<std::size_t>(GetParam()), 0));
+}
+
+TEST_P(Nans, AreTheSameOnAllRanksOfOneHost) {
+  run_ranks(GetParam(), {}, [](Communicator& comm) {
+    for_each_type_and_op([&]<class T>(ReduceOp op) {
+      if constexpr (!std::is_integral_v<T>) {
+        for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::direct, Algorithm::chain,
+                                          Algorithm::ring, Algorithm::naive}) {
+          expect_the_same_on_all<T>(comm, op, algorithm);
+        }
+        expect_the_same_on_all<T>(comm, op, Algorithm::one_shot, 64);
+      }
+    });
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, Nans, testing::Values(2, 3, 5, 6));

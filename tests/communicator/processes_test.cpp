@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -236,6 +237,24 @@ TEST(Processes, WatchEachOtherWithOneDescriptorForAllCommunicators) {
     return 0;
   });
   EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
+}
+
+// As in a sandbox.
+TEST(Processes, MeetAlsoWithoutProc) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may cover /proc";
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("none", "/proc", "tmpfs", 0, nullptr) != 0) {
+      std::printf("not tried: this machine lets no process cover /proc\n");
+      return 0;
+    }
+    Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
+    std::vector<int> values = {me.rank + 1};
+    comm.all_reduce(values);
+    return values[0] == 3 ? 0 : 1;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
 // Rank 1 has no descriptors for the ids of the others' processes, and sees their ends all the same.

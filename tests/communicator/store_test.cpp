@@ -464,6 +464,27 @@ TEST(Store, AFileOfAnotherUserThatCannotBeReadIsNamedAtOnce) {
   EXPECT_EQ(codes, std::vector<int>{0});
 }
 
+// In such a folder rank 0 may not replace it, either.
+TEST(Store, AFileOfAnotherUserThatRank0CannotReplaceIsNamed) {
+  if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may become another user";
+  const std::vector<int> codes = run_forked(1, [&](const ForkedRank& me) {
+    leave_old_card(me, 1);
+    constexpr mode_t kEverybody = 01777;
+    constexpr uid_t kNobodyUser = 65534;
+    if (::chmod(card_of(me).c_str(), S_IRUSR | S_IWUSR) != 0) return 77;
+    if (::chmod(folder_of(me).c_str(), kEverybody) != 0) return 77;
+    if (::seteuid(kNobodyUser) != 0) return 77;
+    const int code = expect_error<TransportError>("belongs to user 0", [&] {
+      from_store("file://" + folder_of(me), 0, 2, within(kPatient));
+    });
+    if (::seteuid(0) != 0) return 77;
+    ::unlink(card_of(me).c_str());
+    return code;
+  });
+  EXPECT_EQ(codes, std::vector<int>{0});
+}
+
 // A script gives two jobs the same address: rank 0 of one and rank 1 of the other do not join.
 TEST(Store, RanksOfTwoRunsDoNotJoinAtOneAddress) {
   if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
@@ -663,6 +684,28 @@ TEST(Store, ADestructorSeesADeathOnAnotherHost) {
     return 1;
   });
   EXPECT_EQ(codes, (std::vector<int>{200, 0, 0}));
+}
+
+// UCX itself would warn of settings that its release does not know.
+TEST(Store, JoiningByUcxWarnsOfNothing) {
+  if (const char* reason = reason_against_ucx()) GTEST_SKIP() << reason;
+  const FreePort port;
+  const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+    ::setenv("UCX_MEM_EVENTS", "no", 1);
+    std::string told;
+    set_log_hook([&](LogLevel, std::string_view text) { told += text; }, LogLevel::warning);
+    CommunicatorOptions options = within(kPatient);
+    options.carrier = CarrierChoice::ucx;
+    {
+      Communicator comm = from_store(port.url(), me.rank, me.size, options);
+      comm.barrier();
+    }
+    set_log_hook({});
+    if (told.empty()) return 0;
+    std::fprintf(stderr, "rank %d has logged: %s\n", me.rank, told.c_str());
+    return 1;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
 TEST(Store, SeveralCommunicatorsAreAtWorkAtOnceByUcx) {

@@ -15,6 +15,7 @@
 #include <rondo/rondo.hpp>
 
 #include "tests/gradient/reducer_checks.hpp"
+#include "tests/support/large_values.hpp"
 
 namespace rondo::test {
 namespace {
@@ -45,6 +46,30 @@ TEST_P(GradientResults, MeansOverRanks) {
   check_type<float>(ranks(), Average::ranks, 1.0 / ranks());
   check_type<double>(ranks(), Average::ranks, 1.0 / ranks());
   check_type<BFloat16>(ranks(), Average::ranks, 1.0 / ranks());
+}
+
+// Of gradients whose sum the type does not hold, in buckets of a few bytes and in one of many.
+template <class T>
+void check_large_means(Communicator& comm) {
+  for (const std::size_t count : {10U, 2000U, 40'000U}) {
+    std::vector<T> gradient(count);
+    GradientReducer reducer(comm, {Parameter::gradient_only("a", gradient)},
+                            small_buckets(Average::ranks));
+    for (std::size_t i = 0; i < count; ++i) gradient[i] = large_value<T>(i, comm.rank());
+    reducer.mark_ready(0);
+    reducer.finish();
+    for (std::size_t i = 0; i < count; ++i) {
+      ASSERT_EQ(gradient[i].bits, large_value<T>(i, (comm.size() - 1) / 2.0).bits)
+          << name(kDataTypeOf<T>) << ", element " << i << " of " << count;
+    }
+  }
+}
+
+TEST_P(GradientResults, MeansOfLarge16BitValuesDoNotOverflow) {
+  on_ranks([](Communicator& comm) {
+    check_large_means<Float16>(comm);
+    check_large_means<BFloat16>(comm);
+  });
 }
 
 TEST_P(GradientResults, WithoutOverlapTheBitsAreTheSame) {

@@ -62,7 +62,21 @@ on_hosts 3 1 sh -c '
 check "hosts that do not reach each other are an error" [ $code != 0 ]
 for rank in 0 1 2; do
   check "that names both ranks on rank $rank" grep -q "^\[$rank\] .*rank [12] cannot exchange messages with rank [12]" "$work/output"
+  check "and the variable that chooses the network" grep -q "^\[$rank\] .*RONDO_INTERFACE" "$work/output"
 done
+
+# Two that are no neighbours in the ring.
+on_hosts 4 1 sh -c '
+  export RONDO_TIMEOUT=4
+  trap "" TERM
+  case "$RONDO_RANK" in 1) ip route add blackhole 10.77.0.4 ;; 3) ip route add blackhole 10.77.0.2 ;; esac
+  exec "$0" 2>&1' "$topo"
+check "hosts that do not reach each other and are no neighbours are an error" [ $code != 0 ]
+for rank in 0 1 2 3; do
+  check "which names the variable that chooses the network on rank $rank" grep -q "^\[$rank\] .*RONDO_INTERFACE" "$work/output"
+  check "that names both ranks on rank $rank" grep -qE "^\[$rank\] .*rank (1 .*rank(s)? 3|3 .*rank(s)? 1)" "$work/output"
+done
+check "and no rank crashes" bash -c '! grep -qE "ended by signal|Aborted|terminate" "$1"' bash "$work/output"
 
 # The same two hosts, where what one sends to the other is lost on the way: nothing tells that.
 start=$SECONDS

@@ -60,19 +60,24 @@ def expect(condition, what):
     print("ok:", what)
 
 
+def both_say(folder, text, *of_ranks):
+    """Whether two ranks with these arguments end with this error."""
+    ranks = []
+    for rank, arguments in enumerate(of_ranks):
+        environment = {**os.environ, "RONDO_RANK": str(rank), "RONDO_SIZE": "2", "RONDO_STORE": f"unix://{folder}/socket"}
+        ranks.append(subprocess.Popen([program, "--epochs", "1", *arguments], env=environment, text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+    outputs = [rank.communicate(timeout=100)[0] for rank in ranks]
+    return all(rank.returncode != 0 and text in output for rank, output in zip(ranks, outputs))
+
+
 def says_that_files_differ(folder, *what):
     """Two ranks, the second with other pictures."""
     others = folder / "others"
     others.mkdir(exist_ok=True)
     write_pictures(others, "train", 230, 3)
     write_pictures(others, "t10k", 100, 4)
-    ranks = []
-    for rank, data in enumerate((folder, others)):
-        environment = {**os.environ, "RONDO_RANK": str(rank), "RONDO_SIZE": "2", "RONDO_STORE": f"unix://{folder}/socket"}
-        ranks.append(subprocess.Popen([program, "--data", data, "--epochs", "1", *what], env=environment, text=True,
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
-    outputs = [rank.communicate(timeout=100)[0] for rank in ranks]
-    return all(rank.returncode != 0 and "have read different samples" in output for rank, output in zip(ranks, outputs))
+    return both_say(folder, "have read different samples", ("--data", folder, *what), ("--data", others, *what))
 
 
 def goes_on_from_a_checkpoint(folder, what):
@@ -151,6 +156,10 @@ with tempfile.TemporaryDirectory() as name:
         code, parts = run(folder, "--processes", str(ranks), "--split", split)
         expect(code == 0 and abs(parts["epochs"][1]["train_loss"] - plain["epochs"][1]["train_loss"]) < 1e-4
                and parts["epochs"][1]["part_bytes"] > 0 and parts["config"]["ranks"] == ranks, f"{ranks} ranks, --split {split}")
+    for name, first, second in (("seed", "1", "2"), ("lr", "0.05", "0.1"), ("local-steps", "1", "2"), ("split", "layers", "columns"),
+                                ("strategy", "all-reduce", "server"), ("wire", "exact", "bf16")):
+        expect(both_say(folder, f"--{name}", ("--data", folder, f"--{name}", first), ("--data", folder, f"--{name}", second)),
+               f"ranks with another --{name} are told so")
     for split in ((), ("--split", "layers"), ("--split", "columns")):
         expect(says_that_files_differ(folder, *split), f"ranks with other files are told so {split}")
     for strategy in (("--processes", "2"), ("--processes", "3", "--strategy", "server")):

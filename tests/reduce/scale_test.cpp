@@ -1,6 +1,8 @@
 #include "reduce/scale.hpp"
 
 #include <cmath>
+#include <cstddef>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 #include <vector>
@@ -73,6 +75,34 @@ TEST(Convert, RoundsAsTheScalarTypesDo) {
   check_factors<Float16, float>();
   check_factors<float, BFloat16>();
   check_factors<float, Float16>();
+}
+
+// Floats of 16 bits may be parts of a structure that begins at any byte.
+template <class T>
+void check_at_an_odd_address() {
+  const std::vector<float> values = interesting();
+  const std::size_t bytes = values.size() * sizeof(T);
+  std::vector<std::byte> from(bytes + 1);
+  std::vector<std::byte> to(bytes + 1);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const T value = static_cast<T>(values[i]);
+    std::memcpy(from.data() + 1 + i * sizeof(T), &value, sizeof(T));
+  }
+  scale(to.data() + 1, kDataTypeOf<T>, from.data() + 1, kDataTypeOf<T>, values.size(), 0.25);
+  std::vector<float> wide(values.size());
+  scale(wide.data(), DataType::f32, from.data() + 1, kDataTypeOf<T>, values.size(), 1);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    T scaled;
+    std::memcpy(&scaled, to.data() + 1 + i * sizeof(T), sizeof(T));
+    const T value = static_cast<T>(values[i]);
+    ASSERT_TRUE(same_bits(scaled, static_cast<T>(static_cast<float>(value) * 0.25F))) << i;
+    ASSERT_TRUE(same_bits(wide[i], static_cast<float>(value))) << i;
+  }
+}
+
+TEST(Convert, WorksAtAnOddAddress) {
+  check_at_an_odd_address<Float16>();
+  check_at_an_odd_address<BFloat16>();
 }
 
 TEST(Convert, WorksInPlace) {
