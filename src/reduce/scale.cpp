@@ -2,6 +2,7 @@
 
 #include "reduce/scale.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -55,16 +56,18 @@ HWY_INLINE void store(Floats /*tag*/, V value, BFloat16* to) {
              reinterpret_cast<std::uint16_t*>(to));
 }
 
-// Elements that need not be aligned.
+// Elements that need not be aligned: a copy of bytes, since one of the elements' type would promise the compiler that they are.
 template <class T>
 HWY_INLINE T get(const T* from) {
   T value;
-  std::memcpy(&value, from, sizeof(T));
+  const auto* bytes = reinterpret_cast<const std::byte*>(from);
+  std::memcpy(&value, bytes, sizeof(T));
   return value;
 }
 template <class T>
 HWY_INLINE void put(T* to, T value) {
-  std::memcpy(to, &value, sizeof(T));
+  auto* bytes = reinterpret_cast<std::byte*>(to);
+  std::memcpy(bytes, &value, sizeof(T));
 }
 
 template <class To, class From>
