@@ -18,8 +18,6 @@ namespace rondo::detail {
 namespace {
 
 constexpr std::uint64_t kRoundsPerLook = 64;
-// How long a rank that lost its connection to a peer waits for the message that says why the communicator has ended.
-constexpr std::chrono::milliseconds kForTheReason{200};
 
 }  // namespace
 
@@ -211,8 +209,15 @@ bool MessagePump::finish_oldest(Direction direction) {
   return !ended_.empty();
 }
 
-bool MessagePump::hears_of_abort() {
-  const auto give_up = std::chrono::steady_clock::now() + kForTheReason;
+bool MessagePump::has_left(int peer) {
+  if (!messenger_->has_left(peer)) return false;
+  // A rank whose communicator has failed leaves, too. The reason, which another rank may tell, is on its way then.
+  constexpr std::chrono::seconds kForTheReasonOfOthers{1};
+  return !hears_of_abort(kForTheReasonOfOthers);
+}
+
+bool MessagePump::hears_of_abort(std::chrono::milliseconds patience) {
+  const auto give_up = std::chrono::steady_clock::now() + patience;
   try {
     while (!board_->raised() && std::chrono::steady_clock::now() < give_up) look_for_abort();
   } catch (const TransportError&) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -59,7 +60,7 @@ class MessagePump final : public Pump {
   [[nodiscard]] const std::vector<std::optional<Signature>>& told_calls() const override {
     return told_calls_;
   }
-  [[nodiscard]] bool has_left(int peer) override { return messenger_->has_left(peer); }
+  [[nodiscard]] bool has_left(int peer) override;
   void tell_confirmed(std::uint64_t sequence) override;
   void open_connections() override { messenger_->connect(ranks_elsewhere_); }
   void expect_confirmation(int rank, std::uint64_t sequence) override {
@@ -79,6 +80,9 @@ class MessagePump final : public Pump {
   }
 
  private:
+  // How long a rank that lost its connection to a peer waits for the message that says why the communicator has ended.
+  static constexpr std::chrono::milliseconds kForTheReason{200};
+
   static constexpr int kAbortTag = 0;
   static constexpr int kCallTag = 1;
   static constexpr int kConfirmTag = 2;
@@ -154,10 +158,11 @@ class MessagePump final : public Pump {
     try {
       act();
     } catch (const TransportError&) {
-      if (!hears_of_abort()) throw;
+      if (!hears_of_abort(kForTheReason)) throw;
     }
   }
-  bool hears_of_abort();
+  // Listens for the reason for so long.
+  bool hears_of_abort(std::chrono::milliseconds patience);
   bool move_slots();
   void listen_for_calls();
   void listen_for_confirmations();

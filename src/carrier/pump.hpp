@@ -74,7 +74,8 @@ class Pump {
   virtual void tell_call(int peer, const Signature& call) = 0;
   // The call that each rank was in when it last told this one so, by rank.
   [[nodiscard]] virtual const std::vector<std::optional<Signature>>& told_calls() const = 0;
-  // Whether `peer`, on another host, is known to have destroyed its communicator. False where the network does not tell.
+  // Whether `peer`, on another host, is known to have destroyed its communicator, although that has not failed. False where the
+  // network does not tell. Waits up to a second for the reason of a failure, which it raises on the abort board.
   [[nodiscard]] virtual bool has_left(int peer) = 0;
   // Opens the connections to all ranks elsewhere before tell_confirmed() uses them. Collective. Throws TransportError.
   virtual void open_connections() = 0;

@@ -18,11 +18,13 @@ namespace {
 struct Network {
   bool cut = false;    // sending throws
   std::string reason;  // that rank 1 has told of the cut; empty: none
+  int until_told = 0;  // looks at the network until the reason comes
+  bool left = false;   // whether rank 1 has destroyed its messenger
 };
 
 class CutMessenger final : public Messenger {
  public:
-  explicit CutMessenger(const Network& network) : network_(network) {}
+  explicit CutMessenger(Network& network) : network_(network) {}
 
   [[nodiscard]] int rank() const override { return 0; }
   [[nodiscard]] int size() const override { return 2; }
@@ -37,6 +39,7 @@ class CutMessenger final : public Messenger {
   }
   void look(std::span<const Pending> pending, std::vector<std::size_t>& ended) override {
     ended.clear();
+    if (!network_.reason.empty() && network_.until_told-- > 0) return;
     for (std::size_t i = 0; i < pending.size(); ++i) {
       Operation& operation = *pending[i].operation;
       if (operation.handle == nullptr || network_.reason.empty()) continue;
@@ -47,6 +50,7 @@ class CutMessenger final : public Messenger {
       ended.push_back(i);
     }
   }
+  [[nodiscard]] bool has_left(int /*peer*/) override { return network_.left; }
   void cancel(Operation& operation) override { operation.under_way = false; }
   void connect(const std::vector<int>& /*ranks*/) override {}
   std::unique_ptr<Messenger> another(std::uint64_t /*session*/) override { return nullptr; }
@@ -59,7 +63,7 @@ class CutMessenger final : public Messenger {
   [[nodiscard]] std::string objection_to_progress_thread() const override { return {}; }
 
  private:
-  const Network& network_;
+  Network& network_;
 };
 
 class MessagePumpWithLostRank : public ::testing::Test {
@@ -97,6 +101,23 @@ TEST_F(MessagePumpWithLostRank, TakesTheReasonWhereItConfirmsACall) {
   pump_->tell_confirmed(5);
   ASSERT_TRUE(board_.raised());
   EXPECT_EQ(board_.read().text, "rank 1 has lost rank 3");
+}
+
+// A rank that has failed because of another leaves before that one has told all others.
+TEST_F(MessagePumpWithLostRank, TakesTheReasonForTheRankThatHasLeft) {
+  network_.left = true;
+  network_.reason = "rank 1: the host of rank 2 does not answer";
+  network_.until_told = 1000;
+  EXPECT_FALSE(pump_->has_left(1));
+  ASSERT_TRUE(board_.raised());
+  EXPECT_EQ(board_.read().text, network_.reason);
+}
+
+TEST_F(MessagePumpWithLostRank, HasLeftIfNobodyTellsWhy) {
+  EXPECT_FALSE(pump_->has_left(1));
+  network_.left = true;
+  EXPECT_TRUE(pump_->has_left(1));
+  EXPECT_FALSE(board_.raised());
 }
 
 TEST_F(MessagePumpWithLostRank, NamesTheLostRankIfNobodyTellsWhy) {
