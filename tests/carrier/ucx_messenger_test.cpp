@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -19,6 +20,7 @@
 
 #include <rondo/rondo.hpp>
 
+#include "bootstrap/network.hpp"
 #include "carrier/ucx_messenger.hpp"
 #include "carrier/ucx_worker.hpp"
 #include "tests/support/forked.hpp"
@@ -267,6 +269,28 @@ TEST(UcxMessenger, AnOperationThatHasFailedIsClosed) {
         return failed > 0 ? 0 : 3;
       },
       {0, 200});
+}
+
+// The only port that the user allows is taken: by a rank of a run that has crashed just now, perhaps.
+TEST(UcxMessenger, APortThatIsTakenIsNamed) {
+  if (const char* reason = test::reason_against_ucx()) GTEST_SKIP() << reason;
+  const std::vector<int> codes = run_forked(1, [](const ForkedRank&) {
+    ::setenv("UCX_MEM_EVENTS", "no", 1);
+    const FileDescriptor taken = listen_at(
+        HostLookup("127.0.0.1").ask(0, deadline_after(std::chrono::minutes(1))).addresses[0]);
+    const std::string port = std::to_string(address_of(taken).port());
+    ::setenv("UCX_TCP_PORT_RANGE", (port + "-" + port).c_str(), 1);
+    try {
+      static_cast<void>(open_ucx("lo"));
+    } catch (const TransportError& error) {
+      const std::string text = error.what();
+      const bool is_named = text.find("every port of UCX_TCP_PORT_RANGE") != std::string::npos;
+      if (!is_named) std::fprintf(stderr, "%s\n", text.c_str());
+      return is_named ? 0 : 1;
+    }
+    return 2;
+  });
+  EXPECT_EQ(codes, std::vector<int>{0});
 }
 
 TEST(UcxMessenger, SendsThatHaveEndedArriveWithoutTheirSender) {
