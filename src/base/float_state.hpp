@@ -1,7 +1,7 @@
 // How this thread rounds, what it does with numbers that are almost zero, and which exceptions stop it, while this object
 // lives: as IEEE 754 has it by default, whatever the program has set. Each rank may reduce the same elements for itself,
-// and all must get the same bits. The program gets back what it had; on x86, where they are in the
-// same register, also which exceptions had occurred.
+// and all must get the same bits. The program gets back what it had; on x86, where they are in the same register, also which
+// exceptions had occurred.
 #pragma once
 
 #include <cstdint>

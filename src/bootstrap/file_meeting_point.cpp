@@ -64,7 +64,8 @@ class FileMeetingPoint final : public MeetingPoint {
  private:
   [[nodiscard]] Found find_card() const;
   void leave_card(const Card& card);
-  void require_mine(uid_t owner) const;
+  // `another_cure`: what also helps, for the error's text.
+  void require_mine(uid_t owner, const char* another_cure) const;
   [[noreturn]] void fail_to_write(const char* what) const;
 
   std::string name_;
@@ -82,12 +83,14 @@ Found FileMeetingPoint::find_card() const {
   struct stat facts{};
   if (!file.valid()) {
     const int code = errno;
-    if (code == EACCES && ::lstat(card_path_.c_str(), &facts) == 0) require_mine(facts.st_uid);
+    if (code == EACCES && ::lstat(card_path_.c_str(), &facts) == 0) require_mine(facts.st_uid, "");
     return {std::nullopt, fmt::format("{}: {}", card_path_, std::strerror(code))};
   }
   if (::fstat(file.get(), &facts) != 0) return {std::nullopt, std::strerror(errno)};
   if (!S_ISREG(facts.st_mode)) return {std::nullopt, fmt::format("{} is no file", card_path_)};
-  if (given_secret_.empty()) require_mine(facts.st_uid);
+  if (given_secret_.empty()) {
+    require_mine(facts.st_uid, ", or give all ranks the same secret (RONDO_SECRET)");
+  }
   std::string text(kMostCardBytes, '\0');
   const ssize_t bytes = ::read(file.get(), text.data(), text.size());
   if (bytes < 0) return {std::nullopt, fmt::format("{}: {}", card_path_, std::strerror(errno))};
@@ -99,12 +102,12 @@ Found FileMeetingPoint::find_card() const {
   }
 }
 
-void FileMeetingPoint::require_mine(uid_t owner) const {
+void FileMeetingPoint::require_mine(uid_t owner, const char* another_cure) const {
   if (owner == ::geteuid()) return;
   throw TransportError(fmt::format(
-      "from_store: {} belongs to user {}, and this process to user {}: remove that file, choose a "
-      "folder that only you may write to, or give all ranks the same secret (RONDO_SECRET)",
-      card_path_, owner, ::geteuid()));
+      "from_store: {} belongs to user {}, and this process to user {}: remove that file, or choose "
+      "a folder that only you may write to{}",
+      card_path_, owner, ::geteuid(), another_cure));
 }
 
 void FileMeetingPoint::fail_to_write(const char* what) const {
@@ -146,12 +149,14 @@ void FileMeetingPoint::leave_card(const Card& card) {
 }
 
 std::vector<FileDescriptor> FileMeetingPoint::listen(Clock::time_point /*deadline*/) {
-  CardOfListener made = listen_with_card("");
-  try {
-    if (!interface_.empty()) made = listen_with_card(interface_);
-  } catch (const UsageError&) {
-    refuse_all(std::current_exception());
-  }
+  CardOfListener made = [&] {
+    try {
+      return listen_with_card(interface_);
+    } catch (const UsageError&) {
+      refuse_all(std::current_exception());
+      return listen_with_card("");
+    }
+  }();
   token_ = made.card.token;
   leave_card(made.card);
   return std::move(made.listeners);

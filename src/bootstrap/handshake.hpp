@@ -12,8 +12,8 @@
 // since nonces differ each time. Without a secret there are no proofs: then who may connect is decided elsewhere.
 //
 // The run is the launcher's name for these processes (a job and its step, say). Another run may have computed the same port, or
-// have been told the same address: a rank that comes there is told so, and tries the next port, if there are others. An Introduction has the same form in all releases;
-// what comes after it depends on the release that it names.
+// have been told the same address: a rank that comes there is told so, and tries the next port, if there are others.
+// An Introduction has the same form in all releases; what comes after it depends on the release that it names.
 //
 // Rank 0 may give its answer at any point. Nothing here uses a socket, so tests and a fuzzer can drive it.
 #pragma once

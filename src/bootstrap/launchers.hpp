@@ -24,8 +24,9 @@ struct LaunchedRank {
 };
 
 // In this order: rondo-launch (or whoever sets RONDO_RANK), torchrun, Open MPI, Slurm. If none of them started this process,
-// it is alone. Throws UsageError that names a variable which is missing (also where only a part of a launcher's is set) or cannot be understood, for a process that
-// another launcher started, and if two of them contradict each other, neither of which may have started the other.
+// it is alone. Throws UsageError that names a variable which is missing (also where only a part of a launcher's is set) or
+// cannot be understood, for a process that another launcher started, and if two of them contradict each other, neither of
+// which may have started the other.
 LaunchedRank launched_rank(const Variables& variables);
 
 // For a process that MPI says is alone: why it is not, if a launcher has started several. Each of them would then work

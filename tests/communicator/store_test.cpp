@@ -443,46 +443,27 @@ TEST(Store, AFileOfAnotherUserIsNotTrusted) {
   EXPECT_EQ(codes, std::vector<int>{0});
 }
 
-// The file is rank 0's alone to read, in a folder as /tmp is.
-TEST(Store, AFileOfAnotherUserThatCannotBeReadIsNamedAtOnce) {
+// In a folder as /tmp is: rank 1 may not read the file, which is its owner's alone, and rank 0 may not replace it.
+TEST(Store, AFileOfAnotherUserInAFolderForAllIsNamedAtOnce) {
   if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
   if (::geteuid() != 0) GTEST_SKIP() << "only root may become another user";
-  const std::vector<int> codes = run_forked(1, [&](const ForkedRank& me) {
-    leave_old_card(me, 1);
-    constexpr mode_t kEverybody = 01777;
-    constexpr uid_t kNobodyUser = 65534;
-    if (::chmod(card_of(me).c_str(), S_IRUSR | S_IWUSR) != 0) return 77;
-    if (::chmod(folder_of(me).c_str(), kEverybody) != 0) return 77;
-    if (::seteuid(kNobodyUser) != 0) return 77;
-    const int code = expect_error<TransportError>("belongs to user 0", [&] {
-      from_store("file://" + folder_of(me), 1, 2, within(kPatient));
+  for (const int rank : {0, 1}) {
+    const std::vector<int> codes = run_forked(1, [&](const ForkedRank& me) {
+      leave_old_card(me, 1);
+      constexpr mode_t kEverybody = 01777;
+      constexpr uid_t kNobodyUser = 65534;
+      if (::chmod(card_of(me).c_str(), S_IRUSR | S_IWUSR) != 0) return 77;
+      if (::chmod(folder_of(me).c_str(), kEverybody) != 0) return 77;
+      if (::seteuid(kNobodyUser) != 0) return 77;
+      const int code = expect_error<TransportError>("belongs to user 0", [&] {
+        from_store("file://" + folder_of(me), rank, 2, within(kPatient));
+      });
+      if (::seteuid(0) != 0) return 77;
+      ::unlink(card_of(me).c_str());
+      return code;
     });
-    if (::seteuid(0) != 0) return 77;
-    ::unlink(card_of(me).c_str());
-    return code;
-  });
-  EXPECT_EQ(codes, std::vector<int>{0});
-}
-
-// In such a folder rank 0 may not replace it, either.
-TEST(Store, AFileOfAnotherUserThatRank0CannotReplaceIsNamed) {
-  if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
-  if (::geteuid() != 0) GTEST_SKIP() << "only root may become another user";
-  const std::vector<int> codes = run_forked(1, [&](const ForkedRank& me) {
-    leave_old_card(me, 1);
-    constexpr mode_t kEverybody = 01777;
-    constexpr uid_t kNobodyUser = 65534;
-    if (::chmod(card_of(me).c_str(), S_IRUSR | S_IWUSR) != 0) return 77;
-    if (::chmod(folder_of(me).c_str(), kEverybody) != 0) return 77;
-    if (::seteuid(kNobodyUser) != 0) return 77;
-    const int code = expect_error<TransportError>("belongs to user 0", [&] {
-      from_store("file://" + folder_of(me), 0, 2, within(kPatient));
-    });
-    if (::seteuid(0) != 0) return 77;
-    ::unlink(card_of(me).c_str());
-    return code;
-  });
-  EXPECT_EQ(codes, std::vector<int>{0});
+    EXPECT_EQ(codes, std::vector<int>{0}) << rank;
+  }
 }
 
 // A script gives two jobs the same address: rank 0 of one and rank 1 of the other do not join.
