@@ -18,22 +18,14 @@ import re
 import shlex
 import subprocess
 import sys
-import venv
+
+import from_pypi
 
 VERSION = "23.1.4"
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "rondo"
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Highway includes this file into itself, once for each processor, which clang-tidy cannot follow.
 NOT_READ = {ROOT / "src/reduce/vector.cpp"}
 INCLUDE = re.compile(rb'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
-
-
-def clang_tidy():
-    program = CACHE / f"clang-tidy-{VERSION}" / "bin" / "clang-tidy"
-    if not program.exists():
-        venv.create(program.parent.parent, with_pip=True)
-        subprocess.run([program.parent / "pip", "install", "--quiet", f"clang-tidy=={VERSION}"], check=True)
-    return program
 
 
 class Sources:
@@ -80,9 +72,9 @@ def main():
             # Some files are compiled several times.
             words = [word.replace(str(folder), ".").replace(str(ROOT), "..") for word in shlex.split(entry["command"])]
             commands.setdefault(path, []).append(words)
-    program = clang_tidy()
+    program = from_pypi.program("clang-tidy", VERSION, ["clang-tidy"])
     sources = Sources()
-    passed_folder = CACHE / "tidy"
+    passed_folder = from_pypi.CACHE / "tidy"
     passed_folder.mkdir(parents=True, exist_ok=True)
     # OpenMP's header is among those of a compiler, and this clang-tidy comes without.
     openmp = subprocess.run(["clang-19", "-print-resource-dir"], check=True, capture_output=True, text=True).stdout.strip()

@@ -320,6 +320,9 @@ void destroy(Graph graph) { require(cudaGraphExecDestroy(graph), "cudaGraphExecD
 void load(const void* kernel) {
   cudaFuncAttributes attributes{};
   require(cudaFuncGetAttributes(&attributes, kernel), "cudaFuncGetAttributes");
+  require(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                               cudaSharedmemCarveoutMaxShared),
+          "cudaFuncSetAttribute");
 }
 
 int blocks_at_once(const void* kernel, int threads, std::size_t shared_bytes) {

@@ -74,7 +74,11 @@ class DeviceBlockMaker {
   [[nodiscard]] std::shared_ptr<DeviceBlock> allocate(std::size_t bytes, bool registers) const {
     const std::size_t table = registers ? DeviceBlock::table_bytes_for(bootstrap_.size()) : 0;
     std::shared_ptr<DeviceMemory> memory;
-    if (table + bytes > 0) memory = std::make_shared<DeviceMemory>(wiring_.device, table + bytes);
+    if (registers) {
+      memory = allocate_to_show(wiring_.device, table + bytes);
+    } else if (bytes > 0) {
+      memory = std::make_shared<DeviceMemory>(wiring_.device, bytes);
+    }
     return std::make_shared<DeviceBlock>(std::move(memory), table, bytes);
   }
 

@@ -13,8 +13,10 @@ namespace {
 constexpr std::uint64_t kLeastPartBytes = 16384;
 // The same by direct, whose blocks hand nothing on: short parts, so that also small calls use the whole device.
 constexpr std::uint64_t kLeastDirectPartBytes = 4096;
-// What the threads of one block exchange by one_shot without a second round.
-constexpr std::uint64_t kOneShotPartBytes = 4096;
+// What the 256 threads of a block exchange by one_shot without a second round: a unit each, and the signature's units are
+// among them.
+constexpr std::uint64_t kOneShotPartBytes =
+    (256 - kHeaderUnits) * kUnitBytes / kGranuleBytes * kGranuleBytes;
 
 std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
@@ -23,20 +24,23 @@ std::string who_is_missing(const DeviceWiring& wiring, int rank) {
   return fmt::format("Ranks of this host whose device has not begun that call: {}.", missing);
 }
 
-DevicePresence presence_of(const DeviceWiring& wiring, int rank) {
+Signature signature_of(const DevicePresence& presence) {
+  Signature signature;
+  std::memcpy(&signature, presence.signature, sizeof(signature));
+  return signature;
+}
+
+// Nothing if the rank's device has shown no call, or is showing another one at this moment: then the number in the
+// signature and the number of calls are of different calls.
+std::optional<DevicePresence> presence_of(const DeviceWiring& wiring, int rank) {
   DevicePresence copy;
   DevicePresence& presence = wiring.control.presence(rank);
   copy.calls = load_relaxed(presence.calls);
   for (std::size_t i = 0; i < std::size(copy.signature); ++i) {
     copy.signature[i] = load_relaxed(presence.signature[i]);
   }
+  if (signature_of(copy).sequence + 1 != copy.calls) return std::nullopt;
   return copy;
-}
-
-Signature signature_of(const DevicePresence& presence) {
-  Signature signature;
-  std::memcpy(&signature, presence.signature, sizeof(signature));
-  return signature;
 }
 
 // The number of calls that the rank has shown. If another channel has failed, this waits: channel 0 may not have
@@ -85,12 +89,13 @@ std::string text_of(const DeviceWiring& wiring, int rank, const KernelFailure& f
 }
 
 std::optional<OtherCall> other_call_at_the_same_time(const DeviceWiring& wiring, int rank) {
-  const DevicePresence mine = presence_of(wiring, rank);
+  const std::optional<DevicePresence> mine = presence_of(wiring, rank);
+  if (!mine) return std::nullopt;
   for (const int other : wiring.ranks_sharing) {
-    const DevicePresence theirs = presence_of(wiring, other);
-    if (mine.calls == 0 || theirs.calls != mine.calls) continue;
-    if (std::memcmp(mine.signature, theirs.signature, sizeof(mine.signature)) == 0) continue;
-    return OtherCall{other, signature_of(mine), signature_of(theirs)};
+    const std::optional<DevicePresence> theirs = presence_of(wiring, other);
+    if (!theirs || theirs->calls != mine->calls) continue;
+    if (std::memcmp(mine->signature, theirs->signature, sizeof(mine->signature)) == 0) continue;
+    return OtherCall{other, signature_of(*mine), signature_of(*theirs)};
   }
   return std::nullopt;
 }

@@ -1,5 +1,7 @@
 #include "joining/reach.hpp"
 
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "base/put.hpp"
@@ -86,19 +88,29 @@ class Reacher {
       return 1 + static_cast<std::uint64_t>(owner) * static_cast<std::uint64_t>(size_) +
              static_cast<std::uint64_t>(writer);
     };
+    OwnedStream stream;
+    std::optional<DeviceMemory> counters;
+    std::vector<std::uint64_t> wrong(static_cast<std::size_t>(size_));
+    const std::size_t counters_bytes = wrong.size() * sizeof(wrong[0]);
     together(bootstrap_, [&] {
+      stream = make_stream(wiring_.device);
+      counters.emplace(wiring_.device, counters_bytes);
       const DeviceScope scope(wiring_.device);
       for (int rank = 0; rank < size_; ++rank) {
         if (shown_[static_cast<std::size_t>(rank)] == nullptr) continue;
-        kernels::write_pattern(row(rank, rank_), kProbeWords, seed(rank, rank_));
+        kernels::write_pattern(row(rank, rank_), kProbeWords, seed(rank, rank_), stream.get());
       }
+      api::wait_for(stream.get());
     });
-    std::vector<std::uint64_t> wrong;
     together(bootstrap_, [&] {
       const DeviceScope scope(wiring_.device);
+      auto* counter = reinterpret_cast<std::uint64_t*>(counters->data());
       for (int writer = 0; writer < size_; ++writer) {
-        wrong.push_back(kernels::wrong_words(row(rank_, writer), kProbeWords, seed(rank_, writer)));
+        kernels::count_wrong_words(row(rank_, writer), kProbeWords, seed(rank_, writer),
+                                   counter + writer, stream.get());
       }
+      api::wait_for(stream.get());
+      api::copy(wrong.data(), counter, counters_bytes);
     });
     const auto wrong_at = bootstrap_.exchange_rows(wrong);
     for (int rank = 0; rank < size_; ++rank) {

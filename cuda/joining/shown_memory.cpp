@@ -39,6 +39,11 @@ ShownHere& shown_here() {
 
 }  // namespace
 
+std::shared_ptr<DeviceMemory> allocate_to_show(int device, std::size_t bytes) {
+  constexpr std::size_t kPageBytes = std::size_t{2} << 20U;
+  return std::make_shared<DeviceMemory>(device, (bytes + kPageBytes - 1) / kPageBytes * kPageBytes);
+}
+
 ShownMemory show(const std::shared_ptr<DeviceMemory>& memory, int device) {
   ShownMemory mine;
   mine.in_process = shown_here().add(memory);

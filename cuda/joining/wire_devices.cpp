@@ -11,6 +11,7 @@
 #include "joining/device_facts.hpp"
 #include "joining/edges.hpp"
 #include "joining/reach.hpp"
+#include "joining/shown_memory.hpp"
 #include "joining/upload.hpp"
 #include "kernels/launch.hpp"
 
@@ -91,7 +92,7 @@ class DeviceWirer {
     together(bootstrap_, [this] {
       wiring_.handles.emplace(wiring_.device);
       const std::size_t bytes = layouts_[static_cast<std::size_t>(rank_)].bytes;
-      wiring_.exposed = std::make_shared<DeviceMemory>(wiring_.device, bytes);
+      wiring_.exposed = allocate_to_show(wiring_.device, bytes);
       const DeviceScope scope(wiring_.device);
       kernels::load_all();
     });

@@ -30,9 +30,10 @@ std::uint64_t write_words(std::uint64_t* to, std::span<const std::uint64_t> word
 void scale_async(void* to, DataType to_type, const void* from, DataType from_type,
                  std::size_t count, double factor, api::Stream stream);
 
-// Writes a pattern that depends on `seed` through a kernel of the device in use, as the protocol's
-// kernels write; and counts the words that differ from it. Both return when done.
-void write_pattern(void* memory, std::size_t words, std::uint64_t seed);
-std::size_t wrong_words(const void* memory, std::size_t words, std::uint64_t seed);
+// Writes a pattern that depends on `seed`, as the protocol's kernels write; and adds to `*wrong`, which is memory of the
+// device in use, how many words differ from it.
+void write_pattern(void* memory, std::size_t words, std::uint64_t seed, api::Stream stream);
+void count_wrong_words(const void* memory, std::size_t words, std::uint64_t seed,
+                       std::uint64_t* wrong, api::Stream stream);
 
 }  // namespace rondo::detail::gpu::kernels

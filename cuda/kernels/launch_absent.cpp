@@ -24,8 +24,12 @@ void scale_async(void* /*to*/, DataType /*to_type*/, const void* /*from*/, DataT
                  std::size_t /*count*/, double /*factor*/, api::Stream /*stream*/) {
   refuse();
 }
-void write_pattern(void* /*memory*/, std::size_t /*words*/, std::uint64_t /*seed*/) { refuse(); }
-std::size_t wrong_words(const void* /*memory*/, std::size_t /*words*/, std::uint64_t /*seed*/) {
+void write_pattern(void* /*memory*/, std::size_t /*words*/, std::uint64_t /*seed*/,
+                   api::Stream /*stream*/) {
+  refuse();
+}
+void count_wrong_words(const void* /*memory*/, std::size_t /*words*/, std::uint64_t /*seed*/,
+                       std::uint64_t* /*wrong*/, api::Stream /*stream*/) {
   refuse();
 }
 

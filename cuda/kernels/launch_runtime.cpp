@@ -100,25 +100,17 @@ void scale_async(void* to, DataType to_type, const void* from, DataType from_typ
   api::launch(scale_kernel(to_type, from_type), blocks, kThreads, 0, arguments, stream);
 }
 
-void write_pattern(void* memory, std::size_t words, std::uint64_t seed) {
+void write_pattern(void* memory, std::size_t words, std::uint64_t seed, api::Stream stream) {
   std::uint64_t count = words;
   void* arguments[] = {&memory, &count, &seed};
-  const OwnedStream stream = make_stream(api::current_device());
-  api::launch(write_pattern_kernel(), 1, kThreads, 0, arguments, stream.get());
-  api::wait_for(stream.get());
+  api::launch(write_pattern_kernel(), 1, kThreads, 0, arguments, stream);
 }
 
-std::size_t wrong_words(const void* memory, std::size_t words, std::uint64_t seed) {
-  const DeviceMemory counter(api::current_device(), sizeof(std::uint64_t));
-  void* counted = counter.data();
+void count_wrong_words(const void* memory, std::size_t words, std::uint64_t seed,
+                       std::uint64_t* wrong, api::Stream stream) {
   std::uint64_t count = words;
-  void* arguments[] = {&memory, &count, &seed, &counted};
-  const OwnedStream stream = make_stream(api::current_device());
-  api::launch(count_wrong_kernel(), 1, kThreads, 0, arguments, stream.get());
-  api::wait_for(stream.get());
-  std::uint64_t wrong = 0;
-  api::copy(&wrong, counted, sizeof(wrong));
-  return wrong;
+  void* arguments[] = {&memory, &count, &seed, &wrong};
+  api::launch(count_wrong_kernel(), 1, kThreads, 0, arguments, stream);
 }
 
 }  // namespace rondo::detail::gpu::kernels

@@ -91,10 +91,14 @@ class DeviceDirect {
         chunk_range(elements.count, call_.slicing.channels, static_cast<std::uint64_t>(channel_),
                     call_.slicing.channel_granule);
     const Range part{elements.offset + mine.offset, mine.count};
+    // Each rank begins with its own output, so that not all write to one device at a time.
+    const int rank = call_.rank.rank;
+    const bool is_target = rank >= targets.first && rank < targets.first + targets.count;
+    const int first_target = is_target ? rank : targets.first;
     if (reduces(call_.direct.collective)) {
-      fold_elements<Reduction>(block_, sources, targets, part);
+      fold_elements<Reduction>(block_, sources, targets, first_target, part);
     } else {
-      spread_elements<T>(block_, sources.first, targets, part);
+      spread_elements<T>(block_, sources.first, targets, first_target, part);
     }
   }
 

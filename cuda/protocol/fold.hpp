@@ -49,12 +49,19 @@ class Sums {
   typename Reduction::Accumulator sums_[kElements] = {};
 };
 
+// The rank after `rank` in `ranks`, where the first follows the last.
+RONDO_HOST_DEVICE inline int next_of(const RankRange& ranks, int rank) {
+  return rank + 1 == ranks.first + ranks.count ? ranks.first : rank + 1;
+}
+
 // Units from `first` on, in steps of the block's threads, below `count`. `at`: the address of unit 0, as an offset from
 // where each rank's vector begins. `kSourcesAtOnce`: how many inputs are loaded before the first of them is added, so that
-// the loads overlap.
+// the loads overlap. `first_target`: which of the targets is written first; the others follow in the order of ranks, and
+// after the last the first.
 template <class Reduction, class Access, int kSourcesAtOnce, int kBatch, Block B>
 RONDO_HOST_DEVICE void fold_units(B& block, const RankRange& sources, const RankRange& targets,
-                                  std::uint64_t at, std::uint64_t count, std::uint64_t first) {
+                                  int first_target, std::uint64_t at, std::uint64_t count,
+                                  std::uint64_t first) {
   using Unit = decltype(Access::load(nullptr));
   const RankBuffers* buffers = block.buffers();
   const std::uint64_t stride = block.threads();
@@ -91,14 +98,16 @@ RONDO_HOST_DEVICE void fold_units(B& block, const RankRange& sources, const Rank
     RONDO_UNROLL
     for (int k = 0; k < kBatch; ++k) {
       const Unit value = sums[k].result(average);
+      int target = first_target;
       for (int t = 0; t < targets.count; ++t) {
-        Access::store(pointer(buffers[targets.first + t].out + offset(i, k)), value);
+        Access::store(pointer(buffers[target].out + offset(i, k)), value);
+        target = next_of(targets, target);
       }
     }
   }
   if constexpr (kBatch > 1) {
-    fold_units<Reduction, Access, kSourcesAtOnce, kBatch / 2>(block, sources, targets, at, count,
-                                                              i);
+    fold_units<Reduction, Access, kSourcesAtOnce, kBatch / 2>(block, sources, targets, first_target,
+                                                              at, count, i);
   }
 }
 
@@ -141,36 +150,41 @@ RONDO_HOST_DEVICE void in_packs(const PackBorders& borders, const Range& part, S
   }
 }
 
-// Reduces these elements of the inputs of `sources`, and writes the results to the outputs of `targets`. By every thread
-// of the block.
+// Reduces these elements of the inputs of `sources`, and writes the results to the outputs of `targets`, that of
+// `first_target` first. By every thread of the block.
 template <class Reduction, Block B>
 RONDO_HOST_DEVICE void fold_elements(B& block, const RankRange& sources, const RankRange& targets,
-                                     const Range& part) {
+                                     int first_target, const Range& part) {
   using T = typename Reduction::Element;
   in_packs<T>(
       pack_borders<T>(block, sources, targets, part), part,
       [&](std::uint64_t at, std::uint64_t count) {
-        fold_units<Reduction, Single<T>, 4, 1>(block, sources, targets, at, count, block.thread());
+        fold_units<Reduction, Single<T>, 4, 1>(block, sources, targets, first_target, at, count,
+                                               block.thread());
       },
       [&](std::uint64_t at, std::uint64_t count) {
         // Eight loads of a thread are under way, whether of two inputs or of four. Elements of 8 bits would take more
         // registers than there are.
         if constexpr (sizeof(T) > 1) {
           if (sources.count <= 2) {
-            fold_units<Reduction, Wide, 2, 4>(block, sources, targets, at, count, block.thread());
+            fold_units<Reduction, Wide, 2, 4>(block, sources, targets, first_target, at, count,
+                                              block.thread());
           } else {
-            fold_units<Reduction, Wide, 4, 2>(block, sources, targets, at, count, block.thread());
+            fold_units<Reduction, Wide, 4, 2>(block, sources, targets, first_target, at, count,
+                                              block.thread());
           }
         } else {
-          fold_units<Reduction, Wide, 4, 1>(block, sources, targets, at, count, block.thread());
+          fold_units<Reduction, Wide, 4, 1>(block, sources, targets, first_target, at, count,
+                                            block.thread());
         }
       });
 }
 
-// Copies these elements of the input of rank `source` to the outputs of `targets`. By every thread of the block.
+// Copies these elements of the input of rank `source` to the outputs of `targets`, that of `first_target` first. By every
+// thread of the block.
 template <class T, Block B>
 RONDO_HOST_DEVICE void spread_elements(B& block, int source, const RankRange& targets,
-                                       const Range& part) {
+                                       int first_target, const Range& part) {
   const RankBuffers* buffers = block.buffers();
   const std::uint64_t from = buffers[source].in;
   const auto spread = [&]<class Access, int kBatch>(std::uint64_t at, std::uint64_t count) {
@@ -179,9 +193,11 @@ RONDO_HOST_DEVICE void spread_elements(B& block, int source, const RankRange& ta
         block, count,
         [&](std::uint64_t i) { return Access::load(pointer(from + at + i * sizeof(Unit))); },
         [&](std::uint64_t i, const Unit& value) {
+          int target = first_target;
           for (int t = 0; t < targets.count; ++t) {
-            const std::uint64_t to = buffers[targets.first + t].out;
+            const std::uint64_t to = buffers[target].out;
             if (to != from) Access::store(pointer(to + at + i * sizeof(Unit)), value);
+            target = next_of(targets, target);
           }
         },
         block.thread());

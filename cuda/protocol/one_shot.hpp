@@ -102,8 +102,9 @@ class OneShot {
   RONDO_HOST_DEVICE void send(std::uint64_t unit) {
     const std::uint64_t value = mine(unit);
     const Words words = {(value << 32U) | number_, (value >> 32U << 32U) | number_};
-    for (int peer = 0; peer < call_.rank.size; ++peer) {
-      if (peer == call_.rank.rank) continue;
+    // Each rank begins with the one after it, so that not all write to one device at a time.
+    for (int peer = call_.rank.rank, left = call_.rank.size - 1; left > 0; --left) {
+      peer = peer + 1 == call_.rank.size ? 0 : peer + 1;
       Words* to = inbox(peer, call_.rank.rank, unit);
       store_relaxed(to->low, words.low);
       store_relaxed(to->high, words.high);

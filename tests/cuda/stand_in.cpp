@@ -26,9 +26,12 @@
 #include "kernels/launch.hpp"
 #include "reduce/scale.hpp"
 #include "tests/cuda/host_block.hpp"
+#include "tests/cuda/stand_in_device.hpp"
 
 namespace {
 
+using rondo::test::HardwareQueue;
+using rondo::test::StandInDevice;
 using Work = std::function<void()>;
 
 class Worker;
@@ -44,44 +47,6 @@ struct Capture {
 
 thread_local int device_in_use = 0;
 
-// What CUDA does at times on a device: an allocation, a release or a registration waits until all that was enqueued on
-// the device has ended, and nothing can be enqueued there meanwhile. So a rank that allocates while others' kernels wait
-// for a rank that has not enqueued its own yet makes all of them miss their deadline.
-class Driver {
- public:
-  void begin_work() {
-    const std::lock_guard lock(mutex_);
-    ++under_way_;
-  }
-  void end_work() {
-    const std::lock_guard lock(mutex_);
-    if (--under_way_ == 0) idle_.notify_all();
-  }
-  // Held while something is enqueued.
-  [[nodiscard]] std::unique_lock<std::mutex> enqueueing() { return std::unique_lock(enqueueing_); }
-  // Held while memory is allocated, released or registered.
-  [[nodiscard]] std::unique_lock<std::mutex> idle() {
-    std::unique_lock held(enqueueing_);
-    std::unique_lock lock(mutex_);
-    idle_.wait(lock, [this] { return under_way_ == 0; });
-    return held;
-  }
-
- private:
-  std::mutex enqueueing_;
-  std::mutex mutex_;
-  std::condition_variable idle_;
-  int under_way_ = 0;
-};
-
-Driver& driver_of(int device) {
-  static std::mutex mutex;
-  static auto* drivers =
-      new std::map<int, Driver>;  // outlives the threads of streams that nobody destroyed
-  const std::lock_guard lock(mutex);
-  return (*drivers)[device];
-}
-
 // A thread that does one thing after the other.
 class Worker {
  public:
@@ -96,15 +61,15 @@ class Worker {
   }
 
   void push(Work work) {
-    const auto enqueueing = driver_.enqueueing();
+    const auto enqueueing = device_.enqueueing();
     const std::lock_guard lock(mutex_);
     if (capture_) {
       capture_->works.push_back(std::move(work));
       ++capture_->pushed[this];
       return;
     }
-    driver_.begin_work();
-    queue_.push_back(std::move(work));
+    device_.begin_work();
+    queue_.push_back({std::move(work), hardware_ == nullptr ? 0 : hardware_->enter()});
     changed_.notify_all();
   }
   void wait() {
@@ -144,22 +109,29 @@ class Worker {
     for (;;) {
       changed_.wait(lock, [this] { return stop_ || !queue_.empty(); });
       if (queue_.empty()) return;
-      const Work work = std::move(queue_.front());
+      const Queued next = std::move(queue_.front());
       queue_.pop_front();
       busy_ = true;
       lock.unlock();
-      work();
-      driver_.end_work();
+      if (hardware_ != nullptr) hardware_->wait_for_turn(next.ticket);
+      next.work();
+      device_.end_work();
       lock.lock();
       busy_ = false;
       changed_.notify_all();
     }
   }
 
-  Driver& driver_ = driver_of(device_in_use);
+  struct Queued {
+    Work work;
+    std::uint64_t ticket = 0;  // of hardware_
+  };
+
+  StandInDevice& device_ = StandInDevice::number(device_in_use);
+  HardwareQueue* hardware_ = HardwareQueue::next_of(device_in_use);
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Work> queue_;
+  std::deque<Queued> queue_;
   std::shared_ptr<Capture> capture_;
   bool busy_ = false;
   bool stop_ = false;
@@ -274,23 +246,20 @@ struct HandleContent {
 };
 static_assert(sizeof(HandleContent) <= 64);
 
-void run_kernel(const detail::gpu::Kernel& kernel, int blocks, unsigned threads,
+void run_kernel(const detail::gpu::Kernel& kernel, int device, int blocks, unsigned threads,
                 const detail::gpu::KernelArguments& arguments) {
-  Turns turns;
-  std::vector<std::unique_ptr<HostTeam>> teams;
-  std::vector<std::thread> workers;
-  for (int channel = 0; channel < blocks; ++channel) {
-    teams.push_back(std::make_unique<HostTeam>(threads, arguments.rank.size));
-  }
-  for (int channel = 0; channel < blocks; ++channel) {
+  TimeSlices turns(arguments.rank.rank, arguments.rank.size);
+  StandInDevice::number(device).run_blocks(blocks, [&](int channel) {
+    HostTeam team(threads, arguments.rank.size);
+    std::vector<std::thread> workers;
     for (unsigned thread = 0; thread < threads; ++thread) {
-      workers.emplace_back([&, channel, thread] {
-        HostBlock block(*teams[static_cast<std::size_t>(channel)], thread, turns);
+      workers.emplace_back([&, thread] {
+        HostBlock block(team, thread, turns);
         run_on_host(kernel, block, arguments, channel);
       });
     }
-  }
-  for (std::thread& worker : workers) worker.join();
+    for (std::thread& worker : workers) worker.join();
+  });
 }
 
 }  // namespace
@@ -299,6 +268,11 @@ StandIn& stand_in() {
   static StandIn settings = [] {
     StandIn made;
     if (const char* devices = std::getenv("STAND_IN_DEVICES")) made.devices = std::stoi(devices);
+    const char* said = std::getenv("STAND_IN_MODES");
+    const std::string modes = said == nullptr ? "" : said;
+    const auto is_on = [&modes](const char* name) { return modes.find(name) != std::string::npos; };
+    made.modes = {is_on("lazy_loading"), is_on("shared_queues"), is_on("few_places"),
+                  is_on("time_slices"), is_on("pool_waits")};
     return made;
   }();
   return settings;
@@ -385,12 +359,12 @@ namespace rondo::detail::gpu::api {
 
 void* allocate(std::size_t bytes) {
   may_fail("cudaMalloc");
-  const auto idle = driver_of(device_in_use).idle();
+  const auto idle = StandInDevice::number(device_in_use).idle();
   return test::take_memory(bytes);
 }
 
 void release(void* memory) {
-  const auto idle = driver_of(test::owner_of(memory)).idle();
+  const auto idle = StandInDevice::number(test::owner_of(memory)).idle();
   test::give_memory_back(memory);
 }
 
@@ -417,6 +391,8 @@ void destroy(Pool pool) {
 }
 void* allocate_async(Pool /*pool*/, std::size_t bytes, Stream stream) {
   may_fail("cudaMallocFromPoolAsync");
+  std::unique_lock<std::mutex> idle;
+  if (stand_in().modes.pool_waits) idle = StandInDevice::number(device_in_use).idle();
   void* memory = test::take_memory(bytes);
   CUstream_st& on = test::of(stream);
   if (on.worker.capturing()) on.graph_memory.push_back(memory);
@@ -429,13 +405,13 @@ void release_async(void* memory, Stream stream) {
 
 void* register_host(void* memory, std::size_t bytes) {
   may_fail("cudaHostRegister");
-  const auto idle = driver_of(device_in_use).idle();
+  const auto idle = StandInDevice::number(device_in_use).idle();
   const std::lock_guard lock(world().mutex);
   world().registered[memory] = bytes;
   return memory;
 }
 void unregister_host(void* memory) {
-  const auto idle = driver_of(device_in_use).idle();
+  const auto idle = StandInDevice::number(device_in_use).idle();
   const std::lock_guard lock(world().mutex);
   if (world().registered.erase(memory) == 0) throw CudaError("cudaHostUnregister: not registered");
 }
@@ -457,7 +433,7 @@ IpcHandle export_memory(void* memory) {
 
 void* open_memory(const IpcHandle& handle) {
   may_fail("cudaIpcOpenMemHandle");
-  const auto idle = driver_of(device_in_use).idle();
+  const auto idle = StandInDevice::number(device_in_use).idle();
   test::HandleContent content;
   std::memcpy(&content, handle.handle.data(), sizeof(content));
   const int fd = ::open(fmt::format("/proc/{}/fd/{}", content.process, content.fd).c_str(), O_RDWR);
@@ -470,7 +446,7 @@ void* open_memory(const IpcHandle& handle) {
 }
 
 void close_memory(void* base) {
-  const auto idle = driver_of(device_in_use).idle();
+  const auto idle = StandInDevice::number(device_in_use).idle();
   const std::lock_guard lock(world().mutex);
   const auto at = world().opened.find(static_cast<std::byte*>(base));
   if (at == world().opened.end()) throw CudaError("cudaIpcCloseMemHandle: not open");
@@ -573,7 +549,10 @@ namespace rondo::detail::gpu::kernels {
 using test::may_fail;
 using test::stand_in;
 
-void load_all() { may_fail("cudaFuncGetAttributes"); }
+void load_all() {
+  may_fail("cudaFuncGetAttributes");
+  StandInDevice::number(device_in_use).load_all();
+}
 int resident_blocks(int /*threads*/, int /*ranks*/) {
   may_fail("cudaOccupancyMaxActiveBlocksPerMultiprocessor");
   return stand_in().resident_blocks;
@@ -582,26 +561,39 @@ void start(const Kernel& kernel, int blocks, int /*threads*/, const KernelArgume
            api::Stream stream) {
   may_fail("cudaLaunchKernel");
   const unsigned threads = stand_in().threads_per_block;
-  test::of(stream).worker.push([=] { test::run_kernel(kernel, blocks, threads, arguments); });
+  const int device = device_in_use;
+  StandInDevice::number(device).load_at_first_start(
+      fmt::format("{} {} {}", static_cast<int>(kernel.kind), name(kernel.type), name(kernel.op)));
+  test::of(stream).worker.push(
+      [=] { test::run_kernel(kernel, device, blocks, threads, arguments); });
 }
 
-void write_pattern(void* memory, std::size_t words, std::uint64_t seed) {
+void write_pattern(void* memory, std::size_t words, std::uint64_t seed, api::Stream stream) {
   may_fail("cudaLaunchKernel");
   if (stand_in().loses_foreign_writes && test::is_foreign(memory)) return;
   if (stand_in().loses_writes.count({device_in_use, test::owner_of(memory)}) != 0) return;
-  auto* to = static_cast<std::uint64_t*>(memory);
-  for (std::size_t i = 0; i < words; ++i) to[i] = exact::mix((seed << 32U) + i);
+  StandInDevice::number(device_in_use).load_at_first_start("write_pattern");
+  test::of(stream).worker.push([=] {
+    auto* to = static_cast<std::uint64_t*>(memory);
+    for (std::size_t i = 0; i < words; ++i) to[i] = exact::mix((seed << 32U) + i);
+  });
 }
-std::size_t wrong_words(const void* memory, std::size_t words, std::uint64_t seed) {
-  const auto* from = static_cast<const std::uint64_t*>(memory);
-  std::size_t wrong = 0;
-  for (std::size_t i = 0; i < words; ++i) wrong += from[i] == exact::mix((seed << 32U) + i) ? 0 : 1;
-  return wrong;
+void count_wrong_words(const void* memory, std::size_t words, std::uint64_t seed,
+                       std::uint64_t* wrong, api::Stream stream) {
+  may_fail("cudaLaunchKernel");
+  StandInDevice::number(device_in_use).load_at_first_start("count_wrong_words");
+  test::of(stream).worker.push([=] {
+    const auto* from = static_cast<const std::uint64_t*>(memory);
+    for (std::size_t i = 0; i < words; ++i) {
+      *wrong += from[i] == exact::mix((seed << 32U) + i) ? 0 : 1;
+    }
+  });
 }
 
 std::uint64_t write_words(std::uint64_t* to, std::span<const std::uint64_t> words,
                           api::Stream stream) {
   may_fail("cudaLaunchKernel");
+  StandInDevice::number(device_in_use).load_at_first_start("write_words");
   test::of(stream).worker.push([to, kept = std::vector(words.begin(), words.end())] {
     std::copy(kept.begin(), kept.end(), to);
   });
@@ -611,6 +603,7 @@ std::uint64_t write_words(std::uint64_t* to, std::span<const std::uint64_t> word
 void scale_async(void* to, DataType to_type, const void* from, DataType from_type,
                  std::size_t count, double factor, api::Stream stream) {
   may_fail("cudaLaunchKernel");
+  StandInDevice::number(device_in_use).load_at_first_start("scale_async");
   test::of(stream).worker.push([=] { scale(to, to_type, from, from_type, count, factor); });
 }
 }  // namespace rondo::detail::gpu::kernels

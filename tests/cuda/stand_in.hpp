@@ -13,6 +13,16 @@ struct CUstream_st;
 
 namespace rondo::test {
 
+// What CUDA may do and mostly does not. On from the start where STAND_IN_MODES in the environment holds the name.
+struct StandInModes {
+  bool lazy_loading =
+      false;  // a kernel that is not loaded is, when it is started, once the device is idle
+  bool shared_queues = false;  // streams share CUDA_DEVICE_MAX_CONNECTIONS queues
+  bool few_places = false;     // the blocks of kernels wait for places, in order
+  bool time_slices = false;    // ranks take turns of 2 ms
+  bool pool_waits = false;     // memory of a pool comes when the device is idle
+};
+
 struct StandIn {
   int devices = 4;  // or as many as STAND_IN_DEVICES in the environment says
   int resident_blocks = 16;
@@ -24,6 +34,7 @@ struct StandIn {
   std::set<std::pair<int, int>> loses_writes;  // reported as reachable, but writes do not arrive
   bool loses_foreign_writes = false;           // into memory of other processes
   std::string fails;                           // the call that fails: "cudaMalloc", say
+  StandInModes modes;
 };
 StandIn& stand_in();
 

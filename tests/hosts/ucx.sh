@@ -13,10 +13,11 @@ mkdir "$work/store"
 trap 'rm -rf "$work"' EXIT
 failed=0
 
+delay_us=0
 on_hosts() { # HOSTS RANKS-PER-HOST COMMAND...
   local hosts=$1 ranks=$2
   shift 2
-  timeout 100 "$repository/tools/test_hosts.sh" --hosts "$hosts" --ranks-per-host "$ranks" --launcher "$launch" -- "$@" >"$work/output" 2>&1
+  timeout 200 "$repository/tools/test_hosts.sh" --hosts "$hosts" --ranks-per-host "$ranks" --delay-us "$delay_us" --launcher "$launch" -- "$@" >"$work/output" 2>&1
   code=$?
   if [ $code = 77 ]; then
     echo "skipped: $(cat "$work/output")"
@@ -44,6 +45,12 @@ for layout in "2 1" "2 2" "3 1"; do
     check "$op on $hosts hosts with $ranks ranks each" [ $code = 0 ]
   done
 done
+
+# More ranks than rank 0 has heard out at once, where each thing that one says is under way for 20 ms.
+delay_us=20000
+RONDO_TIMEOUT=180 on_hosts 2 70 "$topo"
+delay_us=0
+check "140 ranks join over a link of 20 ms" [ $code = 0 ]
 
 # By IPv6 alone.
 on_hosts 3 1 sh -c '
