@@ -15,4 +15,7 @@ def program(name, version, packages):
         venv.create(folder, with_pip=True, clear=True)
         subprocess.run([folder / "bin" / "pip", "install", "--quiet", *(f"{package}=={version}" for package in packages)], check=True)
         done.touch()
-    return min((path for path in folder.rglob(name) if path.is_file()), key=lambda path: len(path.parts))
+    found = [path for path in folder.rglob(name) if path.is_file()]
+    if not found:
+        raise FileNotFoundError(f"PyPI's {', '.join(packages)} in version {version} have no program {name}")
+    return min(found, key=lambda path: len(path.parts))

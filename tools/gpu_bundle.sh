@@ -22,6 +22,7 @@ finish() {
 # the C and C++ libraries, the driver, cuDNN and cuBLAS.
 if [ "${1:-}" = --programs ]; then
   source tools/gpu_programs.sh
+  if [ -f build-gpu/build.ninja ]; then meson configure build-gpu -Dgpus=sm_80,sm_90; fi
   [ -f build-gpu/build.ninja ] || meson setup build-gpu "${gpu_setup[@]}" -Dmpi=disabled -Dhwloc=disabled -Ducx=disabled -Dgpus=sm_80,sm_90
   gpu_targets build-gpu
   ninja -C build-gpu "${targets[@]}"

@@ -163,6 +163,8 @@ build() {
 probe() {
   local few=(--device cuda -n 20 -w 2 -f 16) algo
   step "probe topology" 20 "$programs/tools/rondo-topo" --device cuda --ranks 2
+  step "probe barrier" 20 "$tests"/test_gpu_device_group --gtest_filter='DeviceGroup.ABarrierOfTwoThreads'
+  step "probe barriers of processes" 20 "$tests"/test_gpu_device_processes --gtest_filter='DeviceProcess.AHundredBarriers'
   step "probe copy" 20 "$perf" "${few[@]}" --ranks 1 -b 1MiB -e 256MiB --algo copy
   for algo in one_shot direct ring naive; do
     step "probe $algo" 20 "$perf" "${few[@]}" --ranks 2 -b 4 -e 64KiB --algo $algo

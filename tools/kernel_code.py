@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Checks the machine code of the kernels of a build: kernel_code.py BUILD_FOLDER [sm_90]
 
-The memory operations of the protocol (src/fifo/atomics.hpp) must have become what they are meant to be, for every GPU that
-the build has code for:
+For every GPU that the build has code for, the memory operations of the protocol (src/fifo/atomics.hpp) must be what they are
+meant to be, as far as that can be seen without following the branches:
 
-- all of them have system scope, since the other side may be the host or another device;
+- every kernel has loads and stores that other devices see in order, and all of these have system scope, since the other
+  side may be the host or another device;
 - a fence comes before a store or an atomic operation that others wait for, and nowhere else;
-- behind a barrier of the block a fence comes before what hands the work of its threads on;
+- behind a barrier of the block a fence comes before what hands the work of its threads on: once in the ring and in
+  pairwise, and twice in direct, whose kernels have the ring, too;
 - the caches that are not coherent are emptied after a load that waits, in all kernels that read what others wrote;
 - one_shot has fences only where it gives up;
 - direct takes and withdraws buffers by atomic operations;
@@ -68,6 +70,9 @@ def faults(kind, code):
     for before, word in zip([""] + ordered, ordered):
         if word.startswith("CCTL") and not re.match(r"LD|ATOM|MEMBAR", before):
             yield f"the caches are emptied after {before or 'nothing'}"
+    for access in ("LD", "ST"):
+        if not any(re.match(access + r"G?\..*STRONG", word) for word in ordered):
+            yield f"no {access} that others see in order"
     if kind == "one_shot":
         if count["MEMBAR"] != 2 * len(claims):
             yield f"{count['MEMBAR']} fences, and {len(claims)} places that give up with two each"
@@ -75,8 +80,9 @@ def faults(kind, code):
         if not count["CCTL"]:
             yield "the caches are never emptied"
         ordered_or_barrier = [word.split(".")[0] for word in code if ORDERED.match(word) or word.startswith("BAR.SYNC")]
-        if ("BAR", "MEMBAR") not in zip(ordered_or_barrier, ordered_or_barrier[1:]):
-            yield "no fence behind a barrier"
+        behind_barriers = list(zip(ordered_or_barrier, ordered_or_barrier[1:])).count(("BAR", "MEMBAR"))
+        if behind_barriers < (2 if kind == "direct" else 1):
+            yield f"{behind_barriers} fences directly behind a barrier"
     if kind == "direct" and sum("MAX" in word for word in ordered) < 2:
         yield "no atomic operations that take and withdraw buffers"
     local = [word for word in code if re.match(r"(LDL|STL)\b", word)]
@@ -106,10 +112,15 @@ def main():
                     print(f"{path.name}, {kind} for {gpu}: {what}")
     for (kind, gpu), number in sorted(seen.items()):
         print(f"{number:4} kernels of {kind} for {gpu}: read")
-    kinds = {kind for kind, _ in seen}
-    if kinds != {"ring", "one_shot", "direct", "pairwise"}:
-        print(f"kernels of these kinds alone were found: {kinds}")
-        return 1
+    names = sorted({gpu for _, gpu in seen})
+    if not names:
+        print("there is no machine code, only PTX")
+        return 0
+    for kind in ("ring", "one_shot", "direct", "pairwise"):
+        numbers = {gpu: seen[kind, gpu] for gpu in names}
+        if not all(numbers.values()) or len(set(numbers.values())) > 1:
+            print(f"kernels of {kind} by GPU: {numbers}")
+            bad += 1
     return 1 if bad else 0
 
 

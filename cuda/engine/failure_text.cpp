@@ -31,7 +31,8 @@ Signature signature_of(const DevicePresence& presence) {
 }
 
 // Nothing if the rank's device has shown no call, or is showing another one at this moment: then the number in the
-// signature and the number of calls are of different calls.
+// signature and the number of calls are of different calls, or the number of calls changes meanwhile. (The device's stores
+// are not ordered, so words of two calls may still meet here: see other_call_at_the_same_time().)
 std::optional<DevicePresence> presence_of(const DeviceWiring& wiring, int rank) {
   DevicePresence copy;
   DevicePresence& presence = wiring.control.presence(rank);
@@ -40,6 +41,7 @@ std::optional<DevicePresence> presence_of(const DeviceWiring& wiring, int rank) 
     copy.signature[i] = load_relaxed(presence.signature[i]);
   }
   if (signature_of(copy).sequence + 1 != copy.calls) return std::nullopt;
+  if (load_relaxed(presence.calls) != copy.calls) return std::nullopt;
   return copy;
 }
 

@@ -96,9 +96,15 @@ class Reacher {
       stream = make_stream(wiring_.device);
       counters.emplace(wiring_.device, counters_bytes);
       const DeviceScope scope(wiring_.device);
-      for (int rank = 0; rank < size_; ++rank) {
-        if (shown_[static_cast<std::size_t>(rank)] == nullptr) continue;
-        kernels::write_pattern(row(rank, rank_), kProbeWords, seed(rank, rank_), stream.get());
+      try {
+        for (int rank = 0; rank < size_; ++rank) {
+          if (shown_[static_cast<std::size_t>(rank)] == nullptr) continue;
+          kernels::write_pattern(row(rank, rank_), kProbeWords, seed(rank, rank_), stream.get());
+        }
+      } catch (const CudaError&) {
+        // The other ranks give their memory back when they have been told.
+        api::wait_for(stream.get());
+        throw;
       }
       api::wait_for(stream.get());
     });

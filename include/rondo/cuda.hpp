@@ -93,7 +93,9 @@ namespace rondo::cuda {
 /// Several ranks may share one device. Each then needs a stream of its own, made with cudaStreamNonBlocking: on the
 /// default stream, one rank's call would be queued behind another rank's call, which waits for it. Nothing that the
 /// program does on the device may wait for one rank's call before the calls of the other ranks are enqueued:
-/// cudaDeviceSynchronize, cudaFree and cudaHostUnregister wait for the calls of all ranks of the process. With 8 or more
+/// cudaDeviceSynchronize, cudaFree and cudaHostUnregister wait for the calls of all ranks of the process. So may the first
+/// launch of a kernel that CUDA loads lazily, as it does by default: set CUDA_MODULE_LOADING to EAGER, or launch each kernel
+/// once before the first call. (Rondo loads its own kernels when ranks join.) With 8 or more
 /// ranks of a process on a device, or 3 or more that have gradient reducers, the environment variable
 /// CUDA_DEVICE_MAX_CONNECTIONS must be 32, else their streams would share queues; a UsageError says so. Where these ranks
 /// are threads, the program launches graphs that hold calls, and other work that a call waits for, on one thread at a time
@@ -107,7 +109,8 @@ namespace rondo::cuda {
 /// process was killed while kernels wrote to its memory, the driver may end this process's use of the device. The
 /// error is then a CudaError instead of a PeerError, and this program can use the device again only in a new process.
 /// A deadline counts from a call's first long wait on the device. After an error, the buffers of calls may be used again
-/// when the work on their streams has ended.
+/// when the work on their streams has ended; except that a process which was stopped or killed in the middle of a call by
+/// `direct` may still write to them, if it has not done so within 2 s and a nanosecond for each byte of the vector.
 class RONDO_API Communicator : public Collectives<Communicator, Stream>,
                                public Exchanges<Communicator, Stream> {
  public:

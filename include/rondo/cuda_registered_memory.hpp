@@ -35,7 +35,8 @@ class RONDO_API RegisteredBytes {
   std::shared_ptr<detail::gpu::DeviceBlock> block_;
 };
 
-/// Owns `size()` elements on a rank's device, aligned to 256 bytes. It can be moved, not copied; an object that was moved
+/// Owns `size()` elements on a rank's device, aligned to 256 bytes. Where ranks have different devices or processes, it takes
+/// a multiple of 2 MiB. It can be moved, not copied; an object that was moved
 /// from is empty. Calls take its span(), or parts of it:
 ///
 ///     rondo::cuda::RegisteredMemory<float> gradient = gpus.allocate<float>(1'000'000);

@@ -55,7 +55,8 @@ struct CommunicatorOptions {
   /// The cost: in `chain` an edge carries the vector up to twice (by ring 2(n - 1)/n times), 16-bit floats as f32 the
   /// first time, and a reduce or reduce_scatter moves as much as an all_reduce. Integers cost nothing, nor do sums,
   /// products and averages of two ranks. The ring is then in rank order, so give the ranks of a host consecutive
-  /// numbers. Devices ignore this option. The same on every rank.
+  /// numbers. On devices `one_shot` and `direct` keep the order; a call for which the order matters and which neither of
+  /// them can carry is a UsageError. The same on every rank.
   bool rank_order = false;
   /// Payload of one FIFO slot, a multiple of 64; 0: chosen by carrier. The same on every rank.
   std::size_t slot_bytes = 0;

@@ -165,6 +165,18 @@ TEST_F(DeviceGroup, TypedCallsAndManyChannels) {
   }
 }
 
+TEST_F(DeviceGroup, ABarrierOfTwoThreads) {
+  Group group(on_one_device(2), {.channels = 1});
+  std::vector<std::thread> threads;
+  for (DeviceRank& rank : group.ranks()) {
+    threads.emplace_back([&rank] {
+      rank.comm().barrier(rank.stream());
+      rank.comm().wait(rank.stream());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST_F(DeviceGroup, CallsOnDifferentStreamsFollowEachOther) {
   Group group(on_one_device(2));
   std::deque<DeviceBuffer<std::int32_t>> buffers;

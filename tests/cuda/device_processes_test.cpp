@@ -114,6 +114,16 @@ TEST_P(DeviceProcesses, ThroughPinnedMemory) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, DeviceProcesses, ::testing::Range(1, 9));
 
+TEST(DeviceProcess, AHundredBarriers) {
+  expect_codes(2, {0, 0}, [](const ForkedRank& me) {
+    cuda::Communicator comm = join(me, {.device = 0, .channels = 1});
+    const DeviceStream stream(0);
+    for (int i = 0; i < 100; ++i) comm.barrier(stream.get());
+    comm.wait(stream.get());
+    return 0;
+  });
+}
+
 TEST(DeviceProcess, OneThatIsKilledIsNamed) {
   expect_codes(2, {0, 200}, [](const ForkedRank& me) {
     cuda::Communicator comm = join(me, {.device = 0, .channels = 1}, {.timeout = 300s});

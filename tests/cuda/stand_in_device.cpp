@@ -23,14 +23,16 @@ StandInDevice& StandInDevice::number(int device) {
 
 HardwareQueue* HardwareQueue::next_of(int device) {
   if (!stand_in().modes.shared_queues) return nullptr;
+  constexpr std::size_t queues_of_a_device = 32;
   struct Queues {
-    std::array<HardwareQueue, 32> all;
+    std::array<HardwareQueue, queues_of_a_device> all;
     std::size_t next = 0;
   };
   static std::mutex mutex;
   static auto* of_devices = new std::map<int, Queues>;
   const char* said = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-  const std::size_t connections = said == nullptr ? 8 : std::stoul(said);
+  const std::size_t connections =
+      std::clamp<std::size_t>(said == nullptr ? 8 : std::stoul(said), 1, queues_of_a_device);
   const std::lock_guard lock(mutex);
   Queues& queues = (*of_devices)[device];
   return &queues.all.at(queues.next++ % connections);

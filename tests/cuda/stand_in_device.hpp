@@ -69,8 +69,8 @@ class HardwareQueue {
   std::uint64_t begun_ = 0;
 };
 
-// Where the mode is on, ranks take turns on their device, as processes do: the kernels of one rank stand still in the time
-// slices of the others.
+// Where the mode is on, ranks take turns on their device, as processes do: in the time slices of the others the kernels of a
+// rank stand still as soon as they wait for something.
 class TimeSlices final : public Turns {
  public:
   TimeSlices(int rank, int ranks) : rank_(rank), ranks_(ranks) {}

@@ -1,15 +1,21 @@
-// What a rank's device shows to the hosts and to other ranks: its last call, and its memory.
+// What the host decides of a rank's device without asking it: which calls of others count, how much memory is shown, and how
+// many blocks a call has.
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "carrier/memory.hpp"
+#include "engine/call_arguments.hpp"
 #include "engine/control_segment.hpp"
 #include "engine/failure_text.hpp"
 #include "joining/shown_memory.hpp"
 #include "protocol/control.hpp"
+#include "protocol/one_shot.hpp"
 
 namespace rondo::test {
 namespace {
@@ -53,6 +59,49 @@ TEST(ShownCall, ACallThatIsBeingShownDoesNotCount) {
   for (const int rank : {0, 1}) EXPECT_EQ(other_call_at_the_same_time(wiring, rank), std::nullopt);
   announce(wiring.control.on_device(1), call_of(5, 200));
   for (const int rank : {0, 1}) EXPECT_TRUE(other_call_at_the_same_time(wiring, rank));
+}
+
+TEST(Blocks, OfDirectHaveFourKibibytesEach) {
+  DeviceGeometry geometry;
+  geometry.size = 8;
+  geometry.channels = 64;
+  Call call;
+  call.collective = Collective::all_reduce;
+  call.type = DataType::f32;
+  const auto blocks_of = [&](std::uint64_t bytes, Algorithm algorithm) {
+    call.count = bytes / 4;
+    return blocks_for(call, algorithm, 0, geometry).channels;
+  };
+  EXPECT_EQ(blocks_of(4, Algorithm::direct), 1);
+  EXPECT_EQ(blocks_of(128 * 1024, Algorithm::direct), 4);
+  EXPECT_EQ(blocks_of(128 * 1024 + 4, Algorithm::direct), 5);
+  EXPECT_EQ(blocks_of(128 * 1024, Algorithm::ring), 1);
+  EXPECT_EQ(blocks_of(64 << 20U, Algorithm::direct), 64);
+}
+
+// A thread exchanges one unit, and the signature takes three of the units of 256 threads.
+TEST(Blocks, OfOneShotExchangeTheirPartInOneRound) {
+  DeviceGeometry geometry;
+  geometry.size = 2;
+  geometry.channels = 64;
+  for (std::uint64_t count = 0; count <= 20000; count += 501) {
+    Call call;
+    call.collective = Collective::all_reduce;
+    call.type = DataType::f32;
+    call.count = count;
+    const CallBlocks blocks = blocks_for(call, Algorithm::one_shot, 0, geometry);
+    ASSERT_LT(blocks.channels, geometry.channels);
+    const std::vector<int> ring = {0, 1};
+    detail::RingPlace place;
+    place.size = 2;
+    place.ring = &ring;
+    const KernelArguments arguments = call_arguments(call, Algorithm::one_shot, place, RankView(),
+                                                     blocks, std::chrono::seconds(1), std::nullopt);
+    const std::uint64_t units =
+        kHeaderUnits + (arguments.one_shot_part * 4 + kUnitBytes - 1) / kUnitBytes;
+    EXPECT_LE(units, 256U) << count;
+    EXPECT_GE(arguments.one_shot_part * static_cast<std::uint64_t>(blocks.channels), count);
+  }
 }
 
 TEST(ShownMemory, HasPagesOfItsOwn) {
