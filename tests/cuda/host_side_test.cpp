@@ -68,15 +68,16 @@ TEST(Blocks, OfDirectHaveFourKibibytesEach) {
   Call call;
   call.collective = Collective::all_reduce;
   call.type = DataType::f32;
+  constexpr std::uint64_t kKibibyte = 1024;
   const auto blocks_of = [&](std::uint64_t bytes, Algorithm algorithm) {
     call.count = bytes / 4;
     return blocks_for(call, algorithm, 0, geometry).channels;
   };
   EXPECT_EQ(blocks_of(4, Algorithm::direct), 1);
-  EXPECT_EQ(blocks_of(128 * 1024, Algorithm::direct), 4);
-  EXPECT_EQ(blocks_of(128 * 1024 + 4, Algorithm::direct), 5);
-  EXPECT_EQ(blocks_of(128 * 1024, Algorithm::ring), 1);
-  EXPECT_EQ(blocks_of(64 << 20U, Algorithm::direct), 64);
+  EXPECT_EQ(blocks_of(kKibibyte * 128, Algorithm::direct), 4);
+  EXPECT_EQ(blocks_of(kKibibyte * 128 + 4, Algorithm::direct), 5);
+  EXPECT_EQ(blocks_of(kKibibyte * 128, Algorithm::ring), 1);
+  EXPECT_EQ(blocks_of(kKibibyte * 65536, Algorithm::direct), 64);
 }
 
 // A thread exchanges one unit, and the signature takes three of the units of 256 threads.
