@@ -1,6 +1,6 @@
 /// \file
 /// Every error that Rondo throws. Each message says which rank, towards which peer, in which call,
-/// what happened, and the likely cure.
+/// what happened, and the likely cure. docs/errors.md lists the texts, and says after which of them a program may go on.
 #pragma once
 
 #include <stdexcept>
