@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures Rondo beside its peers, on one host and on test hosts, and writes docs/performance.md's tables and
+# Measures Rondo beside its peers, on one host and on test hosts, and writes the tables of bench/results/tables.md and docs, and
 # pictures from what was measured.
 #
 #   tools/bench.sh [one] [direct] [types] [many] [gradients] [parts] [sim] [exchange] [report]     all of them unless some are named

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/performance.md, docs/gradients.md and README.md, and the pictures in docs/pictures/, from
-bench/results/*.json.
+"""Writes the tables of bench/results/tables.md, docs/performance.md, docs/gradients.md and README.md, and the pictures in
+docs/pictures/, from bench/results/*.json.
 
 usage: tools/bench_report.py
 
@@ -452,12 +452,42 @@ def fill(document, tables):
     file.write_text(text)
 
 
+# All rows and the commands of these are in bench/results/tables.md; docs/performance.md has the rows in which one of the
+# cells is among the words, or all rows without words.
+TABLES = {
+    "one_2": (table_one_2, ["4 B", "1 KiB", "16 KiB", "256 KiB", "1 MiB", "16 MiB", "64 MiB"]),
+    "peers": (table_peers, None),
+    "direct": (table_direct, ["16 KiB", "1 MiB", "16 MiB"]),
+    "direct_types": (table_direct_types, ["64 KiB", "4 MiB", "64 MiB"]),
+    "ordinary": (table_ordinary, ["64 KiB", "1 MiB"]),
+    "crowded": (table_crowded, ["4 B", "1 KiB", "64 KiB", "1 MiB", "16 MiB"]),
+    "types": (table_types, ["4 B", "1 KiB", "64 KiB", "1 MiB", "64 MiB"]),
+    "many": (table_many, ["8 MiB"]),
+    "several": (table_several, ["64 MiB"]),
+    "several_small": (table_several_small, ["1 KiB", "64 KiB"]),
+    "many_small": (table_many_small, ["64 B", "4 KiB", "64 KiB", "1 MiB"]),
+    "many_slots": (table_many_slots, []),
+    "parts": (table_parts, ["barrier/ranks:2", "all_reduce/ranks:2/floats:1", "all_reduce_async/ranks:2", "FIFO there and back", "FIFO stream/65536",
+                            "read both operands/524288", "reduce f32 sum/524288", "reduce f16 sum/524288", "reduce bf16 sum/524288",
+                            "reduce f32 sum/67108864", "copy cached/67108864", "copy non-temporal/67108864"]),
+    "model_hosts": (table_model_hosts, ["64 B", "16 KiB", "8 MiB"]),
+    "model_memory": (table_model_memory, ["1 KiB", "64 KiB", "16 MiB"]),
+}
+
+
+def shortened(text, words, name):
+    """The rows of a table that hold one of the words, and a link to the whole table."""
+    lines = text.split("\n")
+    rows_of = [line for line in lines if line.startswith("|")]
+    kept = rows_of[:2] + [row for row in rows_of[2:] if not words or any(f"| {word} |" in row for word in words)]
+    before = lines[:lines.index(rows_of[0])]
+    return "\n".join(before + kept + ["", f"[All rows, and the commands](../bench/results/tables.md#{name})"])
+
+
 def main():
-    fill("docs/performance.md", {"one_2": table_one_2, "peers": table_peers, "crowded": table_crowded, "types": table_types,
-                                 "direct": table_direct, "direct_types": table_direct_types, "ordinary": table_ordinary, "several": table_several,
-                                 "several_small": table_several_small,
-                                 "many": table_many, "many_slots": table_many_slots, "many_small": table_many_small, "parts": table_parts,
-                                 "model_hosts": table_model_hosts, "model_memory": table_model_memory})
+    fill("bench/results/tables.md", {name: make for name, (make, _) in TABLES.items()})
+    fill("docs/performance.md", {name: lambda name=name, make=make, words=words: shortened(make(), words, name)
+                                 for name, (make, words) in TABLES.items() if words is not None})
     fill("README.md", {"one": table_readme_one, "many": table_readme_many})
     fill("docs/gradients.md", {"overlap_lenet": table_overlap_lenet, "overlap_resnet": table_overlap_resnet})
     plt.rcParams["svg.hashsalt"] = "rondo"
