@@ -7,7 +7,7 @@
 
 #include <rondo/call.hpp>
 
-#include "bootstrap/link_probe.hpp"
+#include "engine/link_facts.hpp"
 #include "engine/wiring.hpp"
 #include "fifo/fifo.hpp"
 #include "schedule/schedule.hpp"

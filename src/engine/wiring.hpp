@@ -13,12 +13,12 @@
 #include <rondo/topology.hpp>
 
 #include "base/algorithm_set.hpp"
-#include "bootstrap/link_probe.hpp"
 #include "carrier/host_segment.hpp"
 #include "carrier/host_watch.hpp"
 #include "carrier/peer_watch.hpp"
 #include "carrier/pump.hpp"
 #include "carrier/registry.hpp"
+#include "engine/link_facts.hpp"
 #include "engine/pace.hpp"
 #include "fifo/fifo.hpp"
 

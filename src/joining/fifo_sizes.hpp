@@ -9,8 +9,8 @@
 
 #include <rondo/options.hpp>
 
-#include "bootstrap/link_probe.hpp"
 #include "carrier/host_segment.hpp"
+#include "engine/link_facts.hpp"
 #include "engine/pace.hpp"
 #include "fifo/fifo.hpp"
 #include "topology/ring_order.hpp"

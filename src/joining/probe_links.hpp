@@ -1,8 +1,8 @@
 // Measures the links between hosts.
 #pragma once
 
-#include "bootstrap/link_probe.hpp"
 #include "carrier/messenger.hpp"
+#include "joining/link_probe.hpp"
 
 namespace rondo::detail {
 

@@ -9,9 +9,9 @@
 #include <rondo/options.hpp>
 
 #include "bootstrap/bootstrap.hpp"
-#include "bootstrap/link_probe.hpp"
 #include "carrier/pump.hpp"
 #include "engine/wiring.hpp"
+#include "joining/link_probe.hpp"
 
 namespace rondo::detail {
 

@@ -1,14 +1,11 @@
-// How fast the links between hosts are: measured once while ranks join, to choose slot sizes.
+// Measures links between hosts, once while ranks join, to choose slot sizes.
 #pragma once
 
 #include <functional>
 
-namespace rondo::detail {
+#include "engine/link_facts.hpp"
 
-struct LinkFacts {
-  double latency_us = 0;    // one way, to the next rank; 0: no such link
-  double bytes_per_us = 0;  // likewise
-};
+namespace rondo::detail {
 
 inline constexpr int kNoLink = -1;
 

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Checks which folders of the library include which: arrows.py REPOSITORY
+
+A folder may include the headers of those below it alone, as docs/architecture.md draws them: each line here names a folder
+and those that it may use. `base` is for all.
+"""
+import pathlib
+import re
+import sys
+
+BELOW = {
+    "src/base": "",
+    "src/schedule": "",
+    "src/fifo": "",
+    "src/reduce": "",
+    "src/topology": "src/schedule",
+    "src/carrier": "src/fifo",
+    "src/bootstrap": "src/carrier src/topology",
+    "src/engine": "src/carrier src/fifo src/reduce src/schedule",
+    "src/joining": "src/bootstrap src/carrier src/engine src/fifo src/topology",
+    "src/communicator": "src/bootstrap src/carrier src/engine src/joining src/topology",
+    "src/gradient": "src/communicator src/reduce src/schedule",
+    "cuda/api": "",
+    "cuda/protocol": "src/engine src/fifo src/reduce src/schedule",
+    "cuda/kernels": "cuda/api cuda/protocol src/fifo src/reduce",
+    "cuda/engine": "cuda/api cuda/kernels cuda/protocol src/carrier src/engine src/fifo src/topology",
+    "cuda/joining": "cuda/api cuda/engine cuda/kernels src/bootstrap src/carrier src/engine src/joining src/topology",
+    "cuda/communicator": "cuda/engine cuda/joining src/bootstrap src/communicator src/engine",
+    "cuda/gradient": "cuda/api cuda/communicator cuda/kernels src/communicator src/gradient",
+}
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+
+
+def main():
+    repository = pathlib.Path(sys.argv[1])
+    wrong, used = [], set()
+    for base in ("src", "cuda"):
+        for path in sorted((repository / base).rglob("*")):
+            place = path.relative_to(repository / base).parts
+            if path.suffix not in (".hpp", ".cpp", ".cu") or len(place) < 2:
+                continue
+            room = f"{base}/{place[0]}"
+            for name in INCLUDE.findall(path.read_text()):
+                # Headers of cuda/ and src/ have different names, so that one folder of both has each.
+                found = [top for top in ("src", "cuda") if (repository / top / name).is_file()]
+                if len(found) > 1:
+                    wrong.append(f"{path}: {name} is in src/ and in cuda/")
+                if len(found) != 1 or "/" not in name:
+                    continue
+                other = f"{found[0]}/{name.split('/')[0]}"
+                if other in (room, "src/base"):
+                    continue
+                used.add((room, other))
+                if other not in BELOW[room].split():
+                    wrong.append(f"{path.relative_to(repository)} includes {name}, and {room} may not use {other}")
+    unused = [(room, other) for room, others in BELOW.items() for other in others.split() if (room, other) not in used]
+    wrong += [f"{room} is allowed to use {other}, and does not" for room, other in unused]
+    for line in wrong:
+        print(line)
+    print(f"{len(used)} arrows between folders")
+    return 1 if wrong or len(used) < 30 else 0
+
+
+sys.exit(main())
