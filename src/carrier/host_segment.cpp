@@ -12,7 +12,7 @@ std::size_t in_pages(std::size_t bytes) {
 }
 
 // What is reserved when the segment is made.
-std::size_t presences_offset() { return sizeof(AbortBoard); }
+std::size_t presences_offset() { return sizeof(AbortBoard) + sizeof(ReservingTurn); }
 std::size_t bells_offset(const SegmentPlan& plan) {
   return presences_offset() + static_cast<std::size_t>(plan.size) * sizeof(Presence);
 }
@@ -83,6 +83,10 @@ HostSegment::HostSegment(Mapping mapping, SegmentPlan plan)
 
 AbortBoard& HostSegment::board() const { return at<AbortBoard>(mapping_, 0, 0); }
 
+ReservingTurn& HostSegment::reserving_turn() const {
+  return at<ReservingTurn>(mapping_, sizeof(AbortBoard), 0);
+}
+
 Presence& HostSegment::presence(int rank) const {
   return at<Presence>(mapping_, presences_offset(), rank);
 }
@@ -134,7 +138,9 @@ SegmentPart HostSegment::pairwise(int from, int to) const {
 void HostSegment::reserve(std::span<const SegmentPart> parts) const {
   std::size_t bytes = 0;
   for (const SegmentPart& part : parts) bytes += part.bytes;
-  if (bytes > 0) require_room(bytes);
+  if (bytes == 0) return;
+  const ReservingScope turn(reserving_turn());
+  require_room(bytes);
   for (const SegmentPart& part : parts) {
     if (part.bytes > 0) reserve_pages(mapping_.data() + part.offset, part.bytes);
   }

@@ -19,6 +19,7 @@
 #include "carrier/memory.hpp"
 #include "carrier/outbox.hpp"
 #include "carrier/presence.hpp"
+#include "carrier/reserving_turn.hpp"
 #include "fifo/fifo.hpp"
 
 namespace rondo::detail {
@@ -55,6 +56,7 @@ class HostSegment {
   HostSegment(Mapping mapping, SegmentPlan plan);
 
   [[nodiscard]] AbortBoard& board() const;
+  [[nodiscard]] ReservingTurn& reserving_turn() const;
   [[nodiscard]] Presence& presence(int rank) const;
   [[nodiscard]] Bell& bell(int rank) const;
   // Outboxes alternate: call number k of one_shot uses half k mod 2.

@@ -59,10 +59,16 @@ void require_room(std::size_t bytes) {
   for (const MemoryLimit& limit : memory_limits()) require_room_within(limit, bytes);
 }
 
+// The last memory stays free: where there is none, the next page that a process writes for the first time, of its stack say,
+// ends it.
 void require_room_within(const MemoryLimit& limit, std::size_t bytes) {
-  if (limit.room_bytes >= bytes) return;
-  throw_no_room(bytes, fmt::format("{} KiB are left {}", limit.room_bytes / 1024,
-                                   limit.id == 0 ? "on this host" : "in the control group"));
+  constexpr std::uint64_t kSpareBytes = std::uint64_t{4} << 20U;
+  if (limit.room_bytes >= kSpareBytes && limit.room_bytes - kSpareBytes >= bytes) return;
+  throw_no_room(bytes, fmt::format("{} KiB are left {}, and {} KiB of them stay free for what the "
+                                   "processes do beside",
+                                   limit.room_bytes / 1024,
+                                   limit.id == 0 ? "on this host" : "in the control group",
+                                   kSpareBytes / 1024));
 }
 
 Mapping::~Mapping() {

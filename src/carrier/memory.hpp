@@ -53,7 +53,8 @@ SharedObject create_shared(std::size_t bytes, std::size_t reserved_bytes);
 // Throws TransportError.
 void touch(const SharedObject& object, std::size_t offset, std::size_t bytes);
 
-// Throw TransportError that says what to change if less memory than that is left, by any limit of this process or by this one.
+// Throw TransportError that says what to change if less memory than that, and a little to spare, is left, by any limit of this
+// process or by this one.
 void require_room(std::size_t bytes);
 void require_room_within(const MemoryLimit& limit, std::size_t bytes);
 

@@ -14,9 +14,13 @@
 
 #include <rondo/call.hpp>
 
+#include "carrier/reserving_turn.hpp"
+
 namespace rondo::detail {
 
-// A call that reduces, made by `rank` of `size`. `run` carries out the parts: a reduce and a broadcast, by ring.
-void run_chain(const Call& call, int rank, int size, const std::function<void(const Call&)>& run);
+// A call that reduces, made by `rank` of `size`. `run` carries out the parts: a reduce and a broadcast, by ring. `turn`: for the
+// memory that the call takes (engine/scratch.hpp).
+void run_chain(const Call& call, int rank, int size, ReservingTurn& turn,
+               const std::function<void(const Call&)>& run);
 
 }  // namespace rondo::detail

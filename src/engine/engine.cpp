@@ -191,7 +191,8 @@ void Engine::run_between(const Call& call, const Plan& plan, const Signature& si
 }
 
 void Engine::run_by_chain(const Call& call, const Signature& signature) {
-  run_chain(call, wiring_.rank, wiring_.size, [&](const Call& part) {
+  ReservingTurn& turn = wiring_.links.segment->reserving_turn();
+  run_chain(call, wiring_.rank, wiring_.size, turn, [&](const Call& part) {
     const Plan plan = make_plan(part, Algorithm::ring, place_, kChunkGranuleBytes);
     walk(part, plan, signature);
   });
@@ -204,7 +205,8 @@ void Engine::run_by_schedule(const Call& call, Algorithm algorithm, const Signat
   std::vector<std::byte> scratch;
   Call with_scratch = call;
   if (plan.schedule.needs_scratch()) {
-    scratch = take_scratch<std::byte>(call.count * size_of(call.type));
+    scratch = take_scratch<std::byte>(wiring_.links.segment->reserving_turn(),
+                                      call.count * size_of(call.type));
     with_scratch.out = scratch.data();
   }
   const Progress progress = walk(with_scratch, plan, signature);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include <rondo/errors.hpp>
 
 #include "carrier/memory_limits.hpp"
+#include "carrier/reserving_turn.hpp"
 
 namespace rondo::detail {
 
@@ -21,13 +23,16 @@ namespace rondo::detail {
       (bytes + 1023) / 1024, why));
 }
 
-// Throws TransportError where there is no room for it.
+// Throws TransportError where there is no room for it. `turn`: that of the ranks of this host, which take scratch memory in
+// the same calls.
 template <class T>
-std::vector<T> take_scratch(std::size_t count) {
+std::vector<T> take_scratch(ReservingTurn& turn, std::size_t count) {
   // Looking at the limits takes a while, so this thread looks once for each size; the heap may keep the memory of the last call.
   thread_local std::size_t most_bytes = std::size_t{1} << 20U;
   const std::size_t bytes = count * sizeof(T);
+  std::optional<ReservingScope> reserving;
   if (bytes > most_bytes) {
+    reserving.emplace(turn);
     for (const MemoryLimit& limit : memory_limits()) {
       if (limit.room_bytes >= bytes) continue;
       throw_no_scratch(bytes, fmt::format("{} KiB are left", limit.room_bytes / 1024));

@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -45,6 +47,39 @@ TEST(HostSegment, GetsMemoryForWhatIsReserved) {
   }
 }
 
+TEST(ReservingTurn, OneRankHasItAtATime) {
+  ReservingTurn turn;
+  int inside = 0;
+  int times = 0;
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < 4; ++rank) {
+    ranks.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) {
+        const ReservingScope scope(turn);
+        EXPECT_EQ(++inside, 1);
+        std::this_thread::yield();
+        --inside;
+        ++times;
+      }
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_EQ(times, 200);
+}
+
+// A rank that was killed while it had the turn keeps the others waiting, and no longer.
+TEST(ReservingTurn, AnotherRankGoesOnWithoutIt) {
+  ReservingTurn turn;
+  ASSERT_TRUE(turn.take());
+  EXPECT_FALSE(turn.take());
+  {
+    const ReservingScope without(turn);
+  }
+  EXPECT_FALSE(turn.take()) << "the scope has given back what it did not have";
+  turn.give_back();
+  EXPECT_TRUE(turn.take());
+}
+
 // Every byte that a rank writes lies in memory that it has reserved.
 TEST(HostSegment, ItsPartsAreWhatTheyAreFor) {
   const SegmentPlan plan = plan_of_two();
@@ -58,6 +93,7 @@ TEST(HostSegment, ItsPartsAreWhatTheyAreFor) {
   const SegmentPart reserved{0, plan.reserved_bytes()};
   for (const int rank : {0, 1}) {
     expect_in(reserved, &segment.presence(rank), sizeof(Presence));
+    expect_in(reserved, &segment.reserving_turn(), sizeof(ReservingTurn));
     expect_in(reserved, &segment.bell(rank), sizeof(Bell));
     for (const std::uint64_t half : {0U, 1U}) {
       expect_in(segment.outboxes(), segment.outbox(rank, half), box_stride(plan.one_shot_bytes));

@@ -239,6 +239,64 @@ TEST(ProcessWide, RanksThatTogetherAskForMoreMemoryThanThereIsGetAnError) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
 }
 
+// A control group for memory, of version 1, below the one that is mounted; it is removed when the processes in it have ended.
+class MemoryGroup {
+ public:
+  MemoryGroup() {
+    std::error_code cannot;
+    made_ = std::filesystem::exists("/sys/fs/cgroup/memory/memory.limit_in_bytes") &&
+            std::filesystem::create_directory(folder_, cannot);
+  }
+  MemoryGroup(const MemoryGroup&) = delete;
+  MemoryGroup& operator=(const MemoryGroup&) = delete;
+  ~MemoryGroup() {
+    std::error_code busy;  // processes may not be gone yet, although they have been waited for
+    while (made_ && !std::filesystem::remove(folder_, busy)) std::this_thread::yield();
+  }
+
+  [[nodiscard]] bool made() const { return made_; }
+  void enter() const { std::ofstream(folder_ / "cgroup.procs") << "0\n"; }
+  void lift_limit() const { std::ofstream(folder_ / "memory.limit_in_bytes") << "-1\n"; }
+  // So much, beside what is used.
+  void leave_room_for(std::uint64_t bytes) const {
+    std::uint64_t used = 0;
+    std::ifstream(folder_ / "memory.usage_in_bytes") >> used;
+    std::ofstream(folder_ / "memory.limit_in_bytes") << used + bytes << "\n";
+  }
+
+ private:
+  std::filesystem::path folder_ = "/sys/fs/cgroup/memory/rondo-test-" + std::to_string(::getpid());
+  bool made_ = false;
+};
+
+// All reserve what the same call needs, at the same moment: 30 pieces, each of which fits.
+TEST(ProcessWide, RanksThatReserveInOneCallGetAnErrorAndAreNotKilled) {
+  constexpr int kRanks = 6;
+  const MemoryGroup group;
+  if (!group.made()) GTEST_SKIP() << "needs to make a control group of version 1 for memory";
+  for (int round = 0; round < 12; ++round) {
+    group.lift_limit();
+    const std::vector<int> codes = run_forked(kRanks, [&](const ForkedRank& me) {
+      group.enter();
+      Communicator comm = from_socket(me.socket, me.rank, me.size);
+      std::vector<float> in(std::size_t{kRanks} * 100'000, 1.0F);
+      std::vector<float> out(in.size());
+      comm.barrier();
+      if (me.rank == 0) group.leave_room_for(std::uint64_t{9} << 20U);
+      comm.barrier();
+      try {
+        comm.all_to_all(in, out);
+      } catch (const TransportError& error) {
+        return says(error, "KiB are left in the control group") ? 0 : 1;
+      } catch (const PeerError& error) {
+        return says(error, "KiB are left in the control group") ? 0 : 2;
+      }
+      return 3;
+    });
+    EXPECT_EQ(codes, std::vector<int>(kRanks, 0));
+  }
+}
+
 TEST(ProcessWide, SplitWithoutADescriptorSaysWhoLacksIt) {
 #ifdef RONDO_TEST_UNDEFINED_SANITIZER
   GTEST_SKIP() << "the undefined-behaviour sanitizer needs descriptors of its own";
