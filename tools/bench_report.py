@@ -460,18 +460,18 @@ TABLES = {
     "direct": (table_direct, ["16 KiB", "1 MiB", "16 MiB"]),
     "direct_types": (table_direct_types, ["64 KiB", "4 MiB", "64 MiB"]),
     "ordinary": (table_ordinary, ["64 KiB", "1 MiB"]),
-    "crowded": (table_crowded, ["4 B", "1 KiB", "64 KiB", "1 MiB", "16 MiB"]),
+    "crowded": (table_crowded, ["4 B", "1 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB"]),
     "types": (table_types, ["4 B", "1 KiB", "64 KiB", "1 MiB", "64 MiB"]),
     "many": (table_many, ["8 MiB"]),
     "several": (table_several, ["64 MiB"]),
     "several_small": (table_several_small, ["1 KiB", "64 KiB"]),
-    "many_small": (table_many_small, ["64 B", "4 KiB", "64 KiB", "1 MiB"]),
+    "many_small": (table_many_small, ["64 B", "1 KiB", "4 KiB", "16 KiB", "64 KiB", "1 MiB"]),
     "many_slots": (table_many_slots, []),
     "parts": (table_parts, ["barrier/ranks:2", "all_reduce/ranks:2/floats:1", "all_reduce_async/ranks:2", "FIFO there and back", "FIFO stream/65536",
                             "read both operands/524288", "reduce f32 sum/524288", "reduce f16 sum/524288", "reduce bf16 sum/524288",
                             "reduce f32 sum/67108864", "copy cached/67108864", "copy non-temporal/67108864"]),
-    "model_hosts": (table_model_hosts, ["64 B", "16 KiB", "8 MiB"]),
-    "model_memory": (table_model_memory, ["1 KiB", "64 KiB", "16 MiB"]),
+    "model_hosts": (table_model_hosts, ["64 B", "1 KiB", "16 KiB", "8 MiB"]),
+    "model_memory": (table_model_memory, ["1 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "16 MiB"]),
 }
 
 
@@ -479,6 +479,9 @@ def shortened(text, words, name):
     """The rows of a table that hold one of the words, and a link to the whole table."""
     lines = text.split("\n")
     rows_of = [line for line in lines if line.startswith("|")]
+    absent = [word for word in words if not any(f"| {word} |" in row for row in rows_of)]
+    if absent:
+        raise SystemExit(f"the table {name} has no rows with {absent}")
     kept = rows_of[:2] + [row for row in rows_of[2:] if not words or any(f"| {word} |" in row for word in words)]
     before = lines[:lines.index(rows_of[0])]
     return "\n".join(before + kept + ["", f"[All rows, and the commands](../bench/results/tables.md#{name})"])

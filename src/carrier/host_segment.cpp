@@ -12,7 +12,10 @@ std::size_t in_pages(std::size_t bytes) {
 }
 
 // What is reserved when the segment is made.
-std::size_t presences_offset() { return sizeof(AbortBoard) + sizeof(ReservingTurn); }
+constexpr std::size_t presences_offset() { return sizeof(AbortBoard) + sizeof(ReservingTurn); }
+static_assert(sizeof(AbortBoard) % alignof(ReservingTurn) == 0);
+static_assert(presences_offset() % alignof(Presence) == 0 &&
+              sizeof(Presence) % alignof(Bell) == 0 && sizeof(Bell) % alignof(FifoCounter) == 0);
 std::size_t bells_offset(const SegmentPlan& plan) {
   return presences_offset() + static_cast<std::size_t>(plan.size) * sizeof(Presence);
 }
@@ -139,7 +142,7 @@ void HostSegment::reserve(std::span<const SegmentPart> parts) const {
   std::size_t bytes = 0;
   for (const SegmentPart& part : parts) bytes += part.bytes;
   if (bytes == 0) return;
-  const ReservingScope turn(reserving_turn());
+  const ReservingScope turn(reserving_turn(), bytes);
   require_room(bytes);
   for (const SegmentPart& part : parts) {
     if (part.bytes > 0) reserve_pages(mapping_.data() + part.offset, part.bytes);

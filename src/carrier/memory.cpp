@@ -20,6 +20,9 @@
 namespace rondo::detail {
 namespace {
 
+constexpr std::uint64_t kSpareBytes = std::uint64_t{4} << 20U;
+constexpr std::size_t kSmallBytes = std::size_t{64} << 10U;
+
 std::byte* map_or_throw(std::size_t bytes, int flags, int fd, std::string_view what) {
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
   if (data == MAP_FAILED) {
@@ -59,12 +62,14 @@ void require_room(std::size_t bytes) {
   for (const MemoryLimit& limit : memory_limits()) require_room_within(limit, bytes);
 }
 
-// The last memory stays free: where there is none, the next page that a process writes for the first time, of its stack say,
-// ends it.
+bool has_room(const MemoryLimit& limit, std::size_t bytes) {
+  const std::uint64_t spare_bytes = bytes < kSmallBytes ? 0 : kSpareBytes;
+  return limit.room_bytes >= spare_bytes && limit.room_bytes - spare_bytes >= bytes;
+}
+
 void require_room_within(const MemoryLimit& limit, std::size_t bytes) {
-  constexpr std::uint64_t kSpareBytes = std::uint64_t{4} << 20U;
-  if (limit.room_bytes >= kSpareBytes && limit.room_bytes - kSpareBytes >= bytes) return;
-  throw_no_room(bytes, fmt::format("{} KiB are left {}, and {} KiB of them stay free for what the "
+  if (has_room(limit, bytes)) return;
+  throw_no_room(bytes, fmt::format("{} KiB are left {}, of which {} stay free for what the "
                                    "processes do beside",
                                    limit.room_bytes / 1024,
                                    limit.id == 0 ? "on this host" : "in the control group",

@@ -53,8 +53,10 @@ SharedObject create_shared(std::size_t bytes, std::size_t reserved_bytes);
 // Throws TransportError.
 void touch(const SharedObject& object, std::size_t offset, std::size_t bytes);
 
-// Throw TransportError that says what to change if less memory than that, and a little to spare, is left, by any limit of this
-// process or by this one.
+// Whether so much memory is left, and a little to spare: where there is none, the next page that a process writes for the first
+// time, of its stack say, ends it. Small requests need nothing to spare.
+bool has_room(const MemoryLimit& limit, std::size_t bytes);
+// Throw TransportError that says what to change if there is no room, by any limit of this process or by this one.
 void require_room(std::size_t bytes);
 void require_room_within(const MemoryLimit& limit, std::size_t bytes);
 

@@ -6,10 +6,9 @@
 
 namespace rondo::detail {
 
-bool ReservingTurn::take() {
-  constexpr std::chrono::seconds kPatience{1};
+bool ReservingTurn::take(std::chrono::nanoseconds patience) {
   constexpr std::chrono::microseconds kBetweenLooks{100};
-  const auto give_up = std::chrono::steady_clock::now() + kPatience;
+  const auto give_up = std::chrono::steady_clock::now() + patience;
   for (;;) {
     std::uint32_t nobody = 0;
     if (std::atomic_ref(taken_).compare_exchange_strong(nobody, 1, std::memory_order_acquire,

@@ -1,33 +1,45 @@
-// Lets one rank of a host at a time look how much memory is left, and reserve its own. Ranks that need memory at the same
-// moment, in the same call say, would else each find room for their piece where there is none for all of them.
+// Lets one rank of a host at a time look how much memory is left, and reserve its own. Ranks that need memory in the same call
+// would else each find room for their piece where there is none for all of them. Each communicator has a turn of its own.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+
+#include "fifo/fifo.hpp"
 
 namespace rondo::detail {
 
 // Lies in memory that the ranks share; zeroed memory is a turn that nobody has.
 class ReservingTurn {
  public:
-  // Returns when no other rank has the turn, and whether this one has it now: not if another has kept it for a second, as one
-  // does that was stopped or killed in the middle. The caller then goes on without.
-  [[nodiscard]] bool take();
+  // Returns when no other rank has the turn, and whether this one has it now: not if others keep it for as long as `patience`,
+  // since one of them was stopped or killed in the middle, say. The caller then goes on without.
+  [[nodiscard]] bool take(std::chrono::nanoseconds patience);
   // By a rank that has the turn.
   void give_back();
 
  private:
   // 1 while a rank has the turn. take() stores 1 by a compare-exchange with acquire, which pairs with give_back()'s release of 0.
-  alignas(64) std::uint32_t taken_ = 0;
+  alignas(kCounterSpacing) std::uint32_t taken_ = 0;
 };
+
+// How long ranks wait for each other before each reserves so many bytes: a second, and ten nanoseconds for each byte, in
+// which many ranks can fill that.
+constexpr std::chrono::nanoseconds patience_for(std::size_t bytes) {
+  return std::chrono::seconds(1) + std::chrono::nanoseconds(bytes) * 10;
+}
 
 class ReservingScope {
  public:
-  explicit ReservingScope(ReservingTurn& turn) : turn_(turn), has_it_(turn.take()) {}
+  ReservingScope(ReservingTurn& turn, std::size_t bytes)
+      : turn_(turn), has_it_(turn.take(patience_for(bytes))) {}
   ReservingScope(const ReservingScope&) = delete;
   ReservingScope& operator=(const ReservingScope&) = delete;
   ~ReservingScope() {
     if (has_it_) turn_.give_back();
   }
+  [[nodiscard]] bool has_it() const { return has_it_; }
 
  private:
   ReservingTurn& turn_;

@@ -1,8 +1,8 @@
 #include "engine/pairwise_edges.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
+#include <vector>
 
 #include "carrier/memory.hpp"
 
@@ -20,6 +20,15 @@ class Opener {
         position_(static_cast<std::size_t>(position)),
         peer_(wiring.topology.ring[position_]) {}
 
+  // What has to be reserved before this edge is opened, if anything.
+  void add_parts(bool sends, std::vector<SegmentPart>& parts) const {
+    const bool is_open = sends ? links_.pairwise_to[position_].geometry().slots != 0
+                               : links_.pairwise_from[position_].geometry().slots != 0;
+    if (is_open || !wiring_.shares_memory(peer_)) return;
+    const int from = sends ? wiring_.rank : peer_;
+    const int to = sends ? peer_ : wiring_.rank;
+    parts.push_back(links_.segment->pairwise(among_sharing(from), among_sharing(to)));
+  }
   void open_to() {
     open<PumpEdges::Out, RecvEnd>(links_.pairwise_to[position_], wiring_.rank, peer_);
   }
@@ -49,8 +58,6 @@ class Opener {
 
   [[nodiscard]] FifoMemory shared_fifo(int from, int to) const {
     const HostSegment& segment = *links_.segment;
-    const std::array parts = {segment.pairwise(among_sharing(from), among_sharing(to))};
-    segment.reserve(parts);
     return segment.pairwise_fifo(among_sharing(from), among_sharing(to));
   }
 
@@ -69,7 +76,15 @@ class Opener {
 
 }  // namespace
 
+// All that the call needs is reserved at once: looking at the limits takes a while.
 void open_pairwise_edges(Wiring& wiring, const Schedule& schedule) {
+  std::vector<SegmentPart> parts;
+  for (int index = 0; index < schedule.steps(); ++index) {
+    const Step step = schedule.step(index);
+    if (step.has(kSend)) Opener(wiring, step.to).add_parts(true, parts);
+    if (step.has(kRecv)) Opener(wiring, step.from).add_parts(false, parts);
+  }
+  wiring.links.segment->reserve(parts);
   for (int index = 0; index < schedule.steps(); ++index) {
     const Step step = schedule.step(index);
     if (step.has(kSend)) Opener(wiring, step.to).open_to();

@@ -11,6 +11,7 @@
 
 #include <rondo/errors.hpp>
 
+#include "carrier/memory.hpp"
 #include "carrier/memory_limits.hpp"
 #include "carrier/reserving_turn.hpp"
 
@@ -32,9 +33,9 @@ std::vector<T> take_scratch(ReservingTurn& turn, std::size_t count) {
   const std::size_t bytes = count * sizeof(T);
   std::optional<ReservingScope> reserving;
   if (bytes > most_bytes) {
-    reserving.emplace(turn);
+    reserving.emplace(turn, bytes);
     for (const MemoryLimit& limit : memory_limits()) {
-      if (limit.room_bytes >= bytes) continue;
+      if (has_room(limit, bytes)) continue;
       throw_no_scratch(bytes, fmt::format("{} KiB are left", limit.room_bytes / 1024));
     }
     most_bytes = bytes;

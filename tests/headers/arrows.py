@@ -51,7 +51,7 @@ def main():
                 if other in (room, "src/base"):
                     continue
                 used.add((room, other))
-                if other not in BELOW[room].split():
+                if other not in BELOW.get(room, "").split():
                     wrong.append(f"{path.relative_to(repository)} includes {name}, and {room} may not use {other}")
     unused = [(room, other) for room, others in BELOW.items() for other in others.split() if (room, other) not in used]
     wrong += [f"{room} is allowed to use {other}, and does not" for room, other in unused]

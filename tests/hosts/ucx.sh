@@ -14,12 +14,13 @@ trap 'rm -rf "$work"' EXIT
 failed=0
 
 delay_us=0
+limit=100
 on_hosts() { # HOSTS RANKS-PER-HOST COMMAND...
   local hosts=$1 ranks=$2
   shift 2
-  timeout 200 "$repository/tools/test_hosts.sh" --hosts "$hosts" --ranks-per-host "$ranks" --delay-us "$delay_us" --launcher "$launch" -- "$@" >"$work/output" 2>&1
+  timeout "$limit" "$repository/tools/test_hosts.sh" --hosts "$hosts" --ranks-per-host "$ranks" --delay-us "$delay_us" --launcher "$launch" -- "$@" >"$work/output" 2>&1
   code=$?
-  if [ $code = 77 ]; then
+  if [ $code = 77 ] && [ "$delay_us" = 0 ]; then
     echo "skipped: $(cat "$work/output")"
     exit 77
   fi
@@ -45,12 +46,6 @@ for layout in "2 1" "2 2" "3 1"; do
     check "$op on $hosts hosts with $ranks ranks each" [ $code = 0 ]
   done
 done
-
-# More ranks than rank 0 has heard out at once, where each thing that one says is under way for 20 ms.
-delay_us=20000
-RONDO_TIMEOUT=180 on_hosts 2 70 "$topo"
-delay_us=0
-check "140 ranks join over a link of 20 ms" [ $code = 0 ]
 
 # By IPv6 alone.
 on_hosts 3 1 sh -c '
@@ -181,4 +176,13 @@ done
 
 on_hosts 2 2 "$groups" many
 check "communicators of the same processes share the connections by which hosts are watched" [ $code = 0 ]
+# More ranks than rank 0 has heard out at once, where each thing that one says is under way for 20 ms.
+delay_us=20000
+limit=300
+RONDO_TIMEOUT=180 on_hosts 2 70 "$topo"
+if [ $code = 77 ]; then
+  echo "not run: 140 ranks over a link of 20 ms: $(cat "$work/output")"
+else
+  check "140 ranks join over a link of 20 ms" [ $code = 0 ]
+fi
 exit $failed
