@@ -94,8 +94,8 @@ void destroy(Graph graph);
 // Kernels, each named by its function.
 
 // Loads the kernel for the device in use: a kernel that is loaded only when it is first started would wait for a kernel
-// that waits for another rank. And lets the kernel leave as much of a multiprocessor's memory as it may to shared memory, so
-// that a kernel of the program's, a matrix product say, finds room beside it.
+// that waits for another rank. Also asks CUDA to use as much as it can of a multiprocessor's memory as shared memory while
+// the kernel runs, so that a kernel of the program, such as a matrix product, finds room beside it.
 void load(const void* kernel);
 // How many blocks of the kernel a multiprocessor of the device in use runs at once.
 int blocks_at_once(const void* kernel, int threads, std::size_t shared_bytes);

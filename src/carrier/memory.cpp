@@ -69,7 +69,7 @@ bool has_room(const MemoryLimit& limit, std::size_t bytes) {
 
 void require_room_within(const MemoryLimit& limit, std::size_t bytes) {
   if (has_room(limit, bytes)) return;
-  throw_no_room(bytes, fmt::format("{} KiB are left {}, of which {} stay free for what the "
+  throw_no_room(bytes, fmt::format("{} KiB are left {}, and Rondo leaves {} KiB free for what "
                                    "processes do beside",
                                    limit.room_bytes / 1024,
                                    limit.id == 0 ? "on this host" : "in the control group",
