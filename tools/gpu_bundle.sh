@@ -2,8 +2,8 @@
 # Fills .gpu-bundle with what tools/gpu_check.sh needs on a machine that has a GPU, nvcc, g++, Meson and
 # Ninja, but neither packages nor a network: headers and libraries of the installed packages, pkg-config,
 # and the data set. With --programs, the bundle has the built programs and the libraries that they load in
-# place of headers: a machine whose time is dear then builds nothing. They have machine code for sm_80 and sm_90 alone, as
-# code for all GPUs would not fit. Its C library must not be older than this machine's. Carry the repository with that folder to the machine.
+# place of headers: a machine whose time is dear then builds nothing. They have machine code for the
+# GPUs of this machine, or, where it has none, for sm_80 and sm_90: code for all GPUs would not fit. Its C library must not be older than this machine's. Carry the repository with that folder to the machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools/setup.sh
@@ -22,8 +22,8 @@ finish() {
 # the C and C++ libraries, the driver, cuDNN and cuBLAS.
 if [ "${1:-}" = --programs ]; then
   source tools/gpu_programs.sh
-  if [ -f build-gpu/build.ninja ]; then meson configure build-gpu -Dgpus=sm_80,sm_90; fi
-  [ -f build-gpu/build.ninja ] || meson setup build-gpu "${gpu_setup[@]}" -Dmpi=disabled -Dhwloc=disabled -Ducx=disabled -Dgpus=sm_80,sm_90
+  gpu_setup+=(-Dmpi=disabled -Dhwloc=disabled -Ducx=disabled)
+  if [ -f build-gpu/build.ninja ]; then meson configure build-gpu "${gpu_setup[@]}"; else meson setup build-gpu "${gpu_setup[@]}"; fi
   gpu_targets build-gpu
   ninja -C build-gpu "${targets[@]}"
   programs=$(mktemp -d)

@@ -1,8 +1,16 @@
 #!/usr/bin/env bash
 # What tools/gpu_check.sh runs: sourced by it and by tools/gpu_bundle.sh.
 
+# Prints for which GPUs kernels get machine code: those of this machine, or, where it has none, those that programs are
+# often carried to. Code for every kind takes several times as long to make.
+gpu_kinds() {
+  local kinds
+  kinds=$(timeout 20 nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | sed -n 's/^\([89]\|[1-9][0-9]\)\.\([0-9]\)$/sm_\1\2/p' | sort -u | paste -sd,)
+  echo "${kinds:-sm_80,sm_90}"
+}
+
 # shellcheck disable=SC2034
-gpu_setup=(-Dcuda=enabled -Dtests=enabled -Dbenchmarks=enabled -Dexamples=auto)
+gpu_setup=(-Dcuda=enabled -Dtests=enabled -Dbenchmarks=enabled -Dexamples=auto "-Dgpus=$(gpu_kinds)")
 
 # Sets `targets` to the programs of a build folder, as paths in it. Some are there only with cuDNN and cuBLAS.
 gpu_targets() {
