@@ -5,12 +5,12 @@
 #include <memory>
 #include <vector>
 
-#include "api/api.hpp"
-#include "api/enqueue_turn.hpp"
-#include "api/handles.hpp"
 #include "base/collective_traits.hpp"
 #include "base/with_type.hpp"
 #include "bench/perf/exact_data.hpp"
+#include "cuda/api/api.hpp"
+#include "cuda/api/enqueue_turn.hpp"
+#include "cuda/api/handles.hpp"
 
 namespace rondo::perf {
 namespace {

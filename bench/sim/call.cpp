@@ -12,8 +12,8 @@
 #include <stdexcept>
 
 #include "bench/sim/events.hpp"
-#include "engine/plan.hpp"
 #include "joining/fifo_sizes.hpp"
+#include "plan/plan.hpp"
 
 namespace rondo::sim {
 namespace {
@@ -156,13 +156,10 @@ double hierarchical(const Network& network, int ranks, std::size_t bytes,
       share * (owners - 1) * (1 / network.reduce_bytes_per_us + 1 / network.copy_bytes_per_us);
   if (hosts == 1) return inside + 2 * network.slice_us;
   const FifoGeometry fifo = geometries(network, ranks).link.ring;
-  detail::Links links;
-  links.hosts = hosts;
-  links.rail_geometry = fifo;
   Call call;
   call.collective = Collective::all_reduce;
   call.type = DataType::f32;
-  Plan plan = detail::rail_plan(call, links);
+  Plan plan = detail::rail_plan(call, {0, hosts, nullptr, fifo});
   plan.slicing.count = bytes / kElementBytes / static_cast<std::size_t>(owners);
   const int rows = actors_for(Strategy::ring, ranks, owners, simulation.most_actors) / owners;
   const double element_bytes =

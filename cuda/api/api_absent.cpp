@@ -1,7 +1,7 @@
 // A build without CUDA: there is no device, and so nothing else is ever asked for.
 #include <rondo/errors.hpp>
 
-#include "api/api.hpp"
+#include "cuda/api/api.hpp"
 
 namespace rondo::detail::gpu::api {
 namespace {

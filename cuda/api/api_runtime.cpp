@@ -10,8 +10,8 @@
 
 #include <rondo/errors.hpp>
 
-#include "api/api.hpp"
 #include "base/put.hpp"
+#include "cuda/api/api.hpp"
 
 namespace rondo::detail::gpu::api {
 namespace {

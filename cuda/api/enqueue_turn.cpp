@@ -1,7 +1,9 @@
-#include "api/enqueue_turn.hpp"
+#include "cuda/api/enqueue_turn.hpp"
 
 #include <array>
 #include <cstddef>
+
+#include "base/index.hpp"
 
 namespace rondo::detail::gpu {
 
@@ -9,7 +11,7 @@ std::unique_lock<std::mutex> turn_to_enqueue(int device) {
   // Devices beyond these share turns.
   constexpr std::size_t kDevices = 64;
   static std::array<std::mutex, kDevices> turns;
-  return std::unique_lock(turns[static_cast<std::size_t>(device) % kDevices]);
+  return std::unique_lock(turns[Index(device) % kDevices]);
 }
 
 }  // namespace rondo::detail::gpu

@@ -1,4 +1,4 @@
-#include "api/handles.hpp"
+#include "cuda/api/handles.hpp"
 
 #include "base/log.hpp"
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <utility>
 
-#include "api/api.hpp"
+#include "cuda/api/api.hpp"
 
 namespace rondo::detail::gpu {
 

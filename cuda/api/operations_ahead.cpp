@@ -1,6 +1,6 @@
-#include "api/operations_ahead.hpp"
+#include "cuda/api/operations_ahead.hpp"
 
-#include "api/enqueue_turn.hpp"
+#include "cuda/api/enqueue_turn.hpp"
 
 namespace rondo::detail::gpu {
 

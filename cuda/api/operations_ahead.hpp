@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdint>
 
-#include "api/handles.hpp"
+#include "cuda/api/handles.hpp"
 
 namespace rondo::detail::gpu {
 

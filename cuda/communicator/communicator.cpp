@@ -6,17 +6,14 @@
 
 #include <rondo/cuda.hpp>
 
-#include "base/collective_traits.hpp"
 #include "base/owner_process.hpp"
 #include "base/threads.hpp"
-#include "communicator/choice.hpp"
-#include "communicator/register_device_memory.hpp"
-#include "communicator/share.hpp"
 #include "communicator/state.hpp"
-#include "communicator/validate.hpp"
-#include "engine/device_engine.hpp"
-#include "engine/one_shot.hpp"
-#include "joining/wire_devices.hpp"
+#include "cuda/communicator/register_device_memory.hpp"
+#include "cuda/communicator/share.hpp"
+#include "cuda/engine/device_engine.hpp"
+#include "cuda/joining/wire_devices.hpp"
+#include "plan/plan_call.hpp"
 
 namespace rondo::cuda {
 
@@ -25,110 +22,30 @@ struct State {
       : host(std::move(ranks)),
         options(given),
         host_defaults(detail::state_of(host).defaults),
-        rank_order(detail::state_of(host).engine.offers().rank_order),
-        engine(detail::state_of(host).engine, host_defaults.timeout, std::move(wiring)) {}
+        engine(detail::state_of(host).wiring, host_defaults.timeout, std::move(wiring)) {}
 
   detail::OwnerProcess owner_process;
   detail::ExclusiveUse exclusive_use;
   rondo::Communicator host;
   Options options;  // for communicators that are split off
   const detail::Defaults& host_defaults;
-  bool rank_order;  // is promised: CommunicatorOptions::rank_order
   detail::gpu::DeviceEngine engine;
 };
 
 namespace {
 
-class DeviceChoice {
- public:
-  DeviceChoice(const State& state, const Call& call)
-      : engine_(state.engine),
-        wiring_(state.engine.wiring()),
-        rank_order_(state.rank_order),
-        call_(call) {}
-
-  [[nodiscard]] bool can(Algorithm algorithm) const {
-    if (on_hosts_only(algorithm)) return false;
-    if (!detail::objection_to_kind(call_, algorithm).empty()) return false;
-    if (algorithm == Algorithm::direct) return may_go_direct() && engine_.shown_buffers(call_);
-    if (algorithm != Algorithm::one_shot) return true;
-    const bool sums =
-        call_.collective == Collective::all_reduce || call_.collective == Collective::barrier;
-    return sums && detail::fits_one_shot(wiring_.one_shot_bytes, call_);
-  }
-  [[nodiscard]] std::string objection_to(Algorithm algorithm) const {
-    if (on_hosts_only(algorithm)) {
-      return fmt::format("{} carries calls on host memory only", name(algorithm));
-    }
-    if (std::string kind = detail::objection_to_kind(call_, algorithm); !kind.empty()) return kind;
-    if (algorithm == Algorithm::direct) {
-      if (!wiring_.all_reached) {
-        return "direct cannot be used, since not every rank reaches the memory of every other; "
-               "choose ring";
-      }
-      if (!wiring_.atomics_everywhere) {
-        return "direct cannot be used, since some devices are joined by PCIe, which carries no "
-               "atomic operations between them; choose ring";
-      }
-      return "direct needs buffers that all ranks reach: made by cuda::Communicator::allocate, "
-             "unless all ranks are on one device in one process";
-    }
-    return fmt::format(
-        "one_shot carries all_reduces of up to {} bytes, and barriers, here; 0: not every rank "
-        "reaches the memory of every other, or cuda::Options::one_shot_bytes is 0",
-        wiring_.one_shot_bytes);
-  }
-  [[nodiscard]] Algorithm instead() const { return best(); }
-  [[nodiscard]] Algorithm best() const {
-    if (detail::goes_pairwise(call_.collective)) return Algorithm::pairwise;
-    return can(Algorithm::one_shot) ? Algorithm::one_shot : direct_or_ring();
-  }
-
-  // The same on all ranks.
-  [[nodiscard]] bool may_go_direct() const {
-    return wiring_.all_reached && wiring_.atomics_everywhere && engine_.registry().reaches_any() &&
-           detail::objection_to_kind(call_, Algorithm::direct).empty();
-  }
-  // `automatic` if the kernels find out whether the buffers of all ranks can be reached.
-  [[nodiscard]] Algorithm direct_or_ring() const {
-    if (!may_go_direct()) return Algorithm::ring;
-    return engine_.registry().one_device() ? Algorithm::direct : Algorithm::automatic;
-  }
-  // Another algorithm in place of one that would break the promise of CommunicatorOptions::rank_order.
-  [[nodiscard]] Algorithm in_order(Algorithm algorithm) const {
-    if (!rank_order_ || algorithm == Algorithm::one_shot || algorithm == Algorithm::direct ||
-        !detail::order_matters(call_, wiring_.geometry.size)) {
-      return algorithm;
-    }
-    if (can(Algorithm::direct)) return Algorithm::direct;
-    if (call_.counts != nullptr) {
-      throw UsageError(
-          fmt::format("rank {}: {}: CommunicatorOptions::rank_order is set, and reductions with "
-                      "counts do not keep it on devices; call it on cuda::Communicator::host()",
-                      wiring_.rank, name(call_.collective)));
-    }
-    throw UsageError(
-        fmt::format("rank {}: {}: CommunicatorOptions::rank_order is set, and on devices large "
-                    "calls keep it by "
-                    "direct alone; {}",
-                    wiring_.rank, name(call_.collective), objection_to(Algorithm::direct)));
-  }
-
- private:
-  static bool on_hosts_only(Algorithm algorithm) {
-    return algorithm == Algorithm::recursive_doubling || algorithm == Algorithm::chain ||
-           algorithm == Algorithm::halving_doubling || algorithm == Algorithm::hierarchical;
-  }
-
-  const detail::gpu::DeviceEngine& engine_;
-  const detail::gpu::DeviceWiring& wiring_;
-  bool rank_order_;
-  const Call& call_;
-};
-
-void check_buffers(const State& state, const Call& call) {
+// Throws UsageError for a call that cannot be made.
+detail::PlannedCall plan(const State& state, const Call& call) {
   const detail::gpu::DeviceWiring& wiring = state.engine.wiring();
-  detail::validate(call, wiring.rank, wiring.geometry.size);
+  detail::DeviceCallPlace place;
+  place.rank = wiring.rank;
+  place.offers = &wiring.offers;
+  place.algorithm = state.host_defaults.algorithm;
+  place.timeout = state.host_defaults.timeout;
+  place.shows_buffers = state.engine.shown_buffers(call).has_value();
+  place.reaches_any = state.engine.registry().reaches_any();
+  place.one_device = state.engine.registry().one_device();
+  const detail::PlannedCall planned = detail::plan_call(call, place);
   for (const void* buffer : {call.in, static_cast<const void*>(call.out)}) {
     if (reinterpret_cast<std::uintptr_t>(buffer) % size_of(call.type) != 0) {
       throw UsageError(
@@ -136,20 +53,7 @@ void check_buffers(const State& state, const Call& call) {
                       wiring.rank, name(call.collective), size_of(call.type)));
     }
   }
-}
-
-Algorithm check_and_settle(const State& state, const Call& call) {
-  check_buffers(state, call);
-  const DeviceChoice choice(state, call);
-  const Algorithm wish = state.host_defaults.algorithm;
-  const bool named = call.options.algorithm.value_or(Algorithm::automatic) != Algorithm::automatic;
-  // All ranks must settle on the same, wherever their buffers are.
-  if (!call.options.algorithm && wish == Algorithm::direct && choice.may_go_direct()) {
-    return choice.in_order(choice.direct_or_ring());
-  }
-  const Algorithm settled =
-      detail::settle_algorithm(call, state.engine.wiring().rank, wish, choice);
-  return named ? settled : choice.in_order(settled);
+  return planned;
 }
 
 }  // namespace
@@ -178,17 +82,16 @@ int Communicator::device() const { return state_->engine.wiring().device; }
 int Communicator::channels() const { return state_->engine.wiring().geometry.channels; }
 const Topology& Communicator::topology() const { return state_->engine.wiring().topology; }
 Algorithm Communicator::algorithm_for(const Call& call) const {
-  const Algorithm settled = check_and_settle(*state_, call);
+  const Algorithm settled = plan(*state_, call).algorithm;
   if (settled != Algorithm::automatic) return settled;
   return state_->engine.shown_buffers(call) ? Algorithm::direct : Algorithm::ring;
 }
 rondo::Communicator& Communicator::host() { return state_->host; }
 
 void Communicator::enqueue(const Call& call, Stream stream) {
-  const Algorithm algorithm = check_and_settle(*state_, call);
+  const detail::PlannedCall planned = plan(*state_, call);
   state_->exclusive_use.refuse_if_forbidden(name(call.collective), rank(), user_);
-  const auto timeout = call.options.timeout.value_or(state_->host_defaults.timeout);
-  state_->engine.enqueue(call, algorithm, timeout, stream);
+  state_->engine.enqueue(planned, stream);
 }
 
 RegisteredBytes Communicator::allocate_bytes(std::size_t count, std::size_t element_bytes) {
@@ -225,7 +128,7 @@ void Communicator::abort(const std::string& reason) { state_->engine.abort(reaso
 Communicator join(rondo::Communicator host, const Options& options) {
   try {
     detail::gpu::DeviceWiring wiring =
-        detail::gpu::wire_devices(host, detail::state_of(host).engine, options);
+        detail::gpu::wire_devices(host, detail::state_of(host).wiring, options);
     return Communicator(std::make_shared<State>(std::move(host), options, std::move(wiring)));
   } catch (...) {
     // All ranks throw this error. The host communicator is destroyed here and not while the exception unwinds the

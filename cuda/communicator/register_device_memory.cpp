@@ -1,4 +1,4 @@
-#include "communicator/register_device_memory.hpp"
+#include "cuda/communicator/register_device_memory.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -10,9 +10,10 @@
 #include <rondo/cuda_registered_memory.hpp>
 #include <rondo/errors.hpp>
 
+#include "base/index.hpp"
 #include "bootstrap/communicator_bootstrap.hpp"
 #include "bootstrap/together.hpp"
-#include "joining/shown_memory.hpp"
+#include "cuda/joining/shown_memory.hpp"
 
 namespace rondo {
 namespace detail::gpu {
@@ -45,7 +46,7 @@ class DeviceBlockMaker {
     give_back();
     const std::vector<std::size_t> of_ranks = bootstrap_.exchange(bytes);
     const std::size_t most = *std::max_element(of_ranks.begin(), of_ranks.end());
-    const bool registers = most > 0 && wiring_.all_reached && wiring_.atomics_everywhere &&
+    const bool registers = most > 0 && wiring_.offers.has(Algorithm::direct) &&
                            !engine_.registry().one_device() && bootstrap_.size() > 1;
     std::shared_ptr<DeviceBlock> block;
     together(bootstrap_, [&] { block = allocate(bytes, registers); });
@@ -114,7 +115,7 @@ class DeviceBlockMaker {
     });
     const auto seen_by = bootstrap_.exchange_rows(addresses);
     std::vector<std::uint64_t> table;
-    for (const auto& row : seen_by) table.push_back(row[static_cast<std::size_t>(wiring_.rank)]);
+    for (const auto& row : seen_by) table.push_back(row[Index(wiring_.rank)]);
     together(bootstrap_, [&] {
       const DeviceScope scope(wiring_.device);
       api::copy(block.table(), table.data(), table.size() * sizeof(table[0]));

@@ -6,7 +6,7 @@
 
 #include <rondo/communicator.hpp>
 
-#include "engine/device_engine.hpp"
+#include "cuda/engine/device_engine.hpp"
 
 namespace rondo::detail::gpu {
 

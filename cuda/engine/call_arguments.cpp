@@ -1,10 +1,10 @@
-#include "engine/call_arguments.hpp"
+#include "cuda/engine/call_arguments.hpp"
 
 #include <algorithm>
 
 #include "base/collective_traits.hpp"
-#include "engine/call_text.hpp"
-#include "protocol/one_shot.hpp"
+#include "cuda/protocol/one_shot.hpp"
+#include "plan/call_signature.hpp"
 
 namespace rondo::detail::gpu {
 namespace {

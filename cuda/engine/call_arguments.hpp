@@ -7,10 +7,10 @@
 
 #include <rondo/call.hpp>
 
-#include "engine/exposed_layout.hpp"
-#include "engine/plan.hpp"
-#include "kernels/kernel.hpp"
-#include "protocol/arguments.hpp"
+#include "cuda/engine/exposed_layout.hpp"
+#include "cuda/kernels/kernel.hpp"
+#include "cuda/protocol/arguments.hpp"
+#include "plan/plan.hpp"
 
 namespace rondo::detail::gpu {
 

@@ -1,4 +1,4 @@
-#include "engine/control_segment.hpp"
+#include "cuda/engine/control_segment.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "engine/pinned_mapping.hpp"
-#include "protocol/control.hpp"
+#include "cuda/engine/pinned_mapping.hpp"
+#include "cuda/protocol/control.hpp"
 
 namespace rondo::detail::gpu {
 

@@ -1,19 +1,21 @@
-#include "engine/device_engine.hpp"
+#include "cuda/engine/device_engine.hpp"
 
 #include <algorithm>
 #include <iterator>
 
 #include <fmt/format.h>
 
-#include "api/enqueue_turn.hpp"
 #include "base/collective_traits.hpp"
 #include "base/deadline.hpp"
+#include "base/index.hpp"
 #include "base/log.hpp"
 #include "base/threads.hpp"
-#include "engine/call_arguments.hpp"
+#include "cuda/api/enqueue_turn.hpp"
+#include "cuda/engine/call_arguments.hpp"
+#include "cuda/kernels/launch.hpp"
 #include "engine/call_text.hpp"
-#include "engine/parts.hpp"
-#include "kernels/launch.hpp"
+#include "plan/call_signature.hpp"
+#include "plan/parts.hpp"
 
 namespace rondo::detail::gpu {
 namespace {
@@ -27,10 +29,10 @@ constexpr int kRoundsUntilIdle = 2000;
 
 }  // namespace
 
-DeviceEngine::DeviceEngine(Engine& host, std::chrono::milliseconds timeout, DeviceWiring wiring)
+DeviceEngine::DeviceEngine(Wiring& host, std::chrono::milliseconds timeout, DeviceWiring wiring)
     : host_(host),
       timeout_(timeout),
-      board_(host.board()),
+      board_(host.links.segment->board()),
       wiring_(std::move(wiring)),
       registry_(wiring_.one_device),
       borders_(static_cast<std::size_t>(wiring_.geometry.size) + 1),
@@ -41,9 +43,9 @@ DeviceEngine::DeviceEngine(Engine& host, std::chrono::milliseconds timeout, Devi
              wiring_.geometry.off_ring,
              wiring_.geometry.pairwise,
              wiring_.pump != nullptr,
-             host.slowest_link(),
+             host.links.slowest_link,
              &borders_} {
-  wiring_.view.message_number = device_message_number(host.session());
+  wiring_.view.message_number = device_message_number(host.links.session);
   watcher_ = start_thread("watches the device", [this] { watch(); });
 }
 
@@ -58,8 +60,7 @@ void DeviceEngine::or_end(Function&& function) {
   }
 }
 
-void DeviceEngine::enqueue(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,
-                           api::Stream stream) {
+void DeviceEngine::enqueue(const PlannedCall& planned, api::Stream stream) {
   const std::lock_guard lock(calls_);
   check();
   bool may_have_started = false;
@@ -74,7 +75,7 @@ void DeviceEngine::enqueue(const Call& call, Algorithm algorithm, std::chrono::m
         // handle may mean another stream in another thread, or a new stream.
         if (!capturing && any_call_) api::wait_for(wiring_.handles->last_call.get(), stream);
         may_have_started = !capturing;
-        operations = start(call, algorithm, timeout, stream);
+        operations = start(planned, stream);
         if (capturing) return;
         api::record(wiring_.handles->last_call.get(), stream);
       }
@@ -97,8 +98,9 @@ void DeviceEngine::wait_for_stopped(api::Stream stream) noexcept {
   });
 }
 
-std::uint64_t DeviceEngine::start(const Call& call, Algorithm algorithm,
-                                  std::chrono::milliseconds timeout, api::Stream stream) {
+std::uint64_t DeviceEngine::start(const PlannedCall& planned, api::Stream stream) {
+  const Call& call = planned.call;
+  const Algorithm algorithm = planned.algorithm;
   if (call.collective == Collective::sendrecv && call.to == wiring_.rank) {
     const std::size_t bytes = call.count * size_of(call.type);
     if (bytes > 0) api::copy_async(call.out, call.in, bytes, stream);
@@ -107,7 +109,7 @@ std::uint64_t DeviceEngine::start(const Call& call, Algorithm algorithm,
   const CallBlocks blocks = blocks_for(call, algorithm, wiring_.rank, wiring_.geometry);
   KernelArguments arguments = call_arguments(
       call, algorithm, place_, wiring_.view, blocks,
-      std::min<std::chrono::milliseconds>(timeout, kLongestTimeout), shown_buffers(call));
+      std::min<std::chrono::milliseconds>(planned.timeout, kLongestTimeout), shown_buffers(call));
   if (algorithm == Algorithm::pairwise) open_edges(arguments.schedule);
   std::uint64_t operations = 0;
   if (call.counts != nullptr) {
@@ -147,7 +149,7 @@ void DeviceEngine::open_edges(const Schedule& schedule) {
   if (unopened.out.empty() && unopened.in.empty()) return;
   const std::vector<int>& ring = wiring_.topology.ring;
   const auto take = [&](auto& from, auto& to, int position) {
-    const int peer = ring[static_cast<std::size_t>(position)];
+    const int peer = ring[Index(position)];
     const auto first = std::partition(from.begin(), from.end(),
                                       [peer](const auto& edge) { return edge.peer != peer; });
     std::move(first, from.end(), std::back_inserter(to));
@@ -332,7 +334,7 @@ void DeviceEngine::look_for_other_calls() {
 
 void DeviceEngine::look_for_ended_peers() {
   for (const int rank : wiring_.ranks_sharing) {
-    if (!host_.process_has_ended(rank)) continue;
+    if (!host_.waiting.peers.ended(rank)) continue;
     // It is no error if the rank has left before its process ended.
     if (load_acquire(wiring_.control.left(rank).value) != 0) continue;
     const auto index = static_cast<std::size_t>(rank);

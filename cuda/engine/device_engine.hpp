@@ -13,26 +13,26 @@
 
 #include <rondo/cuda.hpp>
 
-#include "engine/call_arguments.hpp"
-#include "engine/device_registry.hpp"
-#include "engine/device_wiring.hpp"
-#include "engine/engine.hpp"
-#include "engine/failure_text.hpp"
+#include "cuda/engine/call_arguments.hpp"
+#include "cuda/engine/device_registry.hpp"
+#include "cuda/engine/device_wiring.hpp"
+#include "cuda/engine/failure_text.hpp"
+#include "engine/wiring.hpp"
+#include "plan/plan_call.hpp"
 
 namespace rondo::detail::gpu {
 
 class DeviceEngine {
  public:
-  // Borrows the engine of the host communicator. `timeout`: how long the destructor waits for other hosts.
-  DeviceEngine(Engine& host, std::chrono::milliseconds timeout, DeviceWiring wiring);
+  // Borrows the wiring of the host communicator. `timeout`: how long the destructor waits for other hosts.
+  DeviceEngine(Wiring& host, std::chrono::milliseconds timeout, DeviceWiring wiring);
   DeviceEngine(const DeviceEngine&) = delete;
   DeviceEngine& operator=(const DeviceEngine&) = delete;
   ~DeviceEngine();
 
-  // `call` has been checked, and its algorithm is settled. Any thread may call, in the same order on
-  // all ranks. Waits for the device when many operations are ahead of it (OperationsAhead).
-  void enqueue(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,
-               api::Stream stream);
+  // Any thread may call, in the same order on all ranks. Waits for the device when many operations are ahead of it
+  // (OperationsAhead).
+  void enqueue(const PlannedCall& planned, api::Stream stream);
   // Throws what has ended the communicator, if anything has.
   void check() const;
   void wait(api::Stream stream);
@@ -48,8 +48,7 @@ class DeviceEngine {
 
  private:
   // Returns how many operations it has enqueued on the device.
-  std::uint64_t start(const Call& call, Algorithm algorithm, std::chrono::milliseconds timeout,
-                      api::Stream stream);
+  std::uint64_t start(const PlannedCall& planned, api::Stream stream);
   std::uint64_t start_with_scratch(const Call& call, const Kernel& kernel, const CallBlocks& blocks,
                                    KernelArguments arguments, api::Stream stream);
   // Before the first call that uses an edge to another host.
@@ -77,7 +76,7 @@ class DeviceEngine {
   // The ranks of this host that have not received all slots that lie in device memory.
   [[nodiscard]] std::vector<int> ranks_that_have_slots() const;
 
-  Engine& host_;
+  Wiring& host_;
   std::chrono::milliseconds timeout_;
   AbortBoard& board_;
   DeviceWiring wiring_;

@@ -6,7 +6,7 @@
 
 #include "base/deadline.hpp"
 #include "base/log.hpp"
-#include "engine/device_engine.hpp"
+#include "cuda/engine/device_engine.hpp"
 
 namespace rondo::detail::gpu {
 namespace {
@@ -62,7 +62,7 @@ void DeviceEngine::leave() {
   store_release(wiring_.control.left(wiring_.rank).value, 1);
   if (!wiring_.shared_by_ipc) return;
   const auto has_left = [this](int rank) {
-    return load_acquire(wiring_.control.left(rank).value) != 0 || host_.process_has_ended(rank);
+    return load_acquire(wiring_.control.left(rank).value) != 0 || host_.waiting.peers.ended(rank);
   };
   const auto all_left = [&] {
     return std::all_of(wiring_.ranks_sharing.begin(), wiring_.ranks_sharing.end(), has_left);

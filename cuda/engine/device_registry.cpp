@@ -1,4 +1,4 @@
-#include "engine/device_registry.hpp"
+#include "cuda/engine/device_registry.hpp"
 
 #include <utility>
 

@@ -9,9 +9,9 @@
 #include <optional>
 #include <vector>
 
-#include "api/handles.hpp"
 #include "base/owner_process.hpp"
-#include "protocol/arguments.hpp"
+#include "cuda/api/handles.hpp"
+#include "cuda/protocol/arguments.hpp"
 
 namespace rondo::detail::gpu {
 

@@ -7,14 +7,15 @@
 
 #include <rondo/cuda.hpp>
 
-#include "api/handles.hpp"
-#include "api/operations_ahead.hpp"
 #include "carrier/pump.hpp"
-#include "engine/control_segment.hpp"
-#include "engine/device_registry.hpp"
-#include "engine/exposed_layout.hpp"
-#include "engine/pinned_mapping.hpp"
-#include "protocol/arguments.hpp"
+#include "cuda/api/handles.hpp"
+#include "cuda/api/operations_ahead.hpp"
+#include "cuda/engine/control_segment.hpp"
+#include "cuda/engine/device_registry.hpp"
+#include "cuda/engine/exposed_layout.hpp"
+#include "cuda/engine/pinned_mapping.hpp"
+#include "cuda/protocol/arguments.hpp"
+#include "plan/algorithms.hpp"
 
 namespace rondo::detail::gpu {
 
@@ -34,10 +35,7 @@ struct DeviceWiring {
   int threads = 0;
   DeviceGeometry geometry;
   Topology topology;
-  std::uint64_t one_shot_bytes = 0;  // 0: there is no one_shot
-  bool all_reached =
-      false;  // every rank reaches the memory of every other, and all share the control segment
-  bool atomics_everywhere = false;    // between the devices of all ranks, which `direct` needs
+  Offers offers;
   bool one_device = false;            // all ranks are in this process, on one device
   std::vector<bool> in_this_process;  // by rank
   bool shared_by_ipc = false;         // another process may have this rank's memory open

@@ -1,9 +1,9 @@
-#include "engine/exposed_layout.hpp"
+#include "cuda/engine/exposed_layout.hpp"
 
 #include <cstdint>
 
-#include "protocol/arguments.hpp"
-#include "protocol/one_shot.hpp"
+#include "cuda/protocol/arguments.hpp"
+#include "cuda/protocol/one_shot.hpp"
 
 namespace rondo::detail::gpu {
 namespace {

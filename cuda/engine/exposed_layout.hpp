@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/index.hpp"
 #include "fifo/fifo.hpp"
 #include "topology/ring_order.hpp"
 
@@ -45,9 +46,7 @@ struct DeviceGeometry {
   [[nodiscard]] int pairwise_channels_between(int from, int to) const {
     return same_host(from, to) ? pairwise_channels : kPairwiseChannelsBetweenHosts;
   }
-  [[nodiscard]] bool same_host(int a, int b) const {
-    return hosts[static_cast<std::size_t>(a)] == hosts[static_cast<std::size_t>(b)];
-  }
+  [[nodiscard]] bool same_host(int a, int b) const { return hosts[Index(a)] == hosts[Index(b)]; }
   // Of all edges between any two ranks.
   [[nodiscard]] int fewest_pairwise_channels() const {
     const bool one_host =

@@ -1,4 +1,4 @@
-#include "engine/failure_text.hpp"
+#include "cuda/engine/failure_text.hpp"
 
 #include <chrono>
 #include <cstring>
@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "engine/call_text.hpp"
+#include "plan/call_signature.hpp"
 
 namespace rondo::detail::gpu {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "engine/device_wiring.hpp"
+#include "cuda/engine/device_wiring.hpp"
 
 namespace rondo::detail::gpu {
 

@@ -1,6 +1,6 @@
-#include "engine/pinned_mapping.hpp"
+#include "cuda/engine/pinned_mapping.hpp"
 
-#include "api/handles.hpp"
+#include "cuda/api/handles.hpp"
 
 namespace rondo::detail::gpu {
 

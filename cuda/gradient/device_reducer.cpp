@@ -1,4 +1,4 @@
-#include "gradient/device_reducer.hpp"
+#include "cuda/gradient/device_reducer.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,13 +7,14 @@
 
 #include <fmt/format.h>
 
-#include "api/enqueue_turn.hpp"
 #include "base/environment.hpp"
-#include "communicator/share.hpp"
+#include "base/index.hpp"
 #include "communicator/within_function.hpp"
+#include "cuda/api/enqueue_turn.hpp"
+#include "cuda/communicator/share.hpp"
+#include "cuda/gradient/stream_memory.hpp"
 #include "gradient/agreement.hpp"
 #include "gradient/bucket_size.hpp"
-#include "gradient/stream_memory.hpp"
 
 namespace rondo::detail::gpu {
 namespace {
@@ -30,7 +31,7 @@ std::string objection_on_devices(const GradientOptions& options) {
 // With fewer connections than streams, some share a queue, and a call may be queued behind a call that waits for it.
 std::string objection_to_streams(const Topology& topology, int rank) {
   constexpr int kStreamsOfARank = 3;
-  const RankPlace& mine = topology.places[static_cast<std::size_t>(rank)];
+  const RankPlace& mine = topology.places[Index(rank)];
   const auto here = static_cast<int>(
       std::count_if(topology.places.begin(), topology.places.end(), [&](const RankPlace& place) {
         return on_one_host(place, mine) && place.process_id == mine.process_id &&

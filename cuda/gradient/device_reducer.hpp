@@ -10,9 +10,9 @@
 #include <rondo/cuda.hpp>
 #include <rondo/gradients.hpp>
 
-#include "api/handles.hpp"
-#include "api/operations_ahead.hpp"
 #include "base/owner_process.hpp"
+#include "cuda/api/handles.hpp"
+#include "cuda/api/operations_ahead.hpp"
 #include "gradient/bucketed_model.hpp"
 #include "gradient/iteration.hpp"
 #include "gradient/recorder.hpp"

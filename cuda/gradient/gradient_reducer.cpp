@@ -1,7 +1,7 @@
 #include <rondo/cuda_gradient_reducer.hpp>
 
 #include "base/owner_process.hpp"
-#include "gradient/device_reducer.hpp"
+#include "cuda/gradient/device_reducer.hpp"
 
 namespace rondo::cuda {
 

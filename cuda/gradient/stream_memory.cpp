@@ -1,9 +1,9 @@
-#include "gradient/stream_memory.hpp"
+#include "cuda/gradient/stream_memory.hpp"
 
 #include <cstdint>
 
-#include "api/enqueue_turn.hpp"
-#include "kernels/launch.hpp"
+#include "cuda/api/enqueue_turn.hpp"
+#include "cuda/kernels/launch.hpp"
 
 namespace rondo::detail::gpu {
 namespace {

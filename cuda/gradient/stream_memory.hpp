@@ -5,8 +5,8 @@
 
 #include <rondo/cuda.hpp>
 
-#include "api/api.hpp"
-#include "api/operations_ahead.hpp"
+#include "cuda/api/api.hpp"
+#include "cuda/api/operations_ahead.hpp"
 #include "gradient/bucket_memory.hpp"
 
 namespace rondo::detail::gpu {

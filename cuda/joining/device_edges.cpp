@@ -1,9 +1,10 @@
-#include "joining/device_edges.hpp"
+#include "cuda/joining/device_edges.hpp"
 
 #include <fmt/format.h>
 
 #include <rondo/errors.hpp>
 
+#include "base/index.hpp"
 #include "base/log.hpp"
 #include "joining/edges.hpp"
 
@@ -23,9 +24,8 @@ std::vector<Edge> device_edges(const Group& group, const std::vector<ScheduleEdg
     } else if (there && reach.way(to, from).works) {
       const bool one_process = group.same_process(from, to);
       result.carrier = one_process ? Carrier::p2p : Carrier::ipc;
-      result.reason = fmt::format(
-          "{}, {}", name(links[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]),
-          one_process ? "one process" : "two processes");
+      result.reason = fmt::format("{}, {}", name(links[Index(from)][Index(to)]),
+                                  one_process ? "one process" : "two processes");
     } else {
       const int one = there ? to : from;
       const int other = there ? from : to;
@@ -51,7 +51,7 @@ std::string objection_to_reach(const Reach& reach) {
 }
 
 bool fall_back_to_mpi(std::vector<Edge>& edges, const SharedMemory& shared) {
-  const auto mapped = [&](int rank) { return shared.mapped[static_cast<std::size_t>(rank)]; };
+  const auto mapped = [&](int rank) { return shared.mapped[Index(rank)]; };
   bool any = false;
   for (Edge& edge : edges) {
     if (edge.carrier == Carrier::mpi || (mapped(edge.from) && mapped(edge.to))) continue;

@@ -7,9 +7,9 @@
 #include <rondo/cuda.hpp>
 
 #include "bootstrap/share_memory.hpp"
-#include "engine/device_wiring.hpp"
-#include "joining/device_facts.hpp"
-#include "joining/reach.hpp"
+#include "cuda/engine/device_wiring.hpp"
+#include "cuda/joining/device_facts.hpp"
+#include "cuda/joining/reach.hpp"
 #include "topology/device_ring.hpp"
 
 namespace rondo::detail::gpu {

@@ -1,4 +1,4 @@
-#include "joining/device_facts.hpp"
+#include "cuda/joining/device_facts.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -6,10 +6,11 @@
 #include <fmt/format.h>
 
 #include "base/environment.hpp"
+#include "base/index.hpp"
 #include "base/log.hpp"
-#include "engine/call_arguments.hpp"
+#include "cuda/engine/call_arguments.hpp"
+#include "cuda/kernels/launch.hpp"
 #include "joining/fifo_sizes.hpp"
-#include "kernels/launch.hpp"
 #include "topology/machine.hpp"
 
 namespace rondo::detail::gpu {
@@ -124,7 +125,7 @@ std::vector<RankPlace> Group::places() const {
   for (const DeviceRankFacts& rank : facts_) all.push_back(rank.place);
   std::vector<RankPlace> places = places_of(all);
   for (int rank = 0; rank < size(); ++rank) {
-    places[static_cast<std::size_t>(rank)].device = device_of(rank);
+    places[Index(rank)].device = device_of(rank);
   }
   return places;
 }

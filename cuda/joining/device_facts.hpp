@@ -8,8 +8,9 @@
 
 #include <rondo/cuda.hpp>
 
-#include "api/api.hpp"
-#include "engine/exposed_layout.hpp"
+#include "base/index.hpp"
+#include "cuda/api/api.hpp"
+#include "cuda/engine/exposed_layout.hpp"
 #include "joining/rank_facts.hpp"
 #include "topology/device_ring.hpp"
 
@@ -47,9 +48,7 @@ class Group {
   explicit Group(std::vector<DeviceRankFacts> facts);
 
   [[nodiscard]] int size() const { return static_cast<int>(facts_.size()); }
-  [[nodiscard]] const DeviceRankFacts& of(int rank) const {
-    return facts_[static_cast<std::size_t>(rank)];
-  }
+  [[nodiscard]] const DeviceRankFacts& of(int rank) const { return facts_[Index(rank)]; }
   [[nodiscard]] bool same_process(int a, int b) const;
   [[nodiscard]] bool same_device(int a, int b) const;
   [[nodiscard]] const Hosts& hosts() const { return hosts_; }

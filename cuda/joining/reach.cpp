@@ -1,13 +1,14 @@
-#include "joining/reach.hpp"
+#include "cuda/joining/reach.hpp"
 
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
 #include "base/put.hpp"
 #include "bootstrap/together.hpp"
-#include "joining/shown_memory.hpp"
-#include "kernels/launch.hpp"
+#include "cuda/joining/shown_memory.hpp"
+#include "cuda/kernels/launch.hpp"
 
 namespace rondo::detail::gpu {
 namespace {
@@ -53,7 +54,7 @@ class Reacher {
 
   // Null, with a reason, where there is no way.
   std::byte* reach(int rank, const ShownMemory& theirs) {
-    Way& way = ways_[static_cast<std::size_t>(rank)];
+    Way& way = ways_[Index(rank)];
     if (rank == rank_) return wiring_.exposed->data();
     if (!group_.hosts().same(rank, rank_)) return nullptr;
     if (peer_access_ == cuda::PeerAccess::avoided) {
@@ -81,7 +82,7 @@ class Reacher {
   // in its own memory.
   void test_ways() {
     const auto row = [&](int owner, int writer) {
-      return shown_[static_cast<std::size_t>(owner)] + layout(owner).probes +
+      return shown_[Index(owner)] + layout(owner).probes +
              static_cast<std::size_t>(writer) * kProbeWords * sizeof(std::uint64_t);
     };
     const auto seed = [&](int owner, int writer) {
@@ -98,7 +99,7 @@ class Reacher {
       const DeviceScope scope(wiring_.device);
       try {
         for (int rank = 0; rank < size_; ++rank) {
-          if (shown_[static_cast<std::size_t>(rank)] == nullptr) continue;
+          if (shown_[Index(rank)] == nullptr) continue;
           kernels::write_pattern(row(rank, rank_), kProbeWords, seed(rank, rank_), stream.get());
         }
       } catch (const CudaError&) {
@@ -122,7 +123,7 @@ class Reacher {
     for (int rank = 0; rank < size_; ++rank) {
       const auto index = static_cast<std::size_t>(rank);
       if (shown_[index] == nullptr) continue;
-      const std::uint64_t lost = wrong_at[index][static_cast<std::size_t>(rank_)];
+      const std::uint64_t lost = wrong_at[index][Index(rank_)];
       ways_[index].works = lost == 0;
       if (lost != 0) {
         put(ways_[index].reason,
@@ -134,9 +135,7 @@ class Reacher {
     }
   }
 
-  [[nodiscard]] const ExposedLayout& layout(int rank) const {
-    return layouts_[static_cast<std::size_t>(rank)];
-  }
+  [[nodiscard]] const ExposedLayout& layout(int rank) const { return layouts_[Index(rank)]; }
 
   Bootstrap& bootstrap_;
   const Group& group_;

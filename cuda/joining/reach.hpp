@@ -9,10 +9,11 @@
 
 #include <rondo/cuda.hpp>
 
+#include "base/index.hpp"
 #include "bootstrap/bootstrap.hpp"
-#include "engine/device_wiring.hpp"
-#include "engine/exposed_layout.hpp"
-#include "joining/device_facts.hpp"
+#include "cuda/engine/device_wiring.hpp"
+#include "cuda/engine/exposed_layout.hpp"
+#include "cuda/joining/device_facts.hpp"
 
 namespace rondo::detail::gpu {
 
@@ -29,9 +30,7 @@ struct Reach {
       shown;  // each rank's memory, as this rank reaches it; null where it does not
   std::vector<std::vector<Way>> ways;  // from each rank to each
 
-  [[nodiscard]] const Way& way(int from, int to) const {
-    return ways[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
-  }
+  [[nodiscard]] const Way& way(int from, int to) const { return ways[Index(from)][Index(to)]; }
   // Between any two ranks.
   [[nodiscard]] bool lacks_atomics() const {
     return std::any_of(ways.begin(), ways.end(), [](const std::vector<Way>& row) {

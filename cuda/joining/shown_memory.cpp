@@ -1,4 +1,4 @@
-#include "joining/shown_memory.hpp"
+#include "cuda/joining/shown_memory.hpp"
 
 #include <map>
 #include <mutex>

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "api/api.hpp"
-#include "api/handles.hpp"
-#include "engine/device_registry.hpp"
+#include "cuda/api/api.hpp"
+#include "cuda/api/handles.hpp"
+#include "cuda/engine/device_registry.hpp"
 
 namespace rondo::detail::gpu {
 

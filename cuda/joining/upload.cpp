@@ -1,5 +1,6 @@
-#include "joining/upload.hpp"
+#include "cuda/joining/upload.hpp"
 
+#include "base/index.hpp"
 #include "joining/connect.hpp"
 
 namespace rondo::detail::gpu {
@@ -20,12 +21,8 @@ class Uploader {
 
  private:
   [[nodiscard]] const DeviceGeometry& geometry() const { return wiring_.geometry; }
-  [[nodiscard]] const ExposedLayout& layout(int rank) const {
-    return layouts_[static_cast<std::size_t>(rank)];
-  }
-  [[nodiscard]] std::byte* shown(int rank) const {
-    return reach_.shown[static_cast<std::size_t>(rank)];
-  }
+  [[nodiscard]] const ExposedLayout& layout(int rank) const { return layouts_[Index(rank)]; }
+  [[nodiscard]] std::byte* shown(int rank) const { return reach_.shown[Index(rank)]; }
 
   void make_ends() {
     const auto size = static_cast<std::size_t>(geometry().size);
@@ -45,8 +42,7 @@ class Uploader {
       for (int channel = 0; channel < geometry().channels_of(edges_[i]); ++channel) {
         const FifoMemory fifo = fifo_of(i, channel);
         const auto at = [&](int peer) {
-          return static_cast<std::size_t>(channel) * size +
-                 position[static_cast<std::size_t>(peer)];
+          return static_cast<std::size_t>(channel) * size + position[Index(peer)];
         };
         if (sender == wiring_.rank) {
           to[at(receiver)] = SendEnd(fifo);

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "carrier/pump.hpp"
-#include "engine/device_wiring.hpp"
-#include "engine/exposed_layout.hpp"
-#include "joining/reach.hpp"
+#include "cuda/engine/device_wiring.hpp"
+#include "cuda/engine/exposed_layout.hpp"
+#include "cuda/joining/reach.hpp"
 
 namespace rondo::detail::gpu {
 

@@ -1,19 +1,20 @@
-#include "joining/wire_devices.hpp"
+#include "cuda/joining/wire_devices.hpp"
 
 #include <algorithm>
 #include <optional>
 
+#include "base/index.hpp"
 #include "bootstrap/communicator_bootstrap.hpp"
 #include "bootstrap/share_memory.hpp"
 #include "bootstrap/together.hpp"
+#include "cuda/joining/device_edges.hpp"
+#include "cuda/joining/device_facts.hpp"
+#include "cuda/joining/reach.hpp"
+#include "cuda/joining/shown_memory.hpp"
+#include "cuda/joining/upload.hpp"
+#include "cuda/kernels/launch.hpp"
 #include "joining/connect.hpp"
-#include "joining/device_edges.hpp"
-#include "joining/device_facts.hpp"
 #include "joining/edges.hpp"
-#include "joining/reach.hpp"
-#include "joining/shown_memory.hpp"
-#include "joining/upload.hpp"
-#include "kernels/launch.hpp"
 
 namespace rondo::detail::gpu {
 namespace {
@@ -22,8 +23,8 @@ namespace {
 // rank, all ranks throw.
 class DeviceWirer {
  public:
-  DeviceWirer(rondo::Communicator& host, Engine& engine, const cuda::Options& options)
-      : host_(engine),
+  DeviceWirer(rondo::Communicator& host, Wiring& wiring, const cuda::Options& options)
+      : host_(wiring),
         bootstrap_(host, PartOf::cuda_join),
         options_(options),
         rank_(host.rank()),
@@ -53,7 +54,7 @@ class DeviceWirer {
 
  private:
   [[nodiscard]] int index_on_host() const {
-    const std::vector<RankPlace>& places = host_.topology().places;
+    const std::vector<RankPlace>& places = host_.topology.places;
     const auto end = places.begin() + rank_;
     return static_cast<int>(std::count_if(
         places.begin(), end, [&](const RankPlace& p) { return on_one_host(p, *end); }));
@@ -83,7 +84,7 @@ class DeviceWirer {
     edges_ = edges_between_devices(wiring_.topology.ring);
     layouts_.resize(static_cast<std::size_t>(size_));
     for (const int rank : group_->hosts().ranks_with(rank_)) {
-      layouts_[static_cast<std::size_t>(rank)] = layout_of(rank, edges_, wiring_.geometry);
+      layouts_[Index(rank)] = layout_of(rank, edges_, wiring_.geometry);
     }
   }
 
@@ -91,7 +92,7 @@ class DeviceWirer {
   void take_memory() {
     together(bootstrap_, [this] {
       wiring_.handles.emplace(wiring_.device);
-      const std::size_t bytes = layouts_[static_cast<std::size_t>(rank_)].bytes;
+      const std::size_t bytes = layouts_[Index(rank_)].bytes;
       wiring_.exposed = allocate_to_show(wiring_.device, bytes);
       const DeviceScope scope(wiring_.device);
       kernels::load_all();
@@ -108,11 +109,40 @@ class DeviceWirer {
     }
     wiring_.one_device = one_device;
     std::string objection = objection_to_reach(reach);
-    wiring_.all_reached = objection.empty();
-    wiring_.atomics_everywhere = !reach.lacks_atomics();
-    if (wiring_.geometry.inbox_units == 0) return {};
-    if (objection.empty()) wiring_.one_shot_bytes = group_->one_shot_bytes();
-    return objection;
+    offer_algorithms(objection.empty(), reach);
+    return wiring_.geometry.inbox_units == 0 ? std::string() : objection;
+  }
+
+  void offer_algorithms(bool all_reached, const Reach& reach) {
+    wiring_.offers = basic_offers(size_);
+    wiring_.offers.on_devices = true;
+    wiring_.offers.rank_order = host_.offers.rank_order;
+    if (!all_reached) {
+      withdraw_offers();
+      return;
+    }
+    wiring_.offers.of(Algorithm::direct) = {kAnySize};
+    if (reach.lacks_atomics()) {
+      wiring_.offers.of(Algorithm::direct) = {
+          0,
+          "direct cannot be used, since some devices are joined by PCIe, which carries no atomic "
+          "operations between them; choose ring"};
+    }
+    const bool has_inboxes = wiring_.geometry.inbox_units > 0;
+    wiring_.offers.of(Algorithm::one_shot) = {
+        has_inboxes ? group_->one_shot_bytes() : 0,
+        "one_shot cannot be used: cuda::Options::one_shot_bytes is 0, or there is one rank, or "
+        "there are too many; choose ring"};
+  }
+
+  // Not every rank reaches the memory of every other, or not all share the control segment.
+  void withdraw_offers() {
+    wiring_.offers.of(Algorithm::direct) = {0,
+                                            "direct cannot be used, since not every rank reaches "
+                                            "the memory of every other; choose ring"};
+    wiring_.offers.of(Algorithm::one_shot) = {0,
+                                              "one_shot cannot be used, since not every rank "
+                                              "reaches the memory of every other; choose ring"};
   }
 
   // Makes one segment for each host, as for host memory. Edges between ranks of a host that cannot share it use MPI.
@@ -129,10 +159,7 @@ class DeviceWirer {
     const std::size_t bytes = ControlSegment::bytes_for(size_, geometry().blocks(), fifos);
     SharedMemory shared = share_memory(bootstrap_, hosts.lowest_rank_with(rank_),
                                        hosts.ranks_with(rank_).size() > 1, bytes, bytes);
-    if (fall_back_to_mpi(settled_, shared)) {
-      wiring_.one_shot_bytes = 0;
-      wiring_.all_reached = false;
-    }
+    if (fall_back_to_mpi(settled_, shared)) withdraw_offers();
     wiring_.ranks_sharing = ranks_sharing(hosts, shared, rank_);
     together(bootstrap_, [&] {
       if (shared.object.mapping.data() == nullptr) {
@@ -152,7 +179,7 @@ class DeviceWirer {
       Edge& edge = settled_[i];
       wiring_.shared_by_ipc |= edge.carrier == Carrier::ipc;
       // Until here `mpi` stands for whatever the host communicator's pump sends by.
-      if (edge.carrier == Carrier::mpi) edge.carrier = host_.network();
+      if (edge.carrier == Carrier::mpi) edge.carrier = host_.links.network;
       if (!is_pairwise(edges_[i])) wiring_.topology.edges.push_back(std::move(edge));
     }
   }
@@ -163,20 +190,21 @@ class DeviceWirer {
   }
 
   void require_pump() const {
-    if (!host_.has_pump()) {
+    if (host_.links.pump == nullptr) {
       throw TransportError(
           "some ranks share no memory, and the host communicator has no network between hosts; "
           "make "
           "it with from_mpi or from_store");
     }
-    const std::string objection = host_.objection_to_progress_thread();
+    const std::string objection = host_.links.pump->objection_to_progress_thread();
     if (!objection.empty()) throw UsageError(objection);
   }
 
   // Collective.
   void make_pump(PumpEdges pumped) {
     pumped.ranks_elsewhere = ranks_elsewhere(size_, wiring_.ranks_sharing);
-    wiring_.pump = host_.another_pump(std::move(pumped));
+    pumped.board = &host_.links.segment->board();
+    wiring_.pump = host_.links.pump->another(std::move(pumped));
     // A rank that leaves says so along these connections: else its end would be an error of those that go on.
     wiring_.pump->open_connections();
     wiring_.pump->drive_all();  // since the host does not tell it which calls run
@@ -184,7 +212,7 @@ class DeviceWirer {
 
   [[nodiscard]] const DeviceGeometry& geometry() const { return wiring_.geometry; }
 
-  Engine& host_;
+  Wiring& host_;
   CommunicatorBootstrap bootstrap_;
   const cuda::Options& options_;
   int rank_;
@@ -199,8 +227,8 @@ class DeviceWirer {
 
 }  // namespace
 
-DeviceWiring wire_devices(rondo::Communicator& host, Engine& engine, const cuda::Options& options) {
-  return DeviceWirer(host, engine, options).wire();
+DeviceWiring wire_devices(rondo::Communicator& host, Wiring& wiring, const cuda::Options& options) {
+  return DeviceWirer(host, wiring, options).wire();
 }
 
 }  // namespace rondo::detail::gpu

@@ -3,12 +3,12 @@
 
 #include <rondo/cuda.hpp>
 
-#include "engine/device_wiring.hpp"
-#include "engine/engine.hpp"
+#include "cuda/engine/device_wiring.hpp"
+#include "engine/wiring.hpp"
 
 namespace rondo::detail::gpu {
 
-// Collective over the ranks of `host`, whose engine is `engine`; whatever fails on one rank is thrown by all.
-DeviceWiring wire_devices(rondo::Communicator& host, Engine& engine, const cuda::Options& options);
+// Collective over the ranks of `host`, which has this wiring; whatever fails on one rank is thrown by all.
+DeviceWiring wire_devices(rondo::Communicator& host, Wiring& wiring, const cuda::Options& options);
 
 }  // namespace rondo::detail::gpu

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "protocol/block.hpp"
+#include "cuda/protocol/block.hpp"
 
 namespace rondo::detail::gpu {
 

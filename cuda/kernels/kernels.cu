@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/cuda_block.hpp"
-#include "kernels/kernels.hpp"
-#include "protocol/device_direct.hpp"
-#include "protocol/device_port.hpp"
-#include "protocol/one_shot.hpp"
-#include "protocol/pairwise.hpp"
-#include "protocol/reduction.hpp"
+#include "cuda/kernels/cuda_block.hpp"
+#include "cuda/kernels/kernels.hpp"
+#include "cuda/protocol/device_direct.hpp"
+#include "cuda/protocol/device_port.hpp"
+#include "cuda/protocol/one_shot.hpp"
+#include "cuda/protocol/pairwise.hpp"
+#include "cuda/protocol/reduction.hpp"
 #include "reduce/dispatch.hpp"
 
 namespace rondo::detail::gpu {
@@ -42,8 +42,9 @@ __global__ void __launch_bounds__(kMostThreads, 1)
 template <class R>
 __global__ void __launch_bounds__(kMostThreads, 1)
     one_shot_kernel(const __grid_constant__ KernelArguments call) {
-  on_this_block(call.rank.size,
-                [&](CudaBlock& block) { run_one_shot<R>(block, call, static_cast<int>(blockIdx.x)); });
+  on_this_block(call.rank.size, [&](CudaBlock& block) {
+    run_one_shot<R>(block, call, static_cast<int>(blockIdx.x));
+  });
 }
 
 template <class R>
@@ -110,9 +111,8 @@ const void* kernel_of(KernelKind kind) {
 
 template <>
 const void* kernel_for<RONDO_KERNEL_TYPE>(ReduceOp op, KernelKind kind) {
-  return with_op<RONDO_KERNEL_TYPE>(op, [kind](auto tag) {
-    return kernel_of<RONDO_KERNEL_TYPE, decltype(tag)::kOp>(kind);
-  });
+  return with_op<RONDO_KERNEL_TYPE>(
+      op, [kind](auto tag) { return kernel_of<RONDO_KERNEL_TYPE, decltype(tag)::kOp>(kind); });
 }
 
 }  // namespace rondo::detail::gpu

@@ -6,7 +6,7 @@
 
 #include <rondo/types.hpp>
 
-#include "kernels/kernel.hpp"
+#include "cuda/kernels/kernel.hpp"
 
 namespace rondo::detail::gpu {
 

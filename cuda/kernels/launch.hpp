@@ -8,9 +8,9 @@
 
 #include <rondo/types.hpp>
 
-#include "api/api.hpp"
-#include "kernels/kernel.hpp"
-#include "protocol/arguments.hpp"
+#include "cuda/api/api.hpp"
+#include "cuda/kernels/kernel.hpp"
+#include "cuda/protocol/arguments.hpp"
 
 namespace rondo::detail::gpu::kernels {
 

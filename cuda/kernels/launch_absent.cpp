@@ -1,7 +1,7 @@
 // A build without CUDA: there is no device, and so no kernel is ever asked for.
 #include <rondo/errors.hpp>
 
-#include "kernels/launch.hpp"
+#include "cuda/kernels/launch.hpp"
 
 namespace rondo::detail::gpu::kernels {
 namespace {

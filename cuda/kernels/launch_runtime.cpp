@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <limits>
 
-#include "api/handles.hpp"
 #include "base/with_type.hpp"
+#include "cuda/api/handles.hpp"
+#include "cuda/kernels/kernels.hpp"
+#include "cuda/kernels/launch.hpp"
+#include "cuda/protocol/block.hpp"
 #include "fifo/fifo.hpp"
-#include "kernels/kernels.hpp"
-#include "kernels/launch.hpp"
-#include "protocol/block.hpp"
 
 namespace rondo::detail::gpu::kernels {
 namespace {

@@ -1,6 +1,6 @@
 // The test pattern for edges: `canAccessPeer` does not prove that data arrives.
 
-#include "kernels/kernels.hpp"
+#include "cuda/kernels/kernels.hpp"
 #include "fifo/atomics.hpp"
 
 namespace rondo::detail::gpu {

@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "kernels/kernels.hpp"
+#include "cuda/kernels/kernels.hpp"
 
 namespace rondo::detail::gpu {
 namespace {

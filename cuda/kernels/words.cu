@@ -1,6 +1,6 @@
 // Writes words that the host knows to the device's memory.
 
-#include "kernels/kernels.hpp"
+#include "cuda/kernels/kernels.hpp"
 
 namespace rondo::detail::gpu {
 namespace {

@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cuda/protocol/control.hpp"
+#include "cuda/protocol/post.hpp"
 #include "fifo/fifo.hpp"
 #include "fifo/signature.hpp"
-#include "protocol/control.hpp"
-#include "protocol/post.hpp"
 #include "schedule/direct_part.hpp"
 #include "schedule/schedule.hpp"
 #include "schedule/slicing.hpp"

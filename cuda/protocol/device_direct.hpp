@@ -29,13 +29,13 @@
 #include <cstdint>
 
 #include "base/collective_traits.hpp"
+#include "cuda/protocol/arguments.hpp"
+#include "cuda/protocol/block.hpp"
+#include "cuda/protocol/device_port.hpp"
+#include "cuda/protocol/fold.hpp"
+#include "cuda/protocol/patience.hpp"
+#include "cuda/protocol/post.hpp"
 #include "engine/run_direct.hpp"
-#include "protocol/arguments.hpp"
-#include "protocol/block.hpp"
-#include "protocol/device_port.hpp"
-#include "protocol/fold.hpp"
-#include "protocol/patience.hpp"
-#include "protocol/post.hpp"
 
 namespace rondo::detail::gpu {
 

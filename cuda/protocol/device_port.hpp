@@ -9,11 +9,11 @@
 #include <cstdint>
 
 #include "base/collective_traits.hpp"
+#include "cuda/protocol/arguments.hpp"
+#include "cuda/protocol/block.hpp"
+#include "cuda/protocol/moves.hpp"
+#include "cuda/protocol/patience.hpp"
 #include "engine/run_schedule.hpp"
-#include "protocol/arguments.hpp"
-#include "protocol/block.hpp"
-#include "protocol/moves.hpp"
-#include "protocol/patience.hpp"
 
 namespace rondo::detail::gpu {
 

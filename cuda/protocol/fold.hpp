@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "protocol/block.hpp"
-#include "protocol/moves.hpp"
+#include "cuda/protocol/block.hpp"
+#include "cuda/protocol/moves.hpp"
 #include "reduce/average.hpp"
 #include "schedule/direct_part.hpp"
 

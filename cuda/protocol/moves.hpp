@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/portable.hpp"
-#include "protocol/block.hpp"
+#include "cuda/protocol/block.hpp"
 
 namespace rondo::detail::gpu {
 

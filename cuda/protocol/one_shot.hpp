@@ -16,10 +16,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "protocol/arguments.hpp"
-#include "protocol/block.hpp"
-#include "protocol/fold.hpp"
-#include "protocol/patience.hpp"
+#include "cuda/protocol/arguments.hpp"
+#include "cuda/protocol/block.hpp"
+#include "cuda/protocol/fold.hpp"
+#include "cuda/protocol/patience.hpp"
 
 namespace rondo::detail::gpu {
 

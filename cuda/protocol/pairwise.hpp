@@ -4,8 +4,8 @@
 // `slicing.channels` blocks send, and the others receive. All else is as in the ring's kernels.
 #pragma once
 
-#include "protocol/arguments.hpp"
-#include "protocol/device_port.hpp"
+#include "cuda/protocol/arguments.hpp"
+#include "cuda/protocol/device_port.hpp"
 
 namespace rondo::detail::gpu {
 

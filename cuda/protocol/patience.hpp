@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
-#include "protocol/arguments.hpp"
-#include "protocol/block.hpp"
-#include "protocol/control.hpp"
+#include "cuda/protocol/arguments.hpp"
+#include "cuda/protocol/block.hpp"
+#include "cuda/protocol/control.hpp"
 
 namespace rondo::detail::gpu {
 

@@ -105,20 +105,6 @@ struct Calls {
                               std::size_t expected) const;
 };
 
-namespace detail {
-
-// Runs a call on host memory; enqueues one on a device, `where`: on a stream.
-template <class Self, class... Where>
-void run_or_enqueue(Self& self, const Call& call, Where... where) {
-  if constexpr (sizeof...(Where) == 0) {
-    self.run(call);
-  } else {
-    self.enqueue(call, where...);
-  }
-}
-
-}  // namespace detail
-
 /// The collectives of a communicator `Self`. Each builds a Call from its ranges, which `Self` runs or enqueues.
 /// `Where`: the further arguments of a call: none for host memory; a stream for a device, whose ranges are of device
 /// memory. Ranges are spans, vectors, arrays; a member that takes one range works in place. In host memory, all_reduce,
@@ -242,8 +228,14 @@ class Collectives {
     const auto& self = static_cast<const Self&>(*this);
     return {self.rank(), self.size()};
   }
+  // Runs a call on host memory; enqueues one on a device, `where`: on a stream.
   void start(const Call& call, Where... where) {
-    detail::run_or_enqueue(static_cast<Self&>(*this), call, where...);
+    auto& self = static_cast<Self&>(*this);
+    if constexpr (sizeof...(Where) == 0) {
+      self.run(call);
+    } else {
+      self.enqueue(call, where...);
+    }
   }
 };
 

@@ -225,8 +225,14 @@ class Exchanges {
     const auto& self = static_cast<const Self&>(*this);
     return {{self.rank(), self.size()}};
   }
+  // Runs a call on host memory; enqueues one on a device, `where`: on a stream.
   void start(const Call& call, Where... where) {
-    detail::run_or_enqueue(static_cast<Self&>(*this), call, where...);
+    auto& self = static_cast<Self&>(*this);
+    if constexpr (sizeof...(Where) == 0) {
+      self.run(call);
+    } else {
+      self.enqueue(call, where...);
+    }
   }
 };
 

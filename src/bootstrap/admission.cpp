@@ -15,6 +15,7 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/index.hpp"
 #include "base/log.hpp"
 #include "bootstrap/handshake.hpp"
 #include "bootstrap/sockets.hpp"
@@ -326,7 +327,7 @@ void Admission::answer_all(const std::exception_ptr& refusal) noexcept {
 void Admission::throw_missing() const {
   std::string missing;
   for (int rank = 1; rank < size_; ++rank) {
-    if (seats_[static_cast<std::size_t>(rank)].valid()) continue;
+    if (seats_[Index(rank)].valid()) continue;
     missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
   }
   std::string notes;

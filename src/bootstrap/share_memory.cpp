@@ -5,6 +5,7 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/index.hpp"
 #include "base/put.hpp"
 #include "bootstrap/local_socket.hpp"
 #include "bootstrap/together.hpp"
@@ -45,8 +46,7 @@ SharedMemory share_memory(Bootstrap& bootstrap, int leader, bool wanted, std::si
   Answer answer;
   try {
     if (wanted && !leads)
-      asked = ask_for_file(names[static_cast<std::size_t>(leader)].text.data(),
-                           deadline_after(bootstrap.patience()));
+      asked = ask_for_file(names[Index(leader)].text.data(), deadline_after(bootstrap.patience()));
   } catch (const TransportError& failure) {
     put(answer.reason, failure.what());
   }

@@ -13,6 +13,7 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/index.hpp"
 #include "base/random_number.hpp"
 #include "bootstrap/admission.hpp"
 #include "bootstrap/handshake.hpp"
@@ -283,7 +284,7 @@ void SocketBootstrap::gather_and_spread(char* rows, std::size_t bytes) {
   }
   const Verdict verdict = Verdict::welcome;
   for (int peer = 1; peer < size_; ++peer) {
-    const FileDescriptor& socket = sockets_[static_cast<std::size_t>(peer)];
+    const FileDescriptor& socket = sockets_[Index(peer)];
     send(socket, &verdict, sizeof(verdict), peer);
     send(socket, rows, bytes * static_cast<std::size_t>(size_), peer);
   }

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/index.hpp"
+
 namespace rondo::detail {
 
 HostWatch::HostWatch(std::vector<ProcessName> processes) : processes_(std::move(processes)) {}
@@ -17,14 +19,14 @@ HostLinks& HostWatch::all() {
 }
 
 bool HostWatch::find_link(int member) {
-  std::shared_ptr<HostLink> link = all().find(processes_[static_cast<std::size_t>(member)]);
+  std::shared_ptr<HostLink> link = all().find(processes_[Index(member)]);
   if (link == nullptr) return false;
   held_.push_back(std::move(link));
   return true;
 }
 
 void HostWatch::add_link(int member, FileDescriptor socket) {
-  held_.push_back(all().add(processes_[static_cast<std::size_t>(member)], std::move(socket)));
+  held_.push_back(all().add(processes_[Index(member)], std::move(socket)));
 }
 
 std::vector<HostWatch::Gone> HostWatch::gone() const {

@@ -14,6 +14,7 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/index.hpp"
 #include "carrier/messenger.hpp"
 #include "carrier/pump.hpp"
 #include "carrier/run_ahead.hpp"
@@ -64,11 +65,11 @@ class MessagePump final : public Pump {
   void tell_confirmed(std::uint64_t sequence) override;
   void open_connections() override { messenger_->connect(ranks_elsewhere_); }
   void expect_confirmation(int rank, std::uint64_t sequence) override {
-    expected_calls_[static_cast<std::size_t>(rank)] = sequence + 1;
+    expected_calls_[Index(rank)] = sequence + 1;
   }
   void hear_confirmations() override;
   [[nodiscard]] bool has_confirmed(int rank, std::uint64_t sequence) const override {
-    return confirmed_calls_[static_cast<std::size_t>(rank)] > sequence;
+    return confirmed_calls_[Index(rank)] > sequence;
   }
   void announce_abort(const AbortRecord& record) noexcept override;
   [[nodiscard]] bool can_be_driven() const override { return messenger_->can_be_used(); }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check_mpi.hpp"
+#include "base/index.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -100,12 +101,11 @@ void MpiMessenger::look(std::span<const Pending> pending, std::vector<std::size_
                                 ended_.data(), statuses_.data());
   if (code != MPI_SUCCESS) note_failure(code, done, pending);
   for (int i = 0; i < done; ++i) {  // nothing is done where all have ended earlier: MPI_UNDEFINED
-    const auto position = static_cast<std::size_t>(ended_[static_cast<std::size_t>(i)]);
+    const auto position = static_cast<std::size_t>(ended_[Index(i)]);
     Operation& operation = *pending[position].operation;
     operation = operation_of(MPI_REQUEST_NULL);
     operation.under_way = false;
-    const bool well =
-        code == MPI_SUCCESS || statuses_[static_cast<std::size_t>(i)].MPI_ERROR == MPI_SUCCESS;
+    const bool well = code == MPI_SUCCESS || statuses_[Index(i)].MPI_ERROR == MPI_SUCCESS;
     if (well) ended.push_back(position);
   }
   if (ended.empty()) throw_failure();
@@ -118,7 +118,7 @@ void MpiMessenger::note_failure(int code, int done, std::span<const Pending> pen
   for (int i = 0; error_class == MPI_ERR_IN_STATUS && i < done; ++i) {
     const auto index = static_cast<std::size_t>(i);
     if (statuses_[index].MPI_ERROR == MPI_SUCCESS) continue;
-    const Pending& one = pending[static_cast<std::size_t>(ended_[index])];
+    const Pending& one = pending[Index(ended_[index])];
     if (failed_.code == MPI_SUCCESS) failed_ = {statuses_[index].MPI_ERROR, one.what, one.peer};
   }
   const bool one = pending.size() == 1;

@@ -18,6 +18,8 @@
 #include <string>
 #include <utility>
 
+#include "base/index.hpp"
+
 namespace rondo::detail {
 
 namespace {
@@ -50,7 +52,7 @@ std::optional<ProcessFacts> facts_of(int id) {
   const std::vector<std::string> fields{std::istream_iterator<std::string>(words), {}};
   if (fields.size() <= kStack) return std::nullopt;
   const auto number = [&](int field) {
-    return std::strtoull(fields[static_cast<std::size_t>(field)].c_str(), nullptr, 10);
+    return std::strtoull(fields[Index(field)].c_str(), nullptr, 10);
   };
   ProcessFacts facts;
   // A process whose first thread has ended looks like one that has ended, except that it has others.

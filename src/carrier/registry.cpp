@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/index.hpp"
 #include "fifo/atomics.hpp"
 
 namespace rondo::detail {
@@ -27,7 +28,7 @@ void RegisteredBlock::free_own() {
     ::madvise(own() + shared_from, pieces_.bytes - shared_from, MADV_REMOVE);
   ::madvise(own(), pieces_.bytes, MADV_DONTNEED);
   // Release pairs with the acquire in all_have_freed(): whoever finds the word set may unmap.
-  store_release(*pieces_.freed[static_cast<std::size_t>(pieces_.rank)], 1);
+  store_release(*pieces_.freed[Index(pieces_.rank)], 1);
 }
 
 bool RegisteredBlock::all_have_freed() const {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/index.hpp"
 #include "base/owner_process.hpp"
 #include "carrier/memory.hpp"
 
@@ -43,9 +44,7 @@ class RegisteredBlock {
   ~RegisteredBlock() = default;
 
   [[nodiscard]] std::byte* own() const { return piece(pieces_.rank); }
-  [[nodiscard]] std::byte* piece(int rank) const {
-    return pieces_.data[static_cast<std::size_t>(rank)];
-  }
+  [[nodiscard]] std::byte* piece(int rank) const { return pieces_.data[Index(rank)]; }
   [[nodiscard]] std::size_t bytes() const { return pieces_.bytes; }
 
   // Enters all pages in this process's page table, so that no call has to wait for that.

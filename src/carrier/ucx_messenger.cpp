@@ -11,6 +11,7 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/index.hpp"
 #include "carrier/ucx_worker.hpp"
 
 namespace rondo::detail {
@@ -118,9 +119,8 @@ constexpr const char* kInterfaces =
 }
 
 UcxEndpoint& UcxMessenger::endpoint_of(int peer) {
-  UcxEndpoint*& endpoint = endpoints_[static_cast<std::size_t>(peer)];
-  if (endpoint == nullptr)
-    endpoint = &worker_->endpoint_to(addresses_[static_cast<std::size_t>(peer)]);
+  UcxEndpoint*& endpoint = endpoints_[Index(peer)];
+  if (endpoint == nullptr) endpoint = &worker_->endpoint_to(addresses_[Index(peer)]);
   return *endpoint;
 }
 
@@ -196,7 +196,7 @@ void UcxMessenger::look(std::span<const Pending> pending, std::vector<std::size_
 void UcxMessenger::fail_if_lost(std::span<const Pending> pending) {
   for (const Pending& one : pending) {
     if (one.peer == kAnyPeer) continue;
-    const UcxEndpoint* endpoint = endpoints_[static_cast<std::size_t>(one.peer)];
+    const UcxEndpoint* endpoint = endpoints_[Index(one.peer)];
     if (endpoint == nullptr || endpoint->failure == UCS_OK || knows_left(one.peer)) continue;
     if (Clock::now() - std::max(endpoint->failed_at, last_ended_) < kDoubt) continue;
     fail(one.what, one.peer, endpoint->failure);
@@ -204,7 +204,7 @@ void UcxMessenger::fail_if_lost(std::span<const Pending> pending) {
 }
 
 bool UcxMessenger::knows_left(int peer) {
-  Operation& leaving = leaving_[static_cast<std::size_t>(peer)];
+  Operation& leaving = leaving_[Index(peer)];
   if (!listens_for_leaving_) return false;
   return !leaving.under_way || close_if_ended(leaving);
 }
@@ -222,7 +222,7 @@ void UcxMessenger::connect(const std::vector<int>& ranks) {
   const auto give_up = Clock::now() + patience();
   exchange_empty_messages(ranks, give_up);
   for (const int rank : ranks) {
-    leaving_[static_cast<std::size_t>(rank)] = receive(rank, kLeaveTag, nullptr, 0);
+    leaving_[Index(rank)] = receive(rank, kLeaveTag, nullptr, 0);
   }
   listens_for_leaving_ = true;
   try {
@@ -245,7 +245,7 @@ void UcxMessenger::exchange_empty_messages(const std::vector<int>& ranks,
       if (open[i].handle == nullptr) continue;
       const bool is_send = i % 2 == 1;
       // Null where it could not be made.
-      UcxEndpoint* endpoint = endpoints_[static_cast<std::size_t>(ranks[i / 2])];
+      UcxEndpoint* endpoint = endpoints_[Index(ranks[i / 2])];
       if (is_send && endpoint != nullptr) endpoint->is_stuck = true;
       if (!is_send) ucx().request_cancel(worker_->handle(), open[i].handle);
       ucx().request_free(open[i].handle);
@@ -311,7 +311,7 @@ std::unique_ptr<Messenger> UcxMessenger::among(const std::vector<int>& ranks,
                                                std::uint64_t session) {
   std::vector<std::string> addresses;
   addresses.reserve(ranks.size());
-  for (const int rank : ranks) addresses.push_back(addresses_[static_cast<std::size_t>(rank)]);
+  for (const int rank : ranks) addresses.push_back(addresses_[Index(rank)]);
   const auto mine = std::find(ranks.begin(), ranks.end(), rank_);
   return with_patience(std::make_unique<UcxMessenger>(
       worker_, static_cast<int>(mine - ranks.begin()), std::move(addresses), session));

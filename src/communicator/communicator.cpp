@@ -11,12 +11,11 @@
 #include "bootstrap/release.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
 #include "bootstrap/unix_meeting_point.hpp"
-#include "communicator/choice.hpp"
 #include "communicator/join.hpp"
 #include "communicator/register_memory.hpp"
 #include "communicator/state.hpp"
-#include "communicator/validate.hpp"
 #include "communicator/within_function.hpp"
+#include "plan/plan_call.hpp"
 
 namespace rondo {
 namespace detail {
@@ -28,13 +27,18 @@ void refuse_if(const Call& call, int rank, const std::string& objection) {
 }
 
 // Throws UsageError for a call that cannot be made.
-Route check_and_settle(const CommunicatorState& state, const Call& call) {
-  validate(call, state.engine.rank(), state.engine.size());
-  return settle_route(state, call);
-}
-
-void execute(CommunicatorState& state, const Call& call, const Route& route) {
-  state.engine.run(call, route, call.options.timeout.value_or(state.defaults.timeout));
+PlannedCall plan(const CommunicatorState& state, const Call& call) {
+  const Wiring& wiring = state.wiring;
+  HostCallPlace place;
+  place.rank = wiring.rank;
+  place.offers = &wiring.offers;
+  place.algorithm = state.defaults.algorithm;
+  place.timeout = state.defaults.timeout;
+  place.tuned = &state.tuned;
+  place.hosts = wiring.links.hosts;
+  place.reaches_any = wiring.links.registry->reaches_any();
+  place.one_process = wiring.links.registry->one_process();
+  return plan_call(call, place);
 }
 
 }  // namespace
@@ -82,36 +86,38 @@ void Communicator::leave() noexcept {
   if (leaves) state_->abort_if_unwinding();
 }
 
-int Communicator::rank() const { return state_->engine.rank(); }
-int Communicator::size() const { return state_->engine.size(); }
-const Topology& Communicator::topology() const { return state_->engine.topology(); }
+int Communicator::rank() const { return state_->wiring.rank; }
+int Communicator::size() const { return state_->wiring.size; }
+const Topology& Communicator::topology() const { return state_->wiring.topology; }
 
 Algorithm Communicator::algorithm_for(const Call& call) const {
-  const detail::Route route = detail::check_and_settle(*state_, call);
-  if (route.algorithm != Algorithm::automatic) return route.algorithm;
-  return state_->engine.shows_buffers(call) ? Algorithm::direct : route.or_else;
+  const detail::PlannedCall planned = detail::plan(*state_, call);
+  if (planned.algorithm != Algorithm::automatic) return planned.algorithm;
+  return detail::shows_buffers(*this, call) ? Algorithm::direct : planned.or_else;
 }
 
 void Communicator::run(const Call& made) {
   const std::optional<Call> part = detail::WithinFunction::as_part(made);
   const Call& call = part ? *part : made;
-  const detail::Route route = detail::check_and_settle(*state_, call);
+  const detail::PlannedCall planned = detail::plan(*state_, call);
   state_->refuse_if_held(detail::name_of_function(call), user_);
-  detail::refuse_if(call, rank(), state_->engine.objection_to_this_thread());
-  state_->queue.run([&, &state = *state_] { detail::execute(state, call, route); });
+  detail::refuse_if(call, rank(), detail::objection_to_calls_here(*this));
+  state_->queue.run([&planned, &engine = state_->engine] { engine.run(planned); });
 }
 
 Work Communicator::run_async(const Call& call) {
-  const detail::Route route = detail::check_and_settle(*state_, call);
+  detail::PlannedCall planned = detail::plan(*state_, call);
   state_->refuse_if_held(detail::name_of_function(call), user_);
-  detail::refuse_if(call, rank(), state_->engine.objection_to_progress_thread());
+  if (const auto& pump = state_->wiring.links.pump) {
+    detail::refuse_if(call, rank(), pump->objection_to_progress_thread());
+  }
   std::vector<std::size_t> counts;  // the caller may free its own
   if (call.counts != nullptr) counts.assign(call.counts, call.counts + size());
   try {
     return Work(state_->queue.run_async(
-        [&state = *state_, call = call, route, counts = std::move(counts)]() mutable {
-          if (call.counts != nullptr) call.counts = counts.data();
-          detail::execute(state, call, route);
+        [&engine = state_->engine, planned, counts = std::move(counts)]() mutable {
+          if (planned.call.counts != nullptr) planned.call.counts = counts.data();
+          engine.run(planned);
         }));
   } catch (const TransportError& error) {  // the other ranks may wait for this call
     const std::string text =
@@ -139,7 +145,12 @@ Communicator detail::share(Communicator& communicator, const void* user) {
 }
 
 std::string detail::objection_to_calls_here(const Communicator& communicator) {
-  return state_of(communicator).engine.objection_to_this_thread();
+  const auto& pump = state_of(communicator).wiring.links.pump;
+  return pump == nullptr ? std::string() : pump->objection_to_this_thread();
+}
+
+bool detail::shows_buffers(const Communicator& communicator, const Call& call) {
+  return reachable(locations_of(state_of(communicator).wiring, call));
 }
 
 Communicator from_socket(const std::string& path, int rank, int size,

@@ -50,7 +50,7 @@ Communicator join_at_store(const LaunchedRank& launched, const CommunicatorOptio
   make_watch(network, bootstrap);
   const std::chrono::milliseconds patience = joining.defaults.timeout;
   auto state = join(bootstrap, complete, std::move(joining), network);
-  if (state->engine.ranks_sharing().size() < static_cast<std::size_t>(launched.size)) {
+  if (state->wiring.links.ranks_sharing.size() < static_cast<std::size_t>(launched.size)) {
     add_links(*network.hosts, "from_store", bootstrap.release(), deadline_after(patience));
   }
   return Communicator(std::move(state));

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
 #include "bootstrap/communicator_bootstrap.hpp"
 #include "bootstrap/share_memory.hpp"
 #include "bootstrap/together.hpp"
@@ -36,7 +37,7 @@ class BlockMaker {
   explicit BlockMaker(Communicator& communicator)
       : state_(state_of(communicator)),
         bootstrap_(communicator, PartOf::allocate),
-        sharing_(state_.engine.ranks_sharing()) {
+        sharing_(state_.wiring.links.ranks_sharing) {
     bootstrap_.set_patience(state_.defaults.timeout);
   }
 
@@ -45,7 +46,7 @@ class BlockMaker {
     together(bootstrap_, [&] { bytes = piece_bytes(count, element_bytes); });
     const std::vector<std::size_t> of_ranks = bootstrap_.exchange(bytes);
     require_room_for_all(of_ranks);
-    Registry& registry = state_.engine.registry();
+    Registry& registry = *state_.wiring.links.registry;
     // Where no other rank has to reach it, each rank has memory of its own.
     if (registry.one_process() || sharing_.size() == 1) sharing_ = {bootstrap_.rank()};
     std::shared_ptr<RegisteredBlock> block;
@@ -93,10 +94,8 @@ class BlockMaker {
   }
   [[nodiscard]] bool shares_limit(int rank, const std::vector<MemoryLimit>& limits,
                                   const MemoryLimit& limit) const {
-    const std::vector<RankPlace>& places = state_.engine.topology().places;
-    const auto place = [&](int one) -> const RankPlace& {
-      return places[static_cast<std::size_t>(one)];
-    };
+    const std::vector<RankPlace>& places = state_.wiring.topology.places;
+    const auto place = [&](int one) -> const RankPlace& { return places[Index(one)]; };
     return on_one_host(place(rank), place(bootstrap_.rank())) &&
            std::any_of(limits.begin(), limits.end(),
                        [&](const MemoryLimit& one) { return one.id == limit.id; });
@@ -104,7 +103,7 @@ class BlockMaker {
 
   SharedObject share(const std::vector<std::size_t>& of_ranks) {
     std::size_t bytes = header_bytes();
-    for (const int rank : sharing_) bytes += of_ranks[static_cast<std::size_t>(rank)];
+    for (const int rank : sharing_) bytes += of_ranks[Index(rank)];
     const bool shares = sharing_.size() > 1;
     SharedMemory shared = share_memory(bootstrap_, sharing_.front(), shares, bytes, 0);
     together(bootstrap_, [&] {
@@ -129,7 +128,7 @@ class BlockMaker {
     pieces.data.resize(size);
     pieces.freed.resize(size);
     pieces.rank = bootstrap_.rank();
-    pieces.bytes = of_ranks[static_cast<std::size_t>(pieces.rank)];
+    pieces.bytes = of_ranks[Index(pieces.rank)];
     touch(object, 0, header_bytes());
     auto* words = reinterpret_cast<std::uint64_t*>(object.mapping.data());
     std::size_t offset = header_bytes();

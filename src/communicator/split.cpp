@@ -12,6 +12,7 @@
 #include <rondo/communicator.hpp>
 #include <rondo/errors.hpp>
 
+#include "base/index.hpp"
 #include "base/names.hpp"
 #include "bootstrap/group_bootstrap.hpp"
 #include "bootstrap/together.hpp"
@@ -31,7 +32,7 @@ struct Wish {
 
 // The ranks of `rank`'s group, in the order that they have there; none if `rank` wants no group.
 std::vector<int> members_with(const std::vector<Wish>& wishes, int rank) {
-  const auto wish_of = [&](int one) { return wishes[static_cast<std::size_t>(one)]; };
+  const auto wish_of = [&](int one) { return wishes[Index(one)]; };
   std::vector<int> members;
   for (int one = 0; one < static_cast<int>(wishes.size()); ++one) {
     const bool both_join = wish_of(rank).joins && wish_of(one).joins;
@@ -58,7 +59,7 @@ Wiring wire_threads(GroupBootstrap& group, Handover& handover, const Communicato
         std::make_shared<std::vector<Wiring>>(wire_local_group(group.size(), options)));
   });
   number = group.exchange(number)[0];
-  Wiring mine = std::move((*handover.find(number))[static_cast<std::size_t>(group.rank())]);
+  Wiring mine = std::move((*handover.find(number))[Index(group.rank())]);
   group.exchange(0);  // all have taken theirs
   if (group.rank() == 0) handover.forget(number);
   return mine;
@@ -66,27 +67,25 @@ Wiring wire_threads(GroupBootstrap& group, Handover& handover, const Communicato
 
 Wiring wire_members(GroupBootstrap& group, CommunicatorState& parent,
                     const std::vector<int>& members) {
-  Engine& engine = parent.engine;
-  if (Handover* handover = engine.handover()) {
-    return wire_threads(group, *handover, parent.options);
-  }
+  const Links& links = parent.wiring.links;
+  if (links.handover != nullptr) return wire_threads(group, *links.handover, parent.options);
   CommunicatorOptions options = parent.options;
   // There is nothing to fall back to.
-  if (!engine.has_pump()) options.carrier = CarrierChoice::shm;
+  if (links.pump == nullptr) options.carrier = CarrierChoice::shm;
   // The links are the parent's, which has measured them.
   const auto probe = [&](int next, int) {
-    return next == kNoLink ? LinkFacts{} : engine.slowest_link().value_or(LinkFacts{});
+    return next == kNoLink ? LinkFacts{} : links.slowest_link.value_or(LinkFacts{});
   };
   const auto make_pump = [&](PumpEdges edges) {
-    return engine.pump_among(members, std::move(edges));
+    return links.pump->among(members, std::move(edges));
   };
-  Network network{.carrier = engine.network(), .probe = probe, .make_pump = make_pump};
-  const Waiting& waiting = engine.waiting();
+  Network network{.carrier = links.network, .probe = probe, .make_pump = make_pump};
+  const Waiting& waiting = parent.wiring.waiting;
   network.drive_program = waiting.drive_program;
   network.hosts = waiting.hosts;
   for (const int member : members) {
     if (waiting.hosts == nullptr) break;
-    network.watched_as.push_back(waiting.watched_as[static_cast<std::size_t>(member)]);
+    network.watched_as.push_back(waiting.watched_as[Index(member)]);
   }
   return wire_processes(group, options, {}, network);
 }

@@ -12,8 +12,8 @@
 #include "base/owner_process.hpp"
 #include "communicator/call_queue.hpp"
 #include "communicator/exclusive_use.hpp"
-#include "communicator/tuning.hpp"
 #include "engine/engine.hpp"
+#include "plan/tuning.hpp"
 
 namespace rondo::detail {
 
@@ -28,18 +28,19 @@ struct Defaults {
 Defaults resolve_defaults(const CommunicatorOptions& options);
 
 struct CommunicatorState {
-  CommunicatorState(Wiring wiring, const Defaults& with, const CommunicatorOptions& given)
-      : engine(std::move(wiring)),
+  CommunicatorState(Wiring made, const Defaults& with, const CommunicatorOptions& given)
+      : wiring(std::move(made)),
+        engine(wiring),
         defaults(with),
         options(given),
-        tuned(defaults.tuning, engine.size(), engine.hosts()) {}
+        tuned(defaults.tuning, wiring.size, wiring.links.hosts) {}
   CommunicatorState(const CommunicatorState&) = delete;
   CommunicatorState& operator=(const CommunicatorState&) = delete;
 
   // Throws UsageError if a reducer has the communicator to itself. One that has ended says why, whoever has it.
   void refuse_if_held(std::string_view call, const void* user) {
-    if (!exclusive_use.forbids(user) || engine.board().raised()) return;
-    exclusive_use.refuse_if_forbidden(call, engine.rank(), user);
+    if (!exclusive_use.forbids(user) || wiring.links.segment->board().raised()) return;
+    exclusive_use.refuse_if_forbidden(call, wiring.rank, user);
   }
 
   // To be called as the program's communicator, or the last owner, is destroyed.
@@ -50,7 +51,8 @@ struct CommunicatorState {
   }
 
   OwnerProcess owner_process;
-  Engine engine;
+  Wiring wiring;
+  Engine engine;  // borrows the wiring
   Defaults defaults;
   CommunicatorOptions options;  // for communicators that are split off
   Tuned tuned;
@@ -67,5 +69,8 @@ Communicator share(Communicator& communicator, const void* user);
 
 // Why blocking calls may not be made from this thread; empty if they may.
 std::string objection_to_calls_here(const Communicator& communicator);
+
+// Whether the other ranks can reach this rank's buffers in `call`.
+bool shows_buffers(const Communicator& communicator, const Call& call);
 
 }  // namespace rondo::detail

@@ -6,25 +6,12 @@
 #include <fmt/format.h>
 
 #include "base/collective_traits.hpp"
+#include "base/index.hpp"
 #include "base/names.hpp"
+#include "plan/call_signature.hpp"
 
 namespace rondo::detail {
-
 namespace {
-
-// The lower half of a message's number.
-constexpr std::uint32_t kMessageNumbers = 0xffffffff;
-
-// Never 0, which is that of a call without counts (FNV-1a, on the bytes of each count).
-std::int32_t checksum_of(const std::size_t* counts, int ranks) {
-  std::uint32_t sum = 2166136261U;
-  for (int rank = 0; rank < ranks; ++rank) {
-    for (unsigned bit = 0; bit < 64; bit += 8) {
-      sum = (sum ^ static_cast<std::uint8_t>(std::uint64_t{counts[rank]} >> bit)) * 16777619U;
-    }
-  }
-  return static_cast<std::int32_t>(sum | 1U);
-}
 
 // The function of the library whose part the call is; empty if the program has made it.
 std::string_view function_with(const Signature& signature) {
@@ -35,59 +22,11 @@ std::string_view function_with(const Signature& signature) {
 
 }  // namespace
 
-std::uint64_t first_message(std::uint64_t session) {
-  return session & ~std::uint64_t{kMessageNumbers};
-}
-
-std::uint64_t device_message_number(std::uint64_t session) {
-  return first_message(session) | kMessageNumbers;
-}
-
-bool is_message_of(const Signature& message, std::uint64_t session) {
-  return (message.sequence & ~std::uint64_t{kMessageNumbers}) == first_message(session);
-}
-
-Signature signature_of_message(int from, std::uint64_t number, std::uint64_t count, DataType type) {
-  Signature signature;
-  signature.sequence = number;
-  signature.count = count;
-  signature.root = from;
-  signature.collective = static_cast<std::uint8_t>(Collective::send);
-  signature.algorithm = static_cast<std::uint8_t>(Algorithm::pairwise);
-  signature.type = static_cast<std::uint8_t>(type);
-  return signature;
-}
-
-Signature signature_of(const Call& call, Algorithm algorithm, int ranks) {
-  Signature signature;
-  signature.count = call.count;
-  signature.root = has_root(call.collective) ? call.root : 0;
-  if (call.counts != nullptr) signature.root = checksum_of(call.counts, ranks);
-  // Which has no root, and a reduction.
-  if (call.collective == Collective::all_reduce) {
-    signature.root = static_cast<std::int32_t>(call.part_of);
-  }
-  signature.collective = static_cast<std::uint8_t>(call.collective);
-  signature.algorithm = static_cast<std::uint8_t>(algorithm);
-  signature.type = static_cast<std::uint8_t>(call.type);
-  signature.op = reduces(call.collective) ? static_cast<std::uint8_t>(call.op)
-                                          : static_cast<std::uint8_t>(call.part_of);
-  return signature;
-}
-
-bool is_message_signature(const Signature& signature) {
-  return is_message(static_cast<Collective>(signature.collective));
-}
-
 const char* const kUnmatchedMessage =
     "A message needs a send (or sendrecv) on one rank and a recv (or sendrecv) on the other; see "
     "whether the other rank makes that call, and names this rank. Two ranks that send to each "
     "other before they receive, "
     "also asynchronously, wait for each other if the messages are long: use sendrecv there.";
-
-std::uint64_t number_after(std::uint64_t message) {
-  return first_message(message) | ((message + 1) & kMessageNumbers);
-}
 
 std::string describe(const Signature& signature) {
   const auto collective = static_cast<Collective>(signature.collective);
@@ -105,9 +44,9 @@ std::string describe(const Signature& signature) {
   if (has_root(collective)) {
     arguments += fmt::format(", root {}", signature.root);
   } else if (is_message(collective)) {
-    const std::uint64_t number = signature.sequence & kMessageNumbers;
+    const std::uint64_t number = number_of_message(signature);
     const std::string which =
-        number == kMessageNumbers ? "a message" : fmt::format("message {}", number);
+        number == kAllMessages ? "a message" : fmt::format("message {}", number);
     return fmt::format("{} from rank {} ({})", which, signature.root, arguments);
   } else if (signature.root != 0) {
     arguments +=
@@ -118,8 +57,17 @@ std::string describe(const Signature& signature) {
 }
 
 std::string describe(const Progress& progress) {
-  return fmt::format("{} slices received, {} bytes sent", progress.slices_received,
-                     progress.bytes_sent);
+  std::string text;
+  if (progress.ranks_shown > 0) {
+    text = fmt::format("{} of {} ranks had shown their buffers, {} had done their part",
+                       progress.ranks_shown, progress.ranks, progress.ranks_done);
+  } else if (progress.jobs > 0) {
+    text = fmt::format("{} jobs inside the host done", progress.jobs);
+  }
+  const bool moved = progress.slices_received > 0 || progress.bytes_sent > 0;
+  if (!moved && !text.empty()) return text;
+  return fmt::format("{}{}{} slices received, {} bytes sent", text, text.empty() ? "" : ", ",
+                     progress.slices_received, progress.bytes_sent);
 }
 
 std::string text_of_timeout(const std::string& who, int peer, const Signature& call,
@@ -128,6 +76,44 @@ std::string text_of_timeout(const std::string& who, int peer, const Signature& c
       "{} waited for rank {} until the deadline of {}; {}. {} If ranks are only slow, set a longer "
       "timeout (CallOptions, CommunicatorOptions or RONDO_TIMEOUT)",
       who, peer, describe(call), so_far, missing);
+}
+
+std::string text_of_missing(const Wiring& wiring, const Signature& signature,
+                            const Failure& failure, const std::string& so_far) {
+  const int peer = failure.peer;
+  const RankPlace& place = wiring.topology.places[Index(peer)];
+  if (failure.cause == Cause::peer_ended) {
+    return fmt::format(
+        "rank {}: rank {} (process {}) ended during {}; {}. Look at that process's own output for "
+        "the reason",
+        wiring.rank, peer, place.process_id, describe(signature), so_far);
+  }
+  if (failure.cause == Cause::host_vanished) {
+    return fmt::format(
+        "rank {}: the host of rank {} ({}) does not answer any more, noticed in {}; {}. Are that "
+        "host, this host's network and the network between them up?",
+        wiring.rank, peer, place.host, describe(signature), so_far);
+  }
+  return fmt::format(
+      "rank {}: rank {} has destroyed its communicator and will not make {}; {}. Make the same "
+      "calls in the same order on all ranks",
+      wiring.rank, peer, describe(signature), so_far);
+}
+
+std::string who_is_missing(const Wiring& wiring, const Signature& signature) {
+  if (is_message_signature(signature)) return kUnmatchedMessage;
+  const std::vector<int>& sharing = wiring.links.ranks_sharing;
+  std::string missing;
+  for (const int rank : sharing) {
+    if (wiring.links.segment->presence(rank).has_entered(signature.sequence)) continue;
+    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
+  }
+  if (sharing.size() == 1) return "It is not known which other ranks have made that call.";
+  const std::string where = sharing.size() < static_cast<std::size_t>(wiring.size)
+                                ? " that share memory with this one"
+                                : "";
+  if (missing.empty()) return fmt::format("All ranks{} have made that call.", where);
+  return fmt::format("Ranks{} that have not made that call: {}.", where, missing);
 }
 
 std::string text_of_mismatch(int rank, const Signature& mine, int peer, const Signature& theirs) {

@@ -10,17 +10,13 @@
 // take half as many bytes again, since they are f32 on the first way.
 #pragma once
 
-#include <functional>
-
 #include <rondo/call.hpp>
 
-#include "carrier/reserving_turn.hpp"
+#include "engine/context.hpp"
 
 namespace rondo::detail {
 
-// A call that reduces, made by `rank` of `size`. `run` carries out the parts: a reduce and a broadcast, by ring. `turn`: for the
-// memory that the call takes (engine/scratch.hpp).
-void run_chain(const Call& call, int rank, int size, ReservingTurn& turn,
-               const std::function<void(const Call&)>& run);
+// Carries out a call that reduces: as a reduce and a broadcast, by ring. Throws Failure, TransportError.
+void run_by_chain(Context& context, const Call& call, const Signature& signature);
 
 }  // namespace rondo::detail

@@ -18,13 +18,12 @@ bool Confirmation::look_for_confirmation() {
   return wiring_.links.pump->has_confirmed(open_->confirmer, sequence);
 }
 
-std::optional<Confirmation::Unconfirmed> Confirmation::confirm_before(const Schedule& schedule,
-                                                                      const Signature& signature,
-                                                                      Waiter& waiter) {
+void Confirmation::confirm_before(const Schedule& schedule, const Signature& signature,
+                                  Waiter& waiter) {
   const int position = schedule.position_that_hears_of_all();
   if (position == kNobody) {
     forget();
-    return std::nullopt;
+    return;
   }
   // Receives confirmations for which this rank did not wait, so that MPI does not have to keep them.
   if (!open_ && wiring_.links.pump != nullptr) wiring_.links.pump->hear_confirmations();
@@ -32,14 +31,13 @@ std::optional<Confirmation::Unconfirmed> Confirmation::confirm_before(const Sche
     // Every rank has begun this call, and so has ended the call before it.
     forget();
     confirm(signature.sequence);
-    return std::nullopt;
+    return;
   }
-  if (open_) {
-    const WaitResult result =
-        waiter.wait(open_->confirmer, [this] { return look_for_confirmation(); });
-    if (result != WaitResult::ready) {
-      return Unconfirmed{open_->call, waiter.why(result, open_->confirmer)};
-    }
+  try {
+    if (open_) waiter.wait(open_->confirmer, [this] { return look_for_confirmation(); });
+  } catch (Failure& failure) {
+    failure.unconfirmed = open_->call;
+    throw;
   }
   const auto index = static_cast<std::size_t>(position);
   open_ = {signature, waiter.timeout(), wiring_.topology.ring[index],
@@ -47,17 +45,16 @@ std::optional<Confirmation::Unconfirmed> Confirmation::confirm_before(const Sche
   if (open_->by_message) {
     wiring_.links.pump->expect_confirmation(open_->confirmer, signature.sequence);
   }
-  return std::nullopt;
 }
 
 // Does not use a Waiter: a Waiter tells other ranks which call this rank is in, and this rank is in none.
-std::optional<Confirmation::Unconfirmed> Confirmation::confirm_last() {
-  if (!open_) return std::nullopt;
+void Confirmation::confirm_last() {
+  if (!open_) return;
   Pump* pump = wiring_.links.pump.get();
   if (pump != nullptr && (!pump->can_be_driven() || !pump->objection_to_this_thread().empty())) {
     pump = nullptr;
   }
-  if (open_->by_message && pump == nullptr) return std::nullopt;
+  if (open_->by_message && pump == nullptr) return;
   AbortBoard& board = wiring_.links.segment->board();
   const auto over = [&] {
     if (pump != nullptr) pump->look_for_abort();
@@ -70,14 +67,17 @@ std::optional<Confirmation::Unconfirmed> Confirmation::confirm_last() {
   constexpr auto kNap = std::chrono::milliseconds(1);
   while (!over()) {
     std::optional<Failure> failure = ends.find_missing(open_->confirmer, true, since);
-    if (!failure && Clock::now() >= deadline)
-      failure = Failure{WaitResult::timed_out, open_->confirmer};
+    if (!failure && Clock::now() >= deadline) {
+      failure = Failure{Cause::timed_out, open_->confirmer};
+    }
     // That rank may have confirmed before it left, or have ended the communicator: then the abort board has the real cause.
-    if (failure && over()) return std::nullopt;
-    if (failure) return Unconfirmed{open_->call, *failure};
+    if (failure && over()) return;
+    if (failure) {
+      failure->unconfirmed = open_->call;
+      throw Failure(*failure);
+    }
     wiring_.links.segment->bell(wiring_.rank).sleep(over, kNap);
   }
-  return std::nullopt;
 }
 
 }  // namespace rondo::detail

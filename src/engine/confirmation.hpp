@@ -29,18 +29,13 @@ class Confirmation {
   // After a call that needed something from every rank: all calls before it are confirmed.
   void forget() { open_.reset(); }
 
-  // A call that this rank has ended, and why it is not confirmed.
-  struct Unconfirmed {
-    Signature call;
-    Failure failure;
-  };
-  // After this rank's part of a call by `schedule`: waits until the last call with a root before it is confirmed.
-  std::optional<Unconfirmed> confirm_before(const Schedule& schedule, const Signature& signature,
-                                            Waiter& waiter);
+  // After this rank's part of a call by `schedule`: waits until the last call with a root before it is confirmed. Throws
+  // Failure, with that call.
+  void confirm_before(const Schedule& schedule, const Signature& signature, Waiter& waiter);
   // Before the communicator is destroyed: waits until the last call is confirmed, a rank has ended the communicator,
-  // a rank has left or its process has ended without that call, or the call's timeout has passed. Throws
-  // TransportError.
-  std::optional<Unconfirmed> confirm_last();
+  // a rank has left or its process has ended without that call, or the call's timeout has passed. Throws Failure, with
+  // that call, in the last three cases, and TransportError.
+  void confirm_last();
 
  private:
   // A call with a root that this rank has ended, and that may not be confirmed yet.

@@ -4,7 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <rondo/errors.hpp>
+
 #include "base/collective_traits.hpp"
+#include "base/index.hpp"
+#include "engine/call_text.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -14,82 +18,76 @@ constexpr std::uint64_t kCopyBytes = 8192;
 
 }  // namespace
 
-Direct::Direct(Wiring& wiring, Waiter& waiter, Touching& touching)
-    : wiring_(wiring), waiter_(waiter), touching_(touching), copy_(vector_copy()) {
-  const auto size = static_cast<std::size_t>(wiring.size);
+Direct::Direct(Context& context)
+    : context_(context), wiring_(context.wiring), copy_(vector_copy()) {
+  const auto size = static_cast<std::size_t>(wiring_.size);
   buffers_.resize(size);
   ins_.resize(size);
   outs_.resize(size);
 }
 
-BufferLocations Direct::locations_of(const Call& call) const {
-  const Registry& registry = *wiring_.links.registry;
+BufferLocations locations_of(const Wiring& wiring, const Call& call) {
+  const Registry& registry = *wiring.links.registry;
   if (!registry.reaches_any()) return {};
-  const DirectCall plan = direct_part_of(call, wiring_.size);
+  const DirectCall plan = direct_part_of(call, wiring.size);
   const auto locate = [&](const void* data, const Range& range) {
     if (range.count == 0) return kNothingNeeded;
     return registry.location_of(data, range.count * size_of(call.type));
   };
-  return {locate(call.in, plan.input(wiring_.rank)), locate(call.out, plan.output(wiring_.rank))};
+  return {locate(call.in, plan.input(wiring.rank)), locate(call.out, plan.output(wiring.rank))};
 }
 
-Direct::Outcome Direct::run(const Call& call, const ShownCall& shown, bool or_else) {
+bool Direct::run(const Call& call, const ShownCall& shown, bool or_else) {
   call_ = &call;
   plan_ = direct_part_of(call, wiring_.size);
   shown_ = shown;
   or_else_ = or_else;
-  met_ = 1;
-  reachable_ = true;
+  context_.progress.ranks = wiring_.size;
+  context_.progress.ranks_shown = 1;
   unreachable_rank_.reset();
-  failure_ = {};
-  if (run_direct(plan_, wiring_.rank, *this)) return Outcome::done;
-  return reachable_ ? Outcome::failed : Outcome::unreachable;
+  ring_all(wiring_.links.bells);  // for those who wait for what this rank shows
+  if (!run_direct(plan_, wiring_.rank, *this)) return false;
+  context_.confirmation.forget();
+  return true;
 }
 
-std::string Direct::so_far() const {
-  return fmt::format("{} of {} ranks had shown their buffers, {} had done their part", met_,
-                     wiring_.size, touching_.done());
+void Direct::throw_unreachable() const {
+  throw UsageError(fmt::format(
+      "rank {}: {}: direct needs buffers that all ranks can reach, and those of {} are not; use "
+      "memory of Communicator::allocate on all ranks, or let Rondo choose the algorithm",
+      wiring_.rank, describe(shown_.signature),
+      unreachable_rank_ ? fmt::format("rank {}", *unreachable_rank_)
+                        : std::string("another rank")));
 }
 
-Direct::Seen Direct::look_at(int rank) {
-  const std::uint64_t sequence = shown_.signature.sequence;
+bool Direct::sees_reachable(int rank) {
+  std::optional<ShownCall> call = shown_;
   if (rank != wiring_.rank) {
-    const WaitResult result =
-        waiter_.wait(rank, [&] { return presence(rank).has_entered(sequence); });
-    if (result != WaitResult::ready) {
-      failure_ = waiter_.why(result, rank);
-      return Seen::failed;
+    const std::uint64_t sequence = shown_.signature.sequence;
+    Presence& theirs = context_.presence(rank);
+    context_.waiter.wait(rank, [&] { return theirs.has_entered(sequence); });
+    call = theirs.call(sequence);
+    if (!call) return false;  // it has gone on to a later call
+    if (!(call->signature == shown_.signature)) {
+      throw Failure{Cause::other_call, rank, call->signature};
     }
+    ++context_.progress.ranks_shown;
   }
-  const auto call = rank == wiring_.rank ? shown_ : presence(rank).call(sequence);
-  if (!call) return Seen::unreachable;  // it has gone on to a later call
-  if (!(call->signature == shown_.signature)) {
-    failure_ = {WaitResult::other_call, rank, call->signature};
-    return Seen::failed;
-  }
-  met_ += rank != wiring_.rank ? 1 : 0;
-  buffers_[static_cast<std::size_t>(rank)] = call->buffers;
-  if (reachable(call->buffers)) return Seen::reachable;
+  buffers_[Index(rank)] = call->buffers;
+  if (reachable(call->buffers)) return true;
   if (!unreachable_rank_) unreachable_rank_ = rank;
-  return Seen::unreachable;
+  return false;
 }
 
 bool Direct::meet() {
-  if (or_else_ && !reachable(shown_.buffers)) {
-    reachable_ = false;
-    return false;
-  }
+  if (or_else_ && !reachable(shown_.buffers)) return false;
   bool all = true;
   for (int rank = 0; rank < wiring_.size; ++rank) {
-    const Seen seen = look_at(rank);
-    if (seen == Seen::failed) return false;
-    all = all && seen == Seen::reachable;
+    all &= sees_reachable(rank);
     if (!all && or_else_) break;
   }
-  reachable_ = all;
-  if (!all || touching_.begin()) return all;
-  failure_ = touching_.failure();
-  return false;
+  if (all) context_.touching.begin();
+  return all;
 }
 
 void Direct::handle(const Range& elements, const RankRange& sources, const RankRange& targets) {
@@ -101,13 +99,11 @@ void Direct::handle(const Range& elements, const RankRange& sources, const RankR
   };
   for (int i = 0; i < sources.count; ++i) {
     const int rank = sources.first + i;
-    ins_[static_cast<std::size_t>(i)] =
-        find(rank, buffers_[static_cast<std::size_t>(rank)].in, plan_.input(rank));
+    ins_[Index(i)] = find(rank, buffers_[Index(rank)].in, plan_.input(rank));
   }
   for (int i = 0; i < targets.count; ++i) {
     const int rank = targets.first + i;
-    outs_[static_cast<std::size_t>(i)] =
-        find(rank, buffers_[static_cast<std::size_t>(rank)].out, plan_.output(rank));
+    outs_[Index(i)] = find(rank, buffers_[Index(rank)].out, plan_.output(rank));
   }
   const FoldOperands operands{outs_.data(), static_cast<std::size_t>(targets.count), ins_.data(),
                               static_cast<std::size_t>(sources.count),
@@ -130,10 +126,9 @@ void Direct::copy_to_all(const FoldOperands& operands, std::size_t bytes) {
 }
 
 bool Direct::finish() {
-  touching_.end();
-  if (touching_.wait_for_all()) return true;
-  failure_ = touching_.failure();
-  return false;
+  context_.touching.end();
+  context_.touching.wait_for_all();
+  return true;
 }
 
 }  // namespace rondo::detail

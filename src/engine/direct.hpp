@@ -19,11 +19,8 @@
 #include <rondo/call.hpp>
 
 #include "carrier/presence.hpp"
-#include "engine/failure.hpp"
+#include "engine/context.hpp"
 #include "engine/run_direct.hpp"
-#include "engine/touching.hpp"
-#include "engine/waiter.hpp"
-#include "engine/wiring.hpp"
 #include "reduce/fold.hpp"
 #include "reduce/kernels.hpp"
 
@@ -31,24 +28,14 @@ namespace rondo::detail {
 
 class Direct {
  public:
-  Direct(Wiring& wiring, Waiter& waiter, Touching& touching);
+  explicit Direct(Context& context);
 
-  // Where the other ranks find this rank's buffers in `call`.
-  [[nodiscard]] BufferLocations locations_of(const Call& call) const;
-
-  enum class Outcome : std::uint8_t {
-    done,
-    unreachable,  // some rank's buffers cannot be reached; nothing was touched
-    failed        // failure() says why
-  };
-  // `shown`: what this rank has shown in its Presence. `or_else`: if some rank's buffers are not reachable, all ranks
-  // carry out the call in another way, and no rank has to wait to learn that.
-  Outcome run(const Call& call, const ShownCall& shown, bool or_else);
-  [[nodiscard]] const Failure& failure() const { return failure_; }
-  // How far the call came, for errors.
-  [[nodiscard]] std::string so_far() const;
-  // The lowest rank whose buffers were found unreachable, or nothing if that rank had gone on already.
-  [[nodiscard]] std::optional<int> unreachable_rank() const { return unreachable_rank_; }
+  // `shown`: what this rank has shown in its Presence. Returns false if some rank's buffers cannot be reached: then nothing
+  // was touched. `or_else`: in that case all ranks carry out the call in another way, and no rank has to wait to learn that.
+  // Throws Failure.
+  bool run(const Call& call, const ShownCall& shown, bool or_else);
+  // After that: throws UsageError, which names the lowest rank whose buffers cannot be reached, unless that rank has gone on.
+  [[noreturn]] void throw_unreachable() const;
 
   // The port of run_direct.
   bool meet();
@@ -56,14 +43,12 @@ class Direct {
   bool finish();
 
  private:
-  enum class Seen : std::uint8_t { reachable, unreachable, failed };
-  Seen look_at(int rank);
+  // Whether the buffers that `rank` has shown can be reached.
+  bool sees_reachable(int rank);
   void copy_to_all(const FoldOperands& operands, std::size_t bytes);
-  [[nodiscard]] Presence& presence(int rank) const { return wiring_.links.segment->presence(rank); }
 
+  Context& context_;
   Wiring& wiring_;
-  Waiter& waiter_;
-  Touching& touching_;
   CopyKernel copy_;
   // Of the call in progress.
   const Call* call_ = nullptr;
@@ -73,10 +58,10 @@ class Direct {
   std::vector<BufferLocations> buffers_;  // by rank
   std::vector<const std::byte*> ins_;
   std::vector<std::byte*> outs_;
-  int met_ = 0;  // ranks that have come, with the same call
-  bool reachable_ = true;
   std::optional<int> unreachable_rank_;
-  Failure failure_;
 };
+
+// Where the other ranks find this rank's buffers in `call`.
+BufferLocations locations_of(const Wiring& wiring, const Call& call);
 
 }  // namespace rondo::detail

@@ -1,4 +1,4 @@
-// Why a call stopped (its failure), and how far it had come.
+// Why a call cannot go on, and how far it had come.
 #pragma once
 
 #include <cstdint>
@@ -8,25 +8,34 @@
 
 namespace rondo::detail {
 
-enum class WaitResult : std::uint8_t {
-  ready,
-  aborted,
+enum class Cause : std::uint8_t {
+  aborted,        // a rank has ended the communicator: the abort board says why
   peer_ended,     // the peer's process has ended
   peer_left,      // the peer has destroyed its communicator
   host_vanished,  // the peer's host does not answer any more
-  other_call,
+  other_call,     // the peer makes another call
   timed_out
 };
 
+// What a wait on a host throws in place of returning. It never leaves the engine, which makes a public error of it
+// (engine/ending.hpp).
 struct Failure {
-  WaitResult result = WaitResult::ready;
+  Cause cause = Cause::aborted;
   int peer = 0;  // the rank that the failure is about: the one waited for, or another of this host
-  std::optional<Signature> other_call = std::nullopt;  // the peer's call, if `result` is other_call
+  std::optional<Signature> other_call = std::nullopt;  // the peer's call, if that is the cause
+  // The earlier call that `peer` has not confirmed, if this rank waited for that (engine/confirmation.hpp).
+  std::optional<Signature> unconfirmed = std::nullopt;
 };
 
+// How far a call has come, for the texts of errors.
 struct Progress {
   std::uint64_t slices_received = 0;
   std::uint64_t bytes_sent = 0;
+  std::uint64_t jobs = 0;  // done inside the host, through stages
+  // Where ranks reach each other's buffers, or their host's: how many there are, have shown theirs, and have done their part.
+  int ranks = 0;
+  int ranks_shown = 0;
+  int ranks_done = 0;
 };
 
 }  // namespace rondo::detail

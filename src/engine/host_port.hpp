@@ -8,37 +8,24 @@
 #include <vector>
 
 #include "base/collective_traits.hpp"
-#include "engine/call_text.hpp"
-#include "engine/failure.hpp"
+#include "base/index.hpp"
+#include "engine/context.hpp"
 #include "engine/run_schedule.hpp"
-#include "engine/waiter.hpp"
-#include "engine/wiring.hpp"
+#include "plan/call_signature.hpp"
 #include "reduce/kernels.hpp"
 #include "reduce/one_nan.hpp"
 
 namespace rondo::detail {
 
-// A buffer whose first element is element `origin` of the vector.
-struct Buffer {
-  std::byte* data = nullptr;
-  std::uint64_t origin = 0;
-};
-
-struct Buffers {
-  Buffer in;  // only read
-  Buffer out;
-};
-
-// A call as the host carries it out.
+// A call by a schedule, as the host carries it out.
 struct HostCall {
   Signature signature;
-  Buffers buffers;
+  Plan plan;
+  const std::byte* in = nullptr;  // whose first element is element `plan.in_origin` of the vector
+  std::byte* out = nullptr;       // element `plan.out_origin`
   std::size_t element_bytes = 1;
   ReduceKernel kernel;
-  Average average;  // of averages alone; where inputs are parts already, without a scale
-  const std::vector<int>* ring = nullptr;  // the ranks by their position in the schedule
-  bool chunks_are_ranks = false;
-  bool pairwise = false;      // goes along the edges of Links::pairwise_to and pairwise_from
+  Average average;            // of averages alone; where inputs are parts already, without a scale
   bool non_temporal = false;  // the output is written with non-temporal stores
   // Set where two partners compute the same sums, products or averages, each for itself: the NaNs among them are made alike.
   std::optional<DataType> alike_nans_of = {};
@@ -49,21 +36,24 @@ inline constexpr std::uint64_t kPieceBytes = 8192;
 
 class HostPort {
  public:
-  HostPort(Wiring& wiring, Waiter& waiter, const HostCall& call)
-      : wiring_(wiring),
-        to_(call.pairwise ? wiring.links.pairwise_to : wiring.links.to),
-        from_(call.pairwise ? wiring.links.pairwise_from : wiring.links.from),
-        waiter_(waiter),
+  HostPort(Context& context, const HostCall& call)
+      : wiring_(context.wiring),
+        to_(is_pairwise(call) ? wiring_.links.pairwise_to : wiring_.links.to),
+        from_(is_pairwise(call) ? wiring_.links.pairwise_from : wiring_.links.from),
+        waiter_(context.waiter),
+        progress_(context.progress),
         call_(call),
         copy_(vector_copy()) {}
 
   [[nodiscard]] std::uint64_t chunk_at(int position) const {
-    return static_cast<std::uint64_t>(call_.chunks_are_ranks ? rank_at(position) : position);
+    return static_cast<std::uint64_t>(call_.plan.chunks_are_ranks ? rank_at(position) : position);
   }
 
+  // Throws Failure in place of giving up.
   bool acquire(const Step& step, const Range& slice) {
-    if (step.has(kRecv) && !wait_received(step.from, slice)) return false;
-    return !step.has(kSend) || wait_free(step.to);
+    if (step.has(kRecv)) wait_received(step.from, slice);
+    if (step.has(kSend)) wait_free(step.to);
+    return true;
   }
 
   // For a rank that works long without a wait.
@@ -73,7 +63,7 @@ class HostPort {
   void move(const Step& step, const Range& slice) {
     if (slice.count == 0) return;
     const std::byte* received = step.has(kRecv) ? payload(recv_end(step.from).slot()) : nullptr;
-    std::byte* copied = step.has(kCopy) ? at(call_.buffers.out, slice) : nullptr;
+    std::byte* copied = step.has(kCopy) ? out_at(slice) : nullptr;
     std::byte* sent = step.has(kSend) ? payload(send_end(step.to).slot()) : nullptr;
     if (step.has(kReduce)) {
       reduce(step, slice, received, copied, sent);
@@ -91,20 +81,20 @@ class HostPort {
     if (step.has(kSend)) publish(step.to, slice);
   }
 
-  // Why the schedule stopped, and how far it came.
-  [[nodiscard]] const Failure& failure() const { return failure_; }
-  [[nodiscard]] const Progress& progress() const { return progress_; }
-
  private:
-  bool wait_received(int from, const Range& slice) {
+  // Along the edges of Links::pairwise_to and pairwise_from.
+  static bool is_pairwise(const HostCall& call) {
+    return call.plan.schedule.algorithm == Algorithm::pairwise;
+  }
+
+  void wait_received(int from, const Range& slice) {
     RecvEnd& end = recv_end(from);
     for (;;) {
-      if (!waited(from, waiter_.wait(rank_at(from), [&] { return end.can_peek(); }))) return false;
+      waiter_.wait(rank_at(from), [&] { return end.can_peek(); });
       const SlotHeader& header = *end.slot();
-      if (header.signature == call_.signature && header.bytes == bytes(slice)) return true;
+      if (header.signature == call_.signature && header.bytes == bytes(slice)) return;
       if (!is_left_over(header.signature)) {
-        failure_ = {WaitResult::other_call, rank_at(from), header.signature};
-        return false;
+        throw Failure{Cause::other_call, rank_at(from), header.signature};
       }
       end.release();
     }
@@ -116,9 +106,9 @@ class HostPort {
            !is_message_of(received, wiring_.links.session);
   }
 
-  bool wait_free(int to) {
+  void wait_free(int to) {
     SendEnd& end = send_end(to);
-    return waited(to, waiter_.wait(rank_at(to), [&] { return end.can_acquire(); }));
+    waiter_.wait(rank_at(to), [&] { return end.can_acquire(); });
   }
 
   void release(int from) {
@@ -136,12 +126,10 @@ class HostPort {
     progress_.bytes_sent += bytes(slice);
   }
 
-  [[nodiscard]] int rank_at(int position) const {
-    return (*call_.ring)[static_cast<std::size_t>(position)];
-  }
+  [[nodiscard]] int rank_at(int position) const { return (*call_.plan.ring)[Index(position)]; }
   // Where the links to a position of the schedule are.
   [[nodiscard]] std::size_t link_to(int position) const {
-    return wiring_.links.positions[static_cast<std::size_t>(rank_at(position))];
+    return wiring_.links.positions[Index(rank_at(position))];
   }
   void reduce(const Step& step, const Range& slice, const std::byte* received, std::byte* copied,
               std::byte* sent) {
@@ -176,11 +164,6 @@ class HostPort {
     const float received = step.has(kReceivedIsInput) ? call_.average.scale : 1;
     return {own_first ? own : received, own_first ? received : own, call_.average.divisor};
   }
-  bool waited(int position, WaitResult result) {
-    if (result == WaitResult::ready) return true;
-    failure_ = waiter_.why(result, rank_at(position));
-    return false;
-  }
   void ring_bell(int position) {
     if (Bell* bell = wiring_.links.bells[link_to(position)]) bell->ring();
   }
@@ -190,20 +173,20 @@ class HostPort {
     return slice.count * call_.element_bytes;
   }
   [[nodiscard]] const std::byte* mine(const Step& step, const Range& slice) const {
-    return at(step.has(kMineIsOutput) ? call_.buffers.out : call_.buffers.in, slice);
+    if (step.has(kMineIsOutput)) return out_at(slice);
+    return call_.in + (slice.offset - call_.plan.in_origin) * call_.element_bytes;
   }
-  [[nodiscard]] std::byte* at(const Buffer& buffer, const Range& slice) const {
-    return buffer.data + (slice.offset - buffer.origin) * call_.element_bytes;
+  [[nodiscard]] std::byte* out_at(const Range& slice) const {
+    return call_.out + (slice.offset - call_.plan.out_origin) * call_.element_bytes;
   }
 
   Wiring& wiring_;
   std::vector<SendEnd>& to_;
   std::vector<RecvEnd>& from_;
   Waiter& waiter_;
+  Progress& progress_;
   const HostCall& call_;
   CopyKernel copy_;
-  Progress progress_;
-  Failure failure_;
 };
 static_assert(Port<HostPort>);
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cassert>
 
-#include <fmt/format.h>
-
 #include "reduce/fold.hpp"
 
 namespace rondo::detail {
@@ -15,10 +13,10 @@ constexpr int kStepsPerPoll = 16;
 
 }  // namespace
 
-Inside::Inside(Wiring& wiring, Waiter& waiter, Touching& touching)
-    : wiring_(wiring), waiter_(waiter), touching_(touching), copy_(vector_copy()) {
-  const std::vector<int>& ranks = wiring.links.ranks_sharing;
-  index_ = static_cast<int>(std::find(ranks.begin(), ranks.end(), wiring.rank) - ranks.begin());
+Inside::Inside(Context& context)
+    : context_(context), wiring_(context.wiring), copy_(vector_copy()) {
+  const std::vector<int>& ranks = wiring_.links.ranks_sharing;
+  index_ = static_cast<int>(std::find(ranks.begin(), ranks.end(), wiring_.rank) - ranks.begin());
   buffers_.resize(ranks.size());
   ins_.resize(ranks.size());
 }
@@ -43,11 +41,11 @@ void Inside::begin(const Call& call, ReduceOp op, const Average& average, int ow
   arrived_ = false;
 }
 
-bool Inside::require_reduced(int part, const Range& slice) {
+void Inside::require_reduced(int part, const Range& slice) {
   const std::uint64_t cell = cells_.cell_with(false, index_, part, slice);
   // The rail is through with the windows before.
   final_cells_ = std::max(final_cells_, cells_.window_start(cell));
-  return do_jobs_before(cells_.number_of_reduction(cell) + 1);
+  do_jobs_before(cells_.number_of_reduction(cell) + 1);
 }
 
 void Inside::note_final(int part, const Range& slice) {
@@ -80,48 +78,34 @@ void Inside::next_window(const Job& job) {
   if (++window_ < cells_.windows_of(job)) return;
   window_ = 0;
   ++job_;
+  ++context_.progress.jobs;
 }
 
-bool Inside::do_jobs_before(std::uint64_t number) {
+void Inside::do_jobs_before(std::uint64_t number) {
   int worked = 0;
   while (job_ < number) {
     if (work()) {
-      if (++worked % kStepsPerPoll == 0) waiter_.poll();
+      if (++worked % kStepsPerPoll == 0) context_.waiter.poll();
       continue;
     }
     // The cells that are to be spread before are final (docs/ring.md), so only a rank that has not arrived is missing.
     assert(arrived_);
     const std::optional<int> rank = missing();
     if (!rank) continue;
-    const WaitResult result =
-        waiter_.wait(*rank, [&] { return presence(*rank).has_arrived(windows_); });
-    if (result != WaitResult::ready) return wait_failed(*rank, result);
+    Presence& theirs = context_.presence(*rank);
+    context_.waiter.wait(*rank, [&] { return theirs.has_arrived(windows_); });
   }
-  return true;
 }
 
-bool Inside::finish() {
+void Inside::finish() {
   final_cells_ = cells_.count();
-  if (!do_jobs_before(cells_.jobs())) return false;
-  if (!reaches_) return true;
-  touching_.end();
-  if (touching_.wait_for_all()) return true;
-  failure_ = touching_.failure();
-  return false;
+  do_jobs_before(cells_.jobs());
+  if (!reaches_) return;
+  context_.touching.end();
+  context_.touching.wait_for_all();
 }
 
-std::string Inside::so_far() const {
-  if (!reaches_) return fmt::format("{} jobs inside the host done", job_);
-  return fmt::format("{} of {} ranks of the host had done their part", touching_.done(),
-                     buffers_.size());
-}
-
-bool Inside::wait_failed(int rank, WaitResult result) {
-  failure_ = waiter_.why(result, rank);
-  return false;
-}
-
-bool Inside::meet(const ShownCall& shown) {
+void Inside::meet(const ShownCall& shown) {
   const std::uint64_t sequence = shown.signature.sequence;
   // This rank knows already that data goes through stages, so it writes its own before the others come. None of them
   // enters the next call before this rank has met it: that needs this rank's arrival at the second window.
@@ -135,32 +119,30 @@ bool Inside::meet(const ShownCall& shown) {
     const int rank = wiring_.links.ranks_sharing[i];
     buffers_[i] = shown.buffers;
     if (rank != wiring_.rank) {
-      const WaitResult result =
-          waiter_.wait(rank, [&] { return presence(rank).has_entered(sequence); });
-      if (result != WaitResult::ready) return wait_failed(rank, result);
+      Presence& theirs = context_.presence(rank);
+      context_.waiter.wait(rank, [&] { return theirs.has_entered(sequence); });
       // A rank that has gone on did not wait for this one, so it made another call.
-      const auto call = presence(rank).last_call();
+      const auto call = theirs.last_call();
       if (!call || !(call->signature == shown.signature)) {
-        failure_ = {WaitResult::other_call, rank, call ? call->signature : Signature{}};
-        return false;
+        throw Failure{Cause::other_call, rank, call ? call->signature : Signature{}};
       }
       buffers_[i] = call->buffers;
     }
     reached = reached && reachable(buffers_[i]);
   }
-  if (!reached) return true;
+  if (!reached) return;
   reaches_ = true;
   if (!owns()) job_ = cells_.jobs();
-  if (touching_.begin()) return true;
-  failure_ = touching_.failure();
-  return false;
+  Progress& progress = context_.progress;
+  progress.ranks = progress.ranks_shown = static_cast<int>(buffers_.size());
+  context_.touching.begin();
 }
 
 void Inside::arrive() {
   ++windows_;
   arrived_ = true;
   // Release pairs with the acquire in has_arrived(): whoever finds this finds the stage as it was written.
-  presence(wiring_.rank).arrive(windows_);
+  context_.presence(wiring_.rank).arrive(windows_);
   for (const int rank : wiring_.links.ranks_sharing) {
     if (rank != wiring_.rank) wiring_.links.segment->bell(rank).ring();
   }
@@ -168,7 +150,7 @@ void Inside::arrive() {
 
 std::optional<int> Inside::missing() const {
   for (const int rank : wiring_.links.ranks_sharing) {
-    if (rank != wiring_.rank && !presence(rank).has_arrived(windows_)) return rank;
+    if (rank != wiring_.rank && !context_.presence(rank).has_arrived(windows_)) return rank;
   }
   return std::nullopt;
 }

@@ -19,7 +19,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include <rondo/call.hpp>
@@ -27,17 +26,14 @@
 
 #include "carrier/presence.hpp"
 #include "engine/cells.hpp"
-#include "engine/failure.hpp"
-#include "engine/touching.hpp"
-#include "engine/waiter.hpp"
-#include "engine/wiring.hpp"
+#include "engine/context.hpp"
 #include "reduce/kernels.hpp"
 
 namespace rondo::detail {
 
 class Inside {
  public:
-  Inside(Wiring& wiring, Waiter& waiter, Touching& touching);
+  explicit Inside(Context& context);
 
   // A call begins. `op` and `average`: for the reduction inside the host. `owners`: of each host. `rail`: how the rail's
   // ring cuts an owner's chunk, where `count` need not be set; if nothing does, the chunk goes between hosts as a whole.
@@ -47,23 +43,20 @@ class Inside {
   [[nodiscard]] bool owns() const { return index_ < owners_; }
   [[nodiscard]] Range chunk() const { return cells_.chunk(index_); }
 
-  // meet, require_reduced and finish return false if they failed; failure() then says why. meet waits until all ranks of
-  // the host have entered the call, with the same signature. `shown`: what this rank has shown.
-  bool meet(const ShownCall& shown);
+  // meet, require_reduced and finish throw Failure. meet waits until all ranks of the host have entered the call, with the
+  // same signature. `shown`: what this rank has shown.
+  void meet(const ShownCall& shown);
   // Waits until the rail may read this slice, of part `part` of the rank's chunk.
-  bool require_reduced(int part, const Range& slice);
+  void require_reduced(int part, const Range& slice);
   // The rail has made this slice final.
   void note_final(int part, const Range& slice);
   // Does a little of the next job, unless it would have to wait. Returns whether it has done anything.
   bool work();
   // The rail is through with the whole chunk: does the jobs that are left.
-  bool finish();
-  [[nodiscard]] const Failure& failure() const { return failure_; }
-  // How far the call came inside the host, for errors.
-  [[nodiscard]] std::string so_far() const;
+  void finish();
 
  private:
-  bool do_jobs_before(std::uint64_t number);
+  void do_jobs_before(std::uint64_t number);
   void do_window(const Job& job);
   void next_window(const Job& job);
   [[nodiscard]] Range elements(const Job& job, int owner) const {
@@ -85,19 +78,15 @@ class Inside {
   // Where owner `index_` finds the elements of the ranks' inputs from `slice` on.
   void find_inputs(const Range& slice);
   void fold(const Range& slice);
-  bool wait_failed(int rank, WaitResult result);
-  [[nodiscard]] Presence& presence(int rank) const { return wiring_.links.segment->presence(rank); }
 
+  Context& context_;
   Wiring& wiring_;
-  Waiter& waiter_;
-  Touching& touching_;
   CopyKernel copy_;
   int index_ = 0;              // this rank's among those of its host
   std::uint64_t windows_ = 0;  // of stages at which this rank has arrived, on its communicator
   // By index.
   std::vector<BufferLocations> buffers_;
   std::vector<const std::byte*> ins_;
-  Failure failure_;
   // Of the call in progress.
   const Call* call_ = nullptr;
   ReduceOp op_ = ReduceOp::sum;

@@ -1,90 +1,79 @@
 #include "engine/one_shot.hpp"
 
 #include "base/collective_traits.hpp"
-#include "engine/parts.hpp"
+#include "base/index.hpp"
+#include "plan/parts.hpp"
 #include "reduce/fold.hpp"
 
 namespace rondo::detail {
 
-OneShot::OneShot(Wiring& wiring, Waiter& waiter, const Call& call, const Signature& signature,
-                 std::span<const std::byte*> contributions, std::uint64_t number)
-    : wiring_(wiring),
-      waiter_(waiter),
-      call_(call),
-      signature_(signature),
-      contributions_(contributions),
-      number_(number),
-      element_bytes_(size_of(call.type)),
-      copy_(vector_copy()) {
-  if (writes_output(call, wiring.rank)) wanted_ = output_range(call, wiring.rank, wiring.size);
+OneShot::OneShot(Context& context)
+    : context_(context),
+      wiring_(context.wiring),
+      copy_(vector_copy()),
+      contributions_(static_cast<std::size_t>(context.wiring.size)) {}
+
+Range OneShot::posted(const Call& call, int rank) const {
+  return reads_input(call, rank) ? input_range(call, rank, wiring_.size) : Range{};
 }
 
-Range OneShot::posted(int rank) const {
-  return reads_input(call_, rank) ? input_range(call_, rank, wiring_.size) : Range{};
-}
-
-const std::byte* OneShot::payload_of(int rank) const {
+const std::byte* OneShot::payload_of(int rank, const Call& call) const {
   OutboxHeader* outbox = wiring_.links.segment->outbox(rank, number_);
-  return outbox_payload(outbox, posted(rank).count * element_bytes_);
+  return outbox_payload(outbox, posted(call, rank).count * size_of(call.type));
 }
 
-void OneShot::post() {
+void OneShot::post(const Call& call, const Signature& signature) {
   OutboxHeader* outbox = wiring_.links.segment->outbox(wiring_.rank, number_);
-  const std::size_t bytes = posted(wiring_.rank).count * element_bytes_;
-  if (bytes > 0)
-    copy_.cached(outbox_payload(outbox, bytes), static_cast<const std::byte*>(call_.in), bytes);
-  outbox->signature = signature_;
+  const std::size_t bytes = posted(call, wiring_.rank).count * size_of(call.type);
+  if (bytes > 0) {
+    copy_.cached(outbox_payload(outbox, bytes), static_cast<const std::byte*>(call.in), bytes);
+  }
+  outbox->signature = signature;
   // Release pairs with the acquire in wait_for: the reader then sees the whole outbox.
   store_release(outbox->number, number_);
   ring_all(wiring_.links.bells);
-  progress_.bytes_sent = bytes;
+  context_.progress.bytes_sent = bytes;
 }
 
-bool OneShot::wait_for(int rank) {
+void OneShot::wait_for(int rank, const Signature& signature) {
   OutboxHeader* outbox = wiring_.links.segment->outbox(rank, number_);
-  const WaitResult result =
-      waiter_.wait(rank, [&] { return load_acquire(outbox->number) == number_; });
-  if (result != WaitResult::ready) {
-    failure_ = waiter_.why(result, rank);
-    return false;
+  context_.waiter.wait(rank, [&] { return load_acquire(outbox->number) == number_; });
+  if (!(outbox->signature == signature)) {
+    throw Failure{Cause::other_call, rank, outbox->signature};
   }
-  if (!(outbox->signature == signature_)) {
-    failure_ = {WaitResult::other_call, rank, outbox->signature};
-    return false;
-  }
-  ++progress_.slices_received;
-  return true;
+  ++context_.progress.slices_received;
 }
 
-void OneShot::copy_from(int rank) {
-  if (wanted_.count == 0) return;
-  const Range range = posted(rank);
-  copy_.cached(static_cast<std::byte*>(call_.out) + range.offset * element_bytes_, payload_of(rank),
-               range.count * element_bytes_);
+void OneShot::copy_from(int rank, const Call& call) {
+  const std::size_t element = size_of(call.type);
+  const Range range = posted(call, rank);
+  copy_.cached(static_cast<std::byte*>(call.out) + range.offset * element, payload_of(rank, call),
+               range.count * element);
 }
 
-void OneShot::reduce() {
-  if (wanted_.count == 0) return;
+void OneShot::reduce(const Call& call, const Range& wanted) {
   for (int rank = 0; rank < wiring_.size; ++rank) {
-    contributions_[static_cast<std::size_t>(rank)] =
-        payload_of(rank) + wanted_.offset * element_bytes_;
+    contributions_[Index(rank)] = payload_of(rank, call) + wanted.offset * size_of(call.type);
   }
-  auto* out = static_cast<std::byte*>(call_.out);
-  vector_fold(call_.type, call_.op)(
-      {&out, 1, contributions_.data(), static_cast<std::size_t>(wiring_.size),
-       average_of(call_.type, wiring_.size)},
-      wanted_.count);
+  auto* out = static_cast<std::byte*>(call.out);
+  vector_fold(call.type, call.op)(
+      {&out, 1, contributions_.data(), contributions_.size(), average_of(call.type, wiring_.size)},
+      wanted.count);
 }
 
-bool OneShot::run() {
-  post();
-  const bool copies = !reduces(call_.collective);
+void OneShot::run(const Call& call, const Signature& signature) {
+  ++number_;
+  context_.reserve_for(Algorithm::one_shot);
+  post(call, signature);
+  Range wanted;  // the part of the vector that this rank outputs
+  if (writes_output(call, wiring_.rank)) wanted = output_range(call, wiring_.rank, wiring_.size);
+  const bool copies = !reduces(call.collective);
   for (int rank = 0; rank < wiring_.size; ++rank) {
-    if (rank != wiring_.rank && !wait_for(rank)) return false;
-    if (copies) copy_from(rank);
+    if (rank != wiring_.rank) wait_for(rank, signature);
+    if (copies && wanted.count > 0) copy_from(rank, call);
   }
-  if (!copies) reduce();
-  return true;
+  if (!copies && wanted.count > 0) reduce(call, wanted);
+  context_.confirmation.forget();
 }
 
 }  // namespace rondo::detail

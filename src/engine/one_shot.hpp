@@ -11,54 +11,38 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <vector>
 
 #include <rondo/call.hpp>
 #include <rondo/chunk.hpp>
 
-#include "engine/failure.hpp"
-#include "engine/waiter.hpp"
-#include "engine/wiring.hpp"
+#include "engine/context.hpp"
 #include "reduce/kernels.hpp"
 
 namespace rondo::detail {
 
 class OneShot {
  public:
-  // `contributions`: room for a pointer for each rank. `number`: of this one_shot call on its communicator, from 1.
-  OneShot(Wiring& wiring, Waiter& waiter, const Call& call, const Signature& signature,
-          std::span<const std::byte*> contributions, std::uint64_t number);
+  explicit OneShot(Context& context);
 
-  // Carries out the call. False: it failed, and failure() says why.
-  bool run();
-  [[nodiscard]] const Failure& failure() const { return failure_; }
-  [[nodiscard]] const Progress& progress() const { return progress_; }
+  // Carries out a call. Throws Failure.
+  void run(const Call& call, const Signature& signature);
 
  private:
   // The part of the vector that `rank` posts.
-  [[nodiscard]] Range posted(int rank) const;
-  void post();
-  bool wait_for(int rank);
-  void copy_from(int rank);
-  void reduce();
-  [[nodiscard]] const std::byte* payload_of(int rank) const;
+  [[nodiscard]] Range posted(const Call& call, int rank) const;
+  void post(const Call& call, const Signature& signature);
+  void wait_for(int rank, const Signature& signature);
+  void copy_from(int rank, const Call& call);
+  // `wanted`: the part of the vector that this rank outputs.
+  void reduce(const Call& call, const Range& wanted);
+  [[nodiscard]] const std::byte* payload_of(int rank, const Call& call) const;
 
+  Context& context_;
   Wiring& wiring_;
-  Waiter& waiter_;
-  const Call& call_;
-  const Signature& signature_;
-  std::span<const std::byte*> contributions_;
-  std::uint64_t number_;
-  std::size_t element_bytes_;
   CopyKernel copy_;
-  Range wanted_;  // the part of the vector that this rank outputs
-  Failure failure_;
-  Progress progress_;
+  std::uint64_t number_ = 0;  // of this one_shot call on its communicator, from 1
+  std::vector<const std::byte*> contributions_;  // by rank, of the call in progress
 };
-
-// Whether the call's vector has at most `limit_bytes`, up to which there is memory for one_shot; 0: there is none.
-inline bool fits_one_shot(std::size_t limit_bytes, const Call& call) {
-  return limit_bytes > 0 && call.count <= limit_bytes / size_of(call.type);
-}
 
 }  // namespace rondo::detail

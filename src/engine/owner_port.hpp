@@ -15,13 +15,8 @@ class OwnerPort {
 
   bool acquire(const Step& step, const Range& slice) {
     const bool reads_input = step.has(kReduce) || !step.has(kRecv);
-    if (reads_input && !inside_.require_reduced(step.chunk, slice)) {
-      failure_ = inside_.failure();
-      return false;
-    }
-    if (port_.acquire(step, slice)) return true;
-    failure_ = port_.failure();
-    return false;
+    if (reads_input) inside_.require_reduced(step.chunk, slice);
+    return port_.acquire(step, slice);
   }
   void move(const Step& step, const Range& slice) { port_.move(step, slice); }
   void hand_on(const Step& step, const Range& slice) {
@@ -29,12 +24,9 @@ class OwnerPort {
     if (step.has(kCopy)) inside_.note_final(step.chunk, slice);
   }
 
-  [[nodiscard]] const Failure& failure() const { return failure_; }
-
  private:
   HostPort& port_;
   Inside& inside_;
-  Failure failure_;
 };
 static_assert(Port<OwnerPort>);
 

@@ -17,11 +17,12 @@ namespace rondo::detail {
 // What run_direct stands on: engine/direct.hpp on a host, protocol/device_direct.hpp in a kernel.
 template <class P>
 concept DirectPort = requires(P& port, const Range& elements, const RankRange& ranks) {
-  // Waits until all ranks have shown their buffers. False: this call cannot go on, and nothing has been touched.
+  // Waits until all ranks have shown their buffers. False: this call cannot go this way, and nothing has been touched.
   { port.meet() } -> std::same_as<bool>;
   // Reads these elements of the inputs of `ranks`, and writes the results to the outputs of the second `ranks`.
   port.handle(elements, ranks, ranks);
-  // Waits until no rank touches this rank's buffers, and what they wrote is there. False: the call has failed.
+  // Waits until no rank touches this rank's buffers, and what they wrote is there. False: the call has failed. A
+  // host's port throws its Failure in place of that.
   { port.finish() } -> std::same_as<bool>;
 };
 

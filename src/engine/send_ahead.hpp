@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/host_port.hpp"
-#include "engine/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace rondo::detail {
 
@@ -22,13 +22,12 @@ class SendAhead {
     send();
     return true;
   }
-  // Sends what is left, and waits for slots. False: the port has given up.
-  bool finish() {
+  // Sends what is left, and waits for slots. Throws Failure.
+  void finish() {
     while (sent_ < slices_) {
-      if (!port_.acquire(step_, slice())) return false;
+      port_.acquire(step_, slice());
       send();
     }
-    return true;
   }
 
  private:
@@ -46,7 +45,7 @@ class SendAhead {
   std::uint64_t sent_ = 0;
 };
 
-// The port of a receive, which sends ahead after each slice; its waits do so by Waiter::set_meanwhile.
+// The port of a receive, which sends ahead after each slice; its waits do so by Waiter::Meanwhile.
 class ReceivingPort {
  public:
   ReceivingPort(HostPort& port, SendAhead& ahead) : port_(port), ahead_(ahead) {}

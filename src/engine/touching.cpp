@@ -14,35 +14,28 @@ DirectCall direct_part_of(const Call& call, int size) {
   return {call.collective, size, call.root, call.count, kChunkGranuleBytes / size_of(call.type)};
 }
 
-bool Touching::begin() {
+void Touching::begin() {
   presence(wiring_.rank).begin_touching(sequence_);
   AbortBoard& board = wiring_.links.segment->board();
-  if (board.is_clear_in_order()) return true;
+  if (board.is_clear_in_order()) return;
   presence(wiring_.rank).renounce_touching(sequence_);
   // The rank that ends the communicator may still be writing why.
-  const WaitResult result = waiter_.wait(wiring_.rank, [&] { return board.raised(); });
-  failure_ = waiter_.why(result == WaitResult::ready ? WaitResult::aborted : result, wiring_.rank);
-  return false;
+  waiter_.wait(wiring_.rank, [&] { return board.raised(); });
+  throw Failure{Cause::aborted, wiring_.rank};
 }
 
 void Touching::end() {
   presence(wiring_.rank).end_touching(sequence_);
-  done_ = 1;
+  progress_.ranks_done = 1;
   ring_all(wiring_.links.bells);
 }
 
-bool Touching::wait_for_all() {
+void Touching::wait_for_all() {
   for (const int rank : wiring_.links.ranks_sharing) {
     if (rank == wiring_.rank) continue;
-    const WaitResult result =
-        waiter_.wait(rank, [&] { return presence(rank).has_touched(sequence_); });
-    if (result != WaitResult::ready) {
-      failure_ = waiter_.why(result, rank);
-      return false;
-    }
-    ++done_;
+    waiter_.wait(rank, [&] { return presence(rank).has_touched(sequence_); });
+    ++progress_.ranks_done;
   }
-  return true;
 }
 
 bool Touching::anyone_touches() const {

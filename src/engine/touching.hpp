@@ -34,24 +34,21 @@ DirectCall direct_part_of(const Call& call, int size);
 
 class Touching {
  public:
-  Touching(Wiring& wiring, Waiter& waiter) : wiring_(wiring), waiter_(waiter) {}
+  // Counts in `progress` the ranks that have done their part.
+  Touching(Wiring& wiring, Waiter& waiter, Progress& progress)
+      : wiring_(wiring), waiter_(waiter), progress_(progress) {}
 
   // `call` stays until the call has ended.
   void begin_call(const Call& call, std::uint64_t sequence) {
     call_ = &call;
     sequence_ = sequence;
-    done_ = 0;
   }
-  // From now on this rank touches the others' buffers. False: it must not, since the communicator has ended; failure()
-  // says why.
-  bool begin();
+  // From now on this rank touches the others' buffers. Throws Failure if it must not, since the communicator has ended.
+  void begin();
   // This rank has done its part.
   void end();
-  // Waits until all ranks of the host have done theirs. False: failure() says why.
-  bool wait_for_all();
-  [[nodiscard]] const Failure& failure() const { return failure_; }
-  // How many ranks are known to have done their part in this call.
-  [[nodiscard]] int done() const { return done_; }
+  // Waits until all ranks of the host have done theirs. Throws Failure.
+  void wait_for_all();
 
   // The call has failed: this rank touches no buffers any more.
   void renounce();
@@ -64,10 +61,9 @@ class Touching {
 
   Wiring& wiring_;
   Waiter& waiter_;
+  Progress& progress_;
   const Call* call_ = nullptr;
   std::uint64_t sequence_ = 0;
-  int done_ = 0;
-  Failure failure_;
 };
 
 }  // namespace rondo::detail

@@ -10,10 +10,10 @@ namespace rondo::detail {
 std::optional<Failure> find_missing_rank(const Wiring& wiring, std::uint64_t sequence) {
   const HostSegment& segment = *wiring.links.segment;
   for (const int rank : wiring.links.ranks_sharing) {
-    if (segment.presence(rank).left_before(sequence)) return Failure{WaitResult::peer_left, rank};
+    if (segment.presence(rank).left_before(sequence)) return Failure{Cause::peer_left, rank};
   }
   for (const int rank : wiring.waiting.peers.ended()) {
-    if (!segment.presence(rank).has_ended(sequence)) return Failure{WaitResult::peer_ended, rank};
+    if (!segment.presence(rank).has_ended(sequence)) return Failure{Cause::peer_ended, rank};
   }
   return std::nullopt;
 }
@@ -33,7 +33,7 @@ int rank_of_member(const Waiting& waiting, int member) {
 }
 
 Failure failure_of(const HostWatch::Gone& gone, int rank) {
-  return {gone.host_vanished ? WaitResult::host_vanished : WaitResult::peer_ended, rank};
+  return {gone.host_vanished ? Cause::host_vanished : Cause::peer_ended, rank};
 }
 
 // What looks at all ranks sees more, and takes several system calls for each.
@@ -60,12 +60,12 @@ std::optional<Failure> WaitEnds::find_missing(int peer, bool everyone,
   if (wiring_.shares_memory(peer)) {
     Presence& presence = wiring_.links.segment->presence(peer);
     if (message_ ? presence.has_left() : presence.left_before(call)) {
-      return Failure{WaitResult::peer_left, peer};
+      return Failure{Cause::peer_left, peer};
     }
   }
-  if (everyone && has_left_elsewhere(peer, since)) return Failure{WaitResult::peer_left, peer};
+  if (everyone && has_left_elsewhere(peer, since)) return Failure{Cause::peer_left, peer};
   if (has_ended(wiring_.waiting.peers, peer, everyone)) {
-    return Failure{WaitResult::peer_ended, peer};
+    return Failure{Cause::peer_ended, peer};
   }
   if (const auto failure = everyone ? find_gone(peer, since) : std::nullopt) return failure;
   return everyone && !message_ ? find_missing_rank(wiring_, call) : std::nullopt;
@@ -105,7 +105,7 @@ Failure WaitEnds::first_of_end(const std::vector<HostWatch::Gone>& all,
 
 std::optional<Failure> WaitEnds::if_another(int rank, const Signature& call) const {
   if (call.sequence != signature_.sequence || call == signature_) return std::nullopt;
-  return Failure{WaitResult::other_call, rank, call};
+  return Failure{Cause::other_call, rank, call};
 }
 
 // Ranks of several hosts may wait for each other in different calls before any of them has sent anything. Then at least

@@ -29,7 +29,6 @@ void Waiter::begin_call(const Signature& signature, std::chrono::milliseconds ti
   pace_.begin_call(bytes / ranks_, background);
   deadline_.begin_call(timeout);
   ends_.begin_call(signature);
-  meanwhile_ = nullptr;
 }
 
 void Waiter::begin_message(const Signature& signature, std::chrono::milliseconds timeout,
@@ -41,29 +40,28 @@ void Waiter::begin_message(const Signature& signature, std::chrono::milliseconds
 void Waiter::yield() { ::sched_yield(); }
 
 // A rank may have ended the communicator and then left since this rank last looked at the board; the board then has
-// the real cause. That rank raised the board before it left, and `failure` was found by a load with acquire: in
+// the real cause. That rank raised the board before it left, and what was found was found by a load with acquire: in
 // that case board_.raised() is true here.
-WaitResult Waiter::give_up(const Failure& failure) {
-  found_ = failure;
-  return board_.raised() ? WaitResult::aborted : failure.result;
+Failure Waiter::first_cause(const Failure& found) const {
+  return board_.raised() ? Failure{Cause::aborted, found.peer} : found;
 }
 
-std::optional<WaitResult> Waiter::look_around(std::uint64_t round, int peer) {
+std::optional<Failure> Waiter::look_around(std::uint64_t round, int peer) {
   const bool moved = pump_ != nullptr && pump_->progress();
-  if (board_.raised()) return WaitResult::aborted;
+  if (board_.raised()) return Failure{Cause::aborted, peer};
   if (!pace_.reads_clock(round)) return std::nullopt;
   if (drive_program_ != nullptr) (*drive_program_)();
   if (pace_.compares_calls(round)) {
     const bool at_rest = pace_.rest_after(round) == Pace::Rest::sleep && !moved;
-    if (const auto failure = ends_.find_other_call(peer, at_rest)) return give_up(*failure);
+    if (const auto failure = ends_.find_other_call(peer, at_rest)) return first_cause(*failure);
   }
   const Clock::time_point now = Clock::now();
   if (!waits_since_) waits_since_ = now;
   const CallDeadline::Due due = deadline_.due_at(now);
   if (const auto failure = ends_.find_missing(peer, due.roll_call, *waits_since_)) {
-    return give_up(*failure);
+    return first_cause(*failure);
   }
-  if (due.too_late) return WaitResult::timed_out;
+  if (due.too_late) return Failure{Cause::timed_out, peer};
   return std::nullopt;
 }
 

@@ -27,24 +27,36 @@ class Waiter {
   void begin_message(const Signature& signature, std::chrono::milliseconds timeout,
                      bool background);
 
-  // What the waits of this call do meanwhile, again and again: it returns whether it has done anything, and a wait rests
-  // only if it has not. It must neither wait nor throw. Null, as when a call begins: nothing.
-  void set_meanwhile(std::function<bool()> meanwhile) { meanwhile_ = std::move(meanwhile); }
+  // What waits do as long as this exists, again and again: `work` returns whether it has done anything, and a wait rests only
+  // if it has not. `work` must neither wait nor throw.
+  class Meanwhile {
+   public:
+    Meanwhile(Waiter& waiter, std::function<bool()> work) : waiter_(waiter) {
+      waiter_.meanwhile_ = std::move(work);
+    }
+    Meanwhile(const Meanwhile&) = delete;
+    Meanwhile& operator=(const Meanwhile&) = delete;
+    ~Meanwhile() { waiter_.meanwhile_ = nullptr; }
 
-  // Waits until `ready()` is true, and calls nothing after that.
+   private:
+    Waiter& waiter_;
+  };
+
+  // Waits until `ready()` is true, and calls nothing after that. Throws Failure.
   template <class Ready>
-  WaitResult wait(int peer, Ready ready) {
+  void wait(int peer, Ready ready) {
     for (int look = 0; look < eager_looks_; ++look) {
-      if (ready()) return WaitResult::ready;
+      if (ready()) return;
     }
     waits_since_.reset();
     for (std::uint64_t round = 0;; ++round) {
       for (int look = 0; look < looks_per_round_; ++look) {
-        if (ready()) return WaitResult::ready;
+        if (ready()) return;
         relax();
       }
-      if (const auto result = look_around(round, peer)) {
-        return ready() ? WaitResult::ready : *result;
+      if (const auto failure = look_around(round, peer)) {
+        if (ready()) return;
+        throw Failure(*failure);
       }
       if (works_meanwhile()) {
         round = 0;  // it has not waited in vain
@@ -68,12 +80,6 @@ class Waiter {
   // The timeout that the last begin_call() was given.
   [[nodiscard]] std::chrono::milliseconds timeout() const { return deadline_.timeout(); }
 
-  // The failure of a wait for `peer` that ended with `result`.
-  [[nodiscard]] Failure why(WaitResult result, int peer) const {
-    const bool about_a_rank = result != WaitResult::aborted && result != WaitResult::timed_out;
-    return about_a_rank ? found_ : Failure{result, peer};
-  }
-
  private:
   static void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -85,8 +91,8 @@ class Waiter {
   bool works_meanwhile() { return meanwhile_ && meanwhile_(); }
   static void yield();
   // Returns nothing while the wait has to go on.
-  std::optional<WaitResult> look_around(std::uint64_t round, int peer);
-  WaitResult give_up(const Failure& failure);
+  std::optional<Failure> look_around(std::uint64_t round, int peer);
+  [[nodiscard]] Failure first_cause(const Failure& found) const;
 
   Pump* pump_;
   // Null where nothing is to be driven, or the pump does it.
@@ -101,7 +107,6 @@ class Waiter {
   WaitEnds ends_;
   std::function<bool()> meanwhile_;
   std::optional<Clock::time_point> waits_since_;  // the first look at the clock of this wait
-  Failure found_;  // the failure of a wait, if it is about a certain rank
 };
 
 }  // namespace rondo::detail

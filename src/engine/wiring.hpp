@@ -1,4 +1,5 @@
-// One rank's connections to the others. Made by joining/, owned by the engine, which does not know how they were made.
+// One rank's connections to the others. Made by joining/, owned by the communicator, borrowed by the engine, which does not
+// know how they were made.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +19,10 @@
 #include "carrier/peer_watch.hpp"
 #include "carrier/pump.hpp"
 #include "carrier/registry.hpp"
-#include "engine/link_facts.hpp"
 #include "engine/pace.hpp"
 #include "fifo/fifo.hpp"
+#include "plan/algorithms.hpp"
+#include "plan/link_facts.hpp"
 
 namespace rondo::detail {
 
@@ -74,20 +76,6 @@ struct Waiting {
   // Makes an MPI call, so that MPI goes on with operations of the program's own. Null if the communicator was not made by
   // from_mpi, or MPI may not be called in its calls. Never throws.
   std::function<void()> drive_program;
-};
-
-// What calls may use.
-struct Offers {
-  bool direct = false;                       // all ranks share memory
-  std::size_t one_shot_bytes = 0;            // calls up to this size may go by one_shot; 0: none
-  bool recursive_doubling = false;           // there are edges for it
-  std::uint64_t halving_doubling_bytes = 0;  // calls up to this size may go by it; 0: no edges
-  std::uint64_t leaders_halving_bytes = 0;   // likewise, between the leaders of hosts
-  bool hierarchical = false;             // the ranks of each host share memory, with stages in it
-  bool chain = false;                    // the ring is in rank order
-  bool rank_order = false;               // is promised: CommunicatorOptions::rank_order
-  bool leaves_memory = false;            // not all edges of the ring are in the segment
-  std::uint64_t non_temporal_bytes = 0;  // outputs from this size on use non-temporal stores
 };
 
 struct Wiring {

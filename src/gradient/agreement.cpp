@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
+
 namespace rondo::detail {
 namespace {
 
@@ -152,12 +154,11 @@ std::vector<std::string> lines_of(const std::vector<Parameter>& parameters,
   std::vector<std::string> lines = {
       fmt::format("GradientOptions::bucket_bytes = {}", options.bucket_bytes),
       fmt::format("GradientOptions::first_bucket_bytes = {}", options.first_bucket_bytes),
-      fmt::format("GradientOptions::average = {}",
-                  kAverageNames[static_cast<std::size_t>(options.average)]),
+      fmt::format("GradientOptions::average = {}", kAverageNames[Index(options.average)]),
       fmt::format("GradientOptions::local = {}", options.local == LocalGradient::mean_of_samples
                                                      ? "mean_of_samples"
                                                      : "sum_of_samples"),
-      fmt::format("GradientOptions::wire = {}", kWireNames[static_cast<std::size_t>(options.wire)]),
+      fmt::format("GradientOptions::wire = {}", kWireNames[Index(options.wire)]),
       fmt::format("GradientOptions::hook {}", options.hook ? "set" : "not set"),
       fmt::format("GradientOptions::algorithm = {}",
                   options.algorithm ? name(*options.algorithm) : "the communicator's"),

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/index.hpp"
 #include "base/log.hpp"
 
 namespace rondo::detail {
@@ -35,7 +36,7 @@ double call_us(Communicator& communicator, std::size_t bytes) {
     times.push_back(std::chrono::duration<double, std::micro>(end - start).count());
   }
   std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
-  std::array<double, 1> median = {times[static_cast<std::size_t>(rounds) / 2]};
+  std::array<double, 1> median = {times[Index(rounds) / 2]};
   communicator.broadcast(median, 0);
   return median[0];
 }

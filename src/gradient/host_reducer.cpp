@@ -53,9 +53,8 @@ void HostReducer::set_up() {
 
 // Why direct, which the options name, cannot carry the buckets of this rank; empty if it can.
 std::string HostReducer::objection_to_direct() const {
-  const Engine& engine = state_of(communicator_).engine;
   for (std::size_t bucket = 0; bucket < model_.buckets().size(); ++bucket) {
-    if (engine.shows_buffers(model_.call_of(bucket, ReduceOp::sum))) continue;
+    if (shows_buffers(communicator_, model_.call_of(bucket, ReduceOp::sum))) continue;
     return fmt::format(
         "rank {}: GradientOptions::algorithm is direct, but other ranks cannot reach the gradients "
         "of "

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/index.hpp"
 #include "base/write_signals.hpp"
 #include "gradient/agreement.hpp"
 
@@ -31,7 +32,7 @@ double microseconds(Clock::time_point time) {
 double ahead_us(Communicator& communicator) {
   constexpr int kRounds = 17;
   const std::vector<RankPlace>& places = communicator.topology().places;
-  const bool same = on_one_host(places[static_cast<std::size_t>(communicator.rank())], places[0]);
+  const bool same = on_one_host(places[Index(communicator.rank())], places[0]);
   std::array<double, kRounds> ahead{};
   for (double& difference : ahead) {
     communicator.barrier();

@@ -6,13 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "base/index.hpp"
 #include "base/log.hpp"
 
 namespace rondo::detail {
 
 std::vector<std::size_t> positions_of(const std::vector<int>& ring) {
   std::vector<std::size_t> positions(ring.size());
-  for (std::size_t i = 0; i < ring.size(); ++i) positions[static_cast<std::size_t>(ring[i])] = i;
+  for (std::size_t i = 0; i < ring.size(); ++i) positions[Index(ring[i])] = i;
   return positions;
 }
 
@@ -28,6 +29,7 @@ Wiring empty_wiring(int rank, int size, std::vector<int> ring) {
   wiring.links.pairwise_from.resize(static_cast<std::size_t>(size));
   wiring.links.positions = positions_of(wiring.topology.ring);
   wiring.links.registry = std::make_shared<Registry>(false);
+  wiring.offers = basic_offers(size);
   return wiring;
 }
 
@@ -35,8 +37,7 @@ void connect_segment(Wiring& wiring, const std::vector<SegmentEdge>& edges) {
   const auto position = positions_of(wiring.topology.ring);
   for (const int rank : wiring.links.ranks_sharing) {
     if (rank == wiring.rank) continue;
-    wiring.links.bells[position[static_cast<std::size_t>(rank)]] =
-        &wiring.links.segment->bell(rank);
+    wiring.links.bells[position[Index(rank)]] = &wiring.links.segment->bell(rank);
   }
   const HostSegment& segment = *wiring.links.segment;
   wiring.links.parts.push_back({{Algorithm::one_shot}, segment.outboxes()});
@@ -46,9 +47,9 @@ void connect_segment(Wiring& wiring, const std::vector<SegmentEdge>& edges) {
     if (!fifo || (edge.from != wiring.rank && edge.to != wiring.rank)) continue;
     wiring.links.parts.push_back({one.algorithms, segment.slots_of(edge)});
     if (edge.from == wiring.rank) {
-      wiring.links.to[position[static_cast<std::size_t>(edge.to)]] = SendEnd(*fifo);
+      wiring.links.to[position[Index(edge.to)]] = SendEnd(*fifo);
     } else {
-      wiring.links.from[position[static_cast<std::size_t>(edge.from)]] = RecvEnd(*fifo);
+      wiring.links.from[position[Index(edge.from)]] = RecvEnd(*fifo);
     }
   }
 }
@@ -59,10 +60,10 @@ void connect_to_pump(Wiring& wiring, PumpEdges& carried, const Edge& edge, Algor
   carried.fifos.push_back(map_private(contiguous_fifo_bytes(geometry)));
   const FifoMemory fifo = contiguous_fifo(carried.fifos.back().data(), geometry);
   if (edge.from == wiring.rank) {
-    wiring.links.to[position[static_cast<std::size_t>(edge.to)]] = SendEnd(fifo);
+    wiring.links.to[position[Index(edge.to)]] = SendEnd(fifo);
     carried.out.push_back({edge.to, algorithms, 0, RecvEnd(fifo)});
   } else {
-    wiring.links.from[position[static_cast<std::size_t>(edge.from)]] = RecvEnd(fifo);
+    wiring.links.from[position[Index(edge.from)]] = RecvEnd(fifo);
     carried.in.push_back({edge.from, algorithms, 0, SendEnd(fifo)});
   }
 }
@@ -101,8 +102,7 @@ void watch_peers(Wiring& wiring, const std::vector<RankFacts>& facts) {
   for (const int rank : wiring.links.ranks_sharing) {
     if (rank == wiring.rank) continue;
     const std::string objection =
-        watch(wiring.waiting.peers, rank, facts[static_cast<std::size_t>(rank)],
-              facts[static_cast<std::size_t>(wiring.rank)]);
+        watch(wiring.waiting.peers, rank, facts[Index(rank)], facts[Index(wiring.rank)]);
     if (objection.empty()) continue;
     log(LogLevel::warning, "rank {}: {}. If it is killed, calls end at their deadline", wiring.rank,
         objection);

@@ -4,13 +4,13 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/index.hpp"
 #include "base/log.hpp"
 
 namespace rondo::detail {
 
 bool have_same_memory(const Hosts& hosts, const SharedMemory& shared, int a, int b) {
-  return hosts.same(a, b) && shared.mapped[static_cast<std::size_t>(a)] &&
-         shared.mapped[static_cast<std::size_t>(b)];
+  return hosts.same(a, b) && shared.mapped[Index(a)] && shared.mapped[Index(b)];
 }
 
 std::vector<int> ranks_sharing(const Hosts& hosts, const SharedMemory& shared, int rank) {
@@ -22,14 +22,12 @@ std::vector<int> ranks_sharing(const Hosts& hosts, const SharedMemory& shared, i
 }
 
 std::string reason_for_network(const std::vector<RankPlace>& places, int from, int to) {
-  return fmt::format("hosts {} and {}", places[static_cast<std::size_t>(from)].host,
-                     places[static_cast<std::size_t>(to)].host);
+  return fmt::format("hosts {} and {}", places[Index(from)].host, places[Index(to)].host);
 }
 
 std::string reason_for_no_memory(const SharedMemory& shared, int from, int to) {
-  const int culprit = shared.mapped[static_cast<std::size_t>(from)] ? to : from;
-  return fmt::format("one host, but rank {} {}", culprit,
-                     shared.reasons[static_cast<std::size_t>(culprit)]);
+  const int culprit = shared.mapped[Index(from)] ? to : from;
+  return fmt::format("one host, but rank {} {}", culprit, shared.reasons[Index(culprit)]);
 }
 
 namespace {
@@ -52,7 +50,7 @@ Edge edge_of(const ScheduleEdge& edge, const CarrierFacts& facts) {
     result.reason = reason_for_no_memory(*facts.shared, from, to);
   } else {
     result.carrier = Carrier::shm;
-    result.reason = fmt::format("host {}", (*facts.places)[static_cast<std::size_t>(from)].host);
+    result.reason = fmt::format("host {}", (*facts.places)[Index(from)].host);
   }
   return result;
 }

@@ -10,9 +10,9 @@
 #include <rondo/options.hpp>
 
 #include "carrier/host_segment.hpp"
-#include "engine/link_facts.hpp"
 #include "engine/pace.hpp"
 #include "fifo/fifo.hpp"
+#include "plan/link_facts.hpp"
 #include "topology/ring_order.hpp"
 
 namespace rondo::detail {

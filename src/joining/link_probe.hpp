@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "engine/link_facts.hpp"
+#include "plan/link_facts.hpp"
 
 namespace rondo::detail {
 

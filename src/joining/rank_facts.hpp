@@ -10,6 +10,7 @@
 #include <rondo/options.hpp>
 #include <rondo/topology.hpp>
 
+#include "base/index.hpp"
 #include "topology/ring_order.hpp"
 
 namespace rondo::detail {
@@ -49,9 +50,7 @@ class Hosts {
   explicit Hosts(std::vector<std::string> names) : names_(std::move(names)) {}
 
   [[nodiscard]] int size() const { return static_cast<int>(names_.size()); }
-  [[nodiscard]] bool same(int a, int b) const {
-    return names_[static_cast<std::size_t>(a)] == names_[static_cast<std::size_t>(b)];
-  }
+  [[nodiscard]] bool same(int a, int b) const { return names_[Index(a)] == names_[Index(b)]; }
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   [[nodiscard]] bool all_on_one() const;
   // The ranks on the host of rank `of`, in order.

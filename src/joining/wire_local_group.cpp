@@ -50,10 +50,11 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
     wiring.links.ranks_sharing = everyone;
     connect_segment(wiring, carried);
     wiring.waiting.crowded = crowded(all);
-    wiring.offers.direct = true;
-    wiring.offers.chain = true;  // ranks of one process are in rank order
+    wiring.offers.of(Algorithm::direct).most_bytes = kAnySize;
+    // Ranks of one process are in rank order.
+    wiring.offers.of(Algorithm::chain).most_bytes = kAnySize;
+    wiring.offers.of(Algorithm::one_shot).most_bytes = segment->one_shot_bytes();
     wiring.offers.rank_order = options.rank_order;
-    wiring.offers.one_shot_bytes = segment->one_shot_bytes();
     wiring.offers.non_temporal_bytes = non_temporal_bytes(all[0]);
     group.push_back(std::move(wiring));
   }

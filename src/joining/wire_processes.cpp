@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/index.hpp"
 #include "base/log.hpp"
 #include "base/put.hpp"
 #include "bootstrap/share_memory.hpp"
@@ -131,7 +132,7 @@ class ProcessWirer {
 
   std::optional<LinkFacts> measure_slowest_link() {
     const std::size_t size = ring_.size();
-    const std::size_t mine = positions_of(ring_)[static_cast<std::size_t>(rank_)];
+    const std::size_t mine = positions_of(ring_)[Index(rank_)];
     const auto across = [&](std::size_t position) {
       const int rank = ring_[position % size];
       const bool memory = shares_memory() && hosts_.same(rank, rank_);
@@ -165,7 +166,7 @@ class ProcessWirer {
   [[nodiscard]] std::vector<RankFacts> facts_of_host(int of) const {
     std::vector<RankFacts> facts;
     for (const int rank : hosts_.ranks_with(of)) {
-      facts.push_back(facts_[static_cast<std::size_t>(rank)]);
+      facts.push_back(facts_[Index(rank)]);
     }
     return facts;
   }
@@ -215,19 +216,26 @@ class ProcessWirer {
     watch_peers(wiring, facts_);
     wiring.waiting.crowded = crowded(facts_of_host(rank_));
     if (slowest_link_) wiring.waiting.naps = naps_for(*slowest_link_, geometries_.link.ring);
-    wiring.offers.recursive_doubling = recursive_doubling_;
-    if (recursive_doubling_) {
-      wiring.offers.halving_doubling_bytes = halving_doubling_bytes(wiring, bootstrap_.size());
-    }
-    offer_hierarchical(wiring);
-    wiring.offers.chain = std::is_sorted(ring_.begin(), ring_.end());
     wiring.offers.rank_order = options_.rank_order;
-    wiring.offers.non_temporal_bytes = non_temporal_bytes(facts_[static_cast<std::size_t>(rank_)]);
+    wiring.offers.non_temporal_bytes = non_temporal_bytes(facts_[Index(rank_)]);
+    offer_algorithms(wiring);
+  }
+
+  void offer_algorithms(Wiring& wiring) const {
+    const auto offer = [&](Algorithm algorithm, std::uint64_t most_bytes) {
+      wiring.offers.of(algorithm).most_bytes = most_bytes;
+    };
+    if (recursive_doubling_) {
+      offer(Algorithm::recursive_doubling, kAnySize);
+      offer(Algorithm::halving_doubling, halving_doubling_bytes(wiring, bootstrap_.size()));
+    }
+    if (std::is_sorted(ring_.begin(), ring_.end())) offer(Algorithm::chain, kAnySize);
     // Only where every rank can read every outbox and every presence.
     if (static_cast<int>(wiring.links.ranks_sharing.size()) == bootstrap_.size()) {
-      wiring.offers.one_shot_bytes = segment_->one_shot_bytes();
-      wiring.offers.direct = true;
+      offer(Algorithm::one_shot, segment_->one_shot_bytes());
+      offer(Algorithm::direct, kAnySize);
     }
+    offer_hierarchical(wiring);
   }
 
   static std::uint64_t halving_doubling_bytes(const Wiring& wiring, int ranks) {
@@ -244,17 +252,19 @@ class ProcessWirer {
     }
     wiring.links.hosts = static_cast<int>(rails_[0].size());
     for (int host = 0; host < wiring.links.hosts; ++host) {
-      if (hosts_.same(rails_[0][static_cast<std::size_t>(host)], rank_)) wiring.links.host = host;
+      if (hosts_.same(rails_[0][Index(host)], rank_)) wiring.links.host = host;
     }
     wiring.offers.leaders_halving_bytes = halving_doubling_bytes(wiring, wiring.links.hosts);
     const bool some_host_has_several = rails_.size() > 1 || rails_[0].size() < ring_.size();
     bool all_have_stages = true;
     for (int rank = 0; rank < bootstrap_.size(); ++rank) {
       const std::size_t on_host = hosts_.ranks_with(rank).size();
-      const bool reached = on_host == 1 || shared_.mapped[static_cast<std::size_t>(rank)];
+      const bool reached = on_host == 1 || shared_.mapped[Index(rank)];
       all_have_stages &= reached && stage_bytes_for(on_host) > 0;
     }
-    wiring.offers.hierarchical = shares_memory() && some_host_has_several && all_have_stages;
+    if (shares_memory() && some_host_has_several && all_have_stages) {
+      wiring.offers.of(Algorithm::hierarchical).most_bytes = kAnySize;
+    }
   }
 
   // The FIFO sizes that a schedule can count on at every edge.

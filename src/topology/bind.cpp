@@ -10,6 +10,8 @@
 
 #include "topology/machine.hpp"
 
+#include "base/index.hpp"
+
 namespace rondo {
 namespace {
 
@@ -20,7 +22,7 @@ struct Share {
 };
 
 Share share_of(const Topology& topology, int rank) {
-  const RankPlace& mine = topology.places[static_cast<std::size_t>(rank)];
+  const RankPlace& mine = topology.places[detail::Index(rank)];
   Share share{0, 0};
   for (std::size_t other = 0; other < topology.places.size(); ++other) {
     if (!on_one_host(topology.places[other], mine)) continue;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/index.hpp"
+
 namespace rondo::detail {
 namespace {
 
@@ -10,9 +12,7 @@ constexpr std::size_t kMostPermuted = 8;
 
 using Links = std::vector<std::vector<DeviceLink>>;
 
-DeviceLink between(const Links& links, int a, int b) {
-  return links[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
-}
+DeviceLink between(const Links& links, int a, int b) { return links[Index(a)][Index(b)]; }
 
 // How many links of each kind a path has, the slowest kind first: smaller is better.
 std::array<int, 8> cost_of(const std::vector<int>& path, const Links& links, bool closed) {
@@ -49,7 +49,7 @@ std::string_view name(DeviceLink link) {
   static constexpr std::array<std::string_view, 8> kNames = {
       "one device", "NVLink",      "a PCIe switch",  "a host bridge",
       "one socket", "two sockets", "an unknown way", "a network"};
-  return kNames[static_cast<std::size_t>(link)];
+  return kNames[Index(link)];
 }
 
 std::vector<int> device_ring(const std::vector<std::string>& hosts, const Links& links) {

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/index.hpp"
 #include "schedule/schedule.hpp"
 
 namespace rondo::detail {
@@ -19,7 +20,7 @@ std::vector<int> ring_order(const std::vector<Place>& places) {
     node_leader.try_emplace({places[i].host, places[i].numa_node}, rank);
   }
   const auto key = [&](int rank) {
-    const Place& place = places[static_cast<std::size_t>(rank)];
+    const Place& place = places[Index(rank)];
     return std::tuple(host_leader.at(place.host), node_leader.at({place.host, place.numa_node}),
                       rank);
   };
@@ -77,10 +78,8 @@ std::vector<ScheduleEdge> schedule_edges(const std::vector<int>& ring, Algorithm
       for (int index = 0; index < schedule.steps(); ++index) {
         const Step step = schedule.step(index);
         if (!step.has(kSend)) continue;
-        add_edge(
-            edges,
-            {ring[static_cast<std::size_t>(position)], ring[static_cast<std::size_t>(step.to)]},
-            algorithm, algorithm == Algorithm::ring);
+        add_edge(edges, {ring[Index(position)], ring[Index(step.to)]}, algorithm,
+                 algorithm == Algorithm::ring);
       }
     }
   }

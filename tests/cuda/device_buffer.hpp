@@ -10,8 +10,8 @@
 
 #include <rondo/cuda.hpp>
 
-#include "api/api.hpp"
-#include "api/handles.hpp"
+#include "cuda/api/api.hpp"
+#include "cuda/api/handles.hpp"
 
 namespace rondo::test {
 

@@ -1,10 +1,10 @@
 #include "tests/cuda/host_block.hpp"
 
-#include "protocol/device_direct.hpp"
-#include "protocol/device_port.hpp"
-#include "protocol/one_shot.hpp"
-#include "protocol/pairwise.hpp"
-#include "protocol/reduction.hpp"
+#include "cuda/protocol/device_direct.hpp"
+#include "cuda/protocol/device_port.hpp"
+#include "cuda/protocol/one_shot.hpp"
+#include "cuda/protocol/pairwise.hpp"
+#include "cuda/protocol/reduction.hpp"
 #include "reduce/dispatch.hpp"
 
 namespace rondo::test {

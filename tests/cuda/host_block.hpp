@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/kernel.hpp"
-#include "protocol/arguments.hpp"
-#include "protocol/block.hpp"
+#include "cuda/kernels/kernel.hpp"
+#include "cuda/protocol/arguments.hpp"
+#include "cuda/protocol/block.hpp"
 
 namespace rondo::test {
 

@@ -10,12 +10,12 @@
 #include <gtest/gtest.h>
 
 #include "carrier/memory.hpp"
-#include "engine/call_arguments.hpp"
-#include "engine/control_segment.hpp"
-#include "engine/failure_text.hpp"
-#include "joining/shown_memory.hpp"
-#include "protocol/control.hpp"
-#include "protocol/one_shot.hpp"
+#include "cuda/engine/call_arguments.hpp"
+#include "cuda/engine/control_segment.hpp"
+#include "cuda/engine/failure_text.hpp"
+#include "cuda/joining/shown_memory.hpp"
+#include "cuda/protocol/control.hpp"
+#include "cuda/protocol/one_shot.hpp"
 
 namespace rondo::test {
 namespace {

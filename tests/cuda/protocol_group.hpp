@@ -7,10 +7,10 @@
 #include <optional>
 #include <vector>
 
-#include "engine/call_arguments.hpp"
-#include "engine/call_text.hpp"
-#include "protocol/arguments.hpp"
-#include "protocol/one_shot.hpp"
+#include "cuda/engine/call_arguments.hpp"
+#include "cuda/protocol/arguments.hpp"
+#include "cuda/protocol/one_shot.hpp"
+#include "plan/call_signature.hpp"
 
 namespace rondo::test {
 

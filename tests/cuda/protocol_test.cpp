@@ -16,7 +16,7 @@
 
 #include "base/collective_traits.hpp"
 #include "bench/exact_values.hpp"
-#include "protocol/fold.hpp"
+#include "cuda/protocol/fold.hpp"
 #include "reduce/dispatch.hpp"
 #include "tests/cuda/host_block.hpp"
 #include "tests/cuda/interleaver.hpp"

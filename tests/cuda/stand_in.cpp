@@ -21,9 +21,9 @@
 
 #include <rondo/errors.hpp>
 
-#include "api/api.hpp"
 #include "bench/exact_values.hpp"
-#include "kernels/launch.hpp"
+#include "cuda/api/api.hpp"
+#include "cuda/kernels/launch.hpp"
 #include "reduce/scale.hpp"
 #include "tests/cuda/host_block.hpp"
 #include "tests/cuda/stand_in_device.hpp"

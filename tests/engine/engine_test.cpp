@@ -6,6 +6,7 @@
 
 #include "engine/engine.hpp"
 #include "joining/wire.hpp"
+#include "plan/call_signature.hpp"
 #include "tests/support/cut_cable.hpp"
 
 namespace rondo::detail {
@@ -20,13 +21,17 @@ TEST_P(EngineTest, TellsWhyItsPumpFailed) {
   if (GetParam() == Algorithm::hierarchical) group[0].links.segment = segment;
   group[0].links.pump = std::make_unique<test::CutCable>(PumpEdges{});
   const auto in_which = group[0].links.segment;
-  Engine engine(std::move(group[0]));
+  Engine engine(group[0]);
   std::vector<float> data(100);
-  const Call call{.collective = Collective::all_reduce,
+  PlannedCall planned;
+  planned.call = {.collective = Collective::all_reduce,
                   .in = data.data(),
                   .out = data.data(),
                   .count = data.size()};
-  EXPECT_THROW(engine.run(call, {GetParam(), GetParam()}, std::chrono::minutes(5)), TransportError);
+  planned.signature = signature_of(planned.call, GetParam(), 2);
+  planned.algorithm = planned.or_else = GetParam();
+  planned.timeout = std::chrono::minutes(5);
+  EXPECT_THROW(engine.run(planned), TransportError);
   ASSERT_TRUE(in_which->board().raised());
   const AbortRecord record = in_which->board().read();
   EXPECT_EQ(record.rank, 0);

@@ -13,15 +13,13 @@ namespace {
 class Receiver {
  public:
   Receiver(const Signature& sent, std::uint64_t sent_bytes, const Signature& own)
-      : group_(wire_local_group(2, {})), waiter_(group_[1]) {
+      : group_(wire_local_group(2, {})), context_(group_[1]) {
     publish_from_0(sent, sent_bytes);
-    waiter_.begin_call(own, std::chrono::seconds(60), false);
-    call_ = {own,
-             {},
-             sizeof(float),
-             vector_kernel(DataType::f32, ReduceOp::sum),
-             {},
-             &group_[1].topology.ring};
+    context_.waiter.begin_call(own, std::chrono::seconds(60), false);
+    call_.signature = own;
+    call_.element_bytes = sizeof(float);
+    call_.kernel = vector_kernel(DataType::f32, ReduceOp::sum);
+    call_.plan.ring = &group_[1].topology.ring;
   }
   void publish_from_0(const Signature& sent, std::uint64_t sent_bytes) {
     SendEnd& end = group_[0].links.to[1];
@@ -35,9 +33,9 @@ class Receiver {
 
  private:
   std::vector<Wiring> group_;
-  Waiter waiter_;
+  Context context_;
   HostCall call_;
-  HostPort port_{group_[1], waiter_, call_};
+  HostPort port_{context_, call_};
 };
 
 constexpr Step kReceive = recv_greeting(0);
@@ -46,12 +44,13 @@ constexpr Step kReceive = recv_greeting(0);
 bool takes(const Signature& sent, std::uint64_t sent_bytes, const Signature& own,
            const Range& slice) {
   Receiver receiver(sent, sent_bytes, own);
-  const bool taken = receiver.port().acquire(kReceive, slice);
-  if (!taken) {
-    EXPECT_EQ(receiver.port().failure().result, WaitResult::other_call);
-    EXPECT_EQ(receiver.port().failure().peer, 0);
+  try {
+    return receiver.port().acquire(kReceive, slice);
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.cause, Cause::other_call);
+    EXPECT_EQ(failure.peer, 0);
+    return false;
   }
-  return taken;
 }
 
 TEST(HostPort, RingsForWhoMayWaitForAFreeSlot) {

@@ -33,7 +33,7 @@ class WaitEndsTest : public testing::Test {
   void expect_other_call(int rank) {
     const auto found = ends_.find_other_call(1, false);
     ASSERT_TRUE(found);
-    EXPECT_EQ(found->result, WaitResult::other_call);
+    EXPECT_EQ(found->cause, Cause::other_call);
     EXPECT_EQ(found->peer, rank);
     EXPECT_EQ(found->other_call, other_call());
   }
@@ -59,7 +59,7 @@ TEST_F(WaitEndsTest, ARankThatHasLeftBeforeTheCall) {
   EXPECT_FALSE(ends_.find_missing(1, false, Clock::now())) << "rank 1 alone was asked for";
   const auto found = ends_.find_missing(1, true, Clock::now());
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->result, WaitResult::peer_left);
+  EXPECT_EQ(found->cause, Cause::peer_left);
   EXPECT_EQ(found->peer, 2);
 }
 
@@ -74,7 +74,7 @@ TEST_F(WaitEndsTest, ThePeerThatHasLeft) {
   segment().presence(1).leave();
   const auto found = ends_.find_missing(1, false, Clock::now());
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->result, WaitResult::peer_left);
+  EXPECT_EQ(found->cause, Cause::peer_left);
   EXPECT_EQ(found->peer, 1);
 }
 
@@ -98,7 +98,7 @@ TEST_F(WaitEndsTest, AProcessElsewhereThatHasEndedIfItIsWaitedFor) {
       << "what it has sent may be on its way";
   std::optional<Failure> found;
   while (!found) found = ends_.find_missing(2, true, long_ago);
-  EXPECT_EQ(found->result, WaitResult::peer_ended);
+  EXPECT_EQ(found->cause, Cause::peer_ended);
   EXPECT_EQ(found->peer, 2);
 }
 
@@ -119,7 +119,7 @@ TEST_F(WaitEndsTest, TheFirstOfTwoThatHaveEndedIsNamed) {
   while (watch->gone().size() < 2) std::this_thread::yield();
   std::optional<Failure> found;
   while (!found) found = ends_.find_missing(2, true, Clock::now() - std::chrono::minutes(1));
-  EXPECT_EQ(found->result, WaitResult::peer_ended);
+  EXPECT_EQ(found->cause, Cause::peer_ended);
   EXPECT_EQ(found->peer, 1);
 }
 

@@ -1,7 +1,7 @@
 #include <cstring>
 #include <exception>
 
-#include "api/api.hpp"
+#include "cuda/api/api.hpp"
 #include "cuda_runtime_api.h"
 
 namespace {

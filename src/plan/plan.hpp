@@ -1,4 +1,4 @@
-// Turns a checked call into the integers that run_schedule needs, for host and device alike.
+// Turns a planned call into the integers that run_schedule needs, for host and device alike.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,8 @@
 
 #include <rondo/call.hpp>
 
-#include "engine/link_facts.hpp"
-#include "engine/wiring.hpp"
 #include "fifo/fifo.hpp"
+#include "plan/link_facts.hpp"
 #include "schedule/schedule.hpp"
 #include "schedule/slicing.hpp"
 
@@ -44,8 +43,16 @@ struct Plan {
 Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
                std::uint64_t granule_bytes);
 
+// A host's place among the hosts along a rail.
+struct RailPlace {
+  int host = 0;
+  int hosts = 1;
+  const std::vector<int>* rail = nullptr;  // the ranks along it
+  FifoGeometry geometry;
+};
+
 // An owner's part in a hierarchical all_reduce along its rail, by ring; the caller sets `slicing.count`, to that of the
 // owner's chunk. Other ranks need to know only how chunks are cut.
-Plan rail_plan(const Call& call, const Links& links);
+Plan rail_plan(const Call& call, const RailPlace& place);
 
 }  // namespace rondo::detail

@@ -11,6 +11,8 @@
 
 #include <rondo/types.hpp>
 
+#include "base/index.hpp"
+
 namespace rondo::detail {
 
 // What the ranks of a call have in common: they reach each other's buffers, or only memory that they share; or an edge
@@ -61,7 +63,7 @@ struct Tuned {
   Tuned(const Tuning& tuning, int ranks, int hosts);
 
   [[nodiscard]] Algorithm at(Reach reach, std::uint64_t bytes) const {
-    return by_reach[static_cast<std::size_t>(reach)].at(bytes);
+    return by_reach[Index(reach)].at(bytes);
   }
 
   std::array<AlgorithmBySize, 4> by_reach;

@@ -1,10 +1,10 @@
-#include "engine/plan.hpp"
+#include "plan/plan.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/collective_traits.hpp"
-#include "engine/parts.hpp"
+#include "plan/parts.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -92,15 +92,15 @@ Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
   return plan;
 }
 
-Plan rail_plan(const Call& call, const Links& links) {
+Plan rail_plan(const Call& call, const RailPlace& place) {
   const std::uint64_t element_bytes = size_of(call.type);
   Plan plan;
-  plan.schedule = {Collective::all_reduce, Algorithm::ring, links.host, links.hosts, 0};
-  plan.ring = &links.rail;
-  plan.slicing.chunks = static_cast<std::uint64_t>(links.hosts);
+  plan.schedule = {Collective::all_reduce, Algorithm::ring, place.host, place.hosts, 0};
+  plan.ring = place.rail;
+  plan.slicing.chunks = static_cast<std::uint64_t>(place.hosts);
   plan.slicing.granule = kChunkGranuleBytes / element_bytes;
-  plan.slicing.slice_elems = links.rail_geometry.slot_bytes / element_bytes;
-  plan.slicing.window = window_for(links.rail_geometry.slots);
+  plan.slicing.slice_elems = place.geometry.slot_bytes / element_bytes;
+  plan.slicing.window = window_for(place.geometry.slots);
   return plan;
 }
 

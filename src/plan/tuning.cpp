@@ -1,4 +1,4 @@
-#include "communicator/tuning.hpp"
+#include "plan/tuning.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -12,6 +12,7 @@
 #include <rondo/topology.hpp>
 
 #include "base/environment.hpp"
+#include "base/index.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -90,7 +91,7 @@ AlgorithmBySize Tuning::algorithms_for(Reach reach, int ranks) const {
 
 Tuned::Tuned(const Tuning& tuning, int ranks, int hosts) {
   for (const Reach reach : kReaches) {
-    by_reach[static_cast<std::size_t>(reach)] = tuning.algorithms_for(reach, ranks);
+    by_reach[Index(reach)] = tuning.algorithms_for(reach, ranks);
   }
   between_leaders = tuning.algorithms_for(Reach::network, hosts);
   if (between_leaders.empty()) {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "communicator/tuning.hpp"
+#include "plan/tuning.hpp"
 #include "tests/support/ranks.hpp"
 
 namespace rondo::test {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/plan.hpp"
+#include "plan/plan.hpp"
 
 namespace rondo::detail {
 namespace {

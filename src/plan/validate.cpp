@@ -1,4 +1,4 @@
-#include "communicator/validate.hpp"
+#include "plan/validate.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -9,7 +9,7 @@
 #include <rondo/errors.hpp>
 
 #include "base/collective_traits.hpp"
-#include "engine/parts.hpp"
+#include "plan/parts.hpp"
 
 namespace rondo::detail {
 namespace {

@@ -1,0 +1,28 @@
+// All-reduces that go first inside each host, then between the hosts, then inside each host: engine/inside.hpp says how these
+// three overlap.
+#pragma once
+
+#include <rondo/call.hpp>
+
+#include "engine/context.hpp"
+#include "engine/inside.hpp"
+
+namespace rondo::detail {
+
+class Hierarchical {
+ public:
+  explicit Hierarchical(Context& context);
+
+  // `between_hosts`: how each host's leader exchanges its host's result with the others'; `ring`: along rails, by several
+  // owners. `shown`: what this rank has shown. Throws Failure.
+  void run(const Call& call, Algorithm between_hosts, const ShownCall& shown);
+
+ private:
+  void run_between(const Call& call, const Plan& plan, const Signature& signature);
+
+  Context& context_;
+  Inside inside_;
+  RingPlace among_leaders_;
+};
+
+}  // namespace rondo::detail

@@ -1,0 +1,168 @@
+#include "plan/algorithms.hpp"
+
+#include <fmt/format.h>
+
+#include "base/collective_traits.hpp"
+#include "base/names.hpp"
+
+namespace rondo::detail {
+namespace {
+
+// Kinds of calls.
+enum class Kind : std::uint8_t {
+  none,
+  collectives,
+  all_reduces,
+  sums_for_all,
+  reductions,
+  pairwise
+};
+
+bool is_of(Kind kind, Collective collective) {
+  switch (kind) {
+    case Kind::none:
+      return false;
+    case Kind::collectives:
+      return !goes_pairwise(collective);
+    case Kind::all_reduces:
+      return collective == Collective::all_reduce;
+    case Kind::sums_for_all:
+      return collective == Collective::all_reduce || collective == Collective::barrier;
+    case Kind::reductions:
+      return reduces(collective);
+    case Kind::pairwise:
+      return goes_pairwise(collective);
+  }
+  return false;
+}
+
+const char* name(Kind kind) {
+  switch (kind) {
+    case Kind::none:
+      return "nothing";
+    case Kind::collectives:
+      return "collectives other than gather, scatter and all_to_all";
+    case Kind::all_reduces:
+      return "all_reduces";
+    case Kind::sums_for_all:
+      return "all_reduces and barriers";
+    case Kind::reductions:
+      return "reductions";
+    case Kind::pairwise:
+      return "messages, gather, scatter and all_to_all";
+  }
+  return "";
+}
+
+// In which order an algorithm adds up the ranks' elements.
+enum class Order : std::uint8_t { other, of_ranks, of_ranks_on_one_host };
+
+struct Row {
+  Kind on_hosts = Kind::collectives;
+  Kind on_devices = Kind::none;
+  bool takes_counts = true;
+  Order order = Order::other;
+  const char* lacking = "";  // why it is not offered, on hosts
+};
+
+constexpr Row row_of(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::one_shot:
+      return {Kind::collectives, Kind::sums_for_all, true, Order::of_ranks,
+              "not all ranks share memory, so one_shot cannot be used; choose ring"};
+    case Algorithm::direct:
+      return {Kind::collectives, Kind::collectives, false, Order::of_ranks,
+              "not all ranks share memory, so direct cannot be used; choose ring"};
+    case Algorithm::recursive_doubling:
+      return {Kind::sums_for_all, Kind::none, true, Order::other,
+              "recursive_doubling goes between hosts only; choose one_shot or ring"};
+    case Algorithm::halving_doubling:
+      return {Kind::all_reduces, Kind::none, true, Order::other,
+              "halving_doubling goes between hosts only; choose one_shot or ring"};
+    case Algorithm::hierarchical:
+      return {Kind::sums_for_all, Kind::none, true, Order::of_ranks_on_one_host,
+              "hierarchical is for processes of which several share the memory of a host; choose "
+              "ring"};
+    case Algorithm::chain:
+      return {Kind::reductions, Kind::none, true, Order::of_ranks,
+              "chain needs ranks in the ring in rank order; set CommunicatorOptions::rank_order, "
+              "or choose ring"};
+    case Algorithm::pairwise:
+      return {Kind::pairwise, Kind::pairwise};
+    case Algorithm::ring:
+    case Algorithm::naive:
+    case Algorithm::automatic:
+      break;
+  }
+  return {Kind::collectives, Kind::collectives};
+}
+
+Kind kind_of(Algorithm algorithm, const Offers& offers) {
+  const Row row = row_of(algorithm);
+  return offers.on_devices ? row.on_devices : row.on_hosts;
+}
+
+}  // namespace
+
+Offers basic_offers(int ranks) {
+  Offers offers;
+  offers.ranks = ranks;
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive, Algorithm::pairwise}) {
+    offers.of(algorithm).most_bytes = kAnySize;
+  }
+  return offers;
+}
+
+Objection objection_to(Algorithm algorithm, const Call& call, const Offers& offers,
+                       bool reaches_buffers) {
+  const Kind kind = kind_of(algorithm, offers);
+  if (kind == Kind::none) return Objection::hosts_only;
+  if (goes_pairwise(call.collective) && kind != Kind::pairwise) return Objection::pairwise_only;
+  if (kind == Kind::pairwise && !goes_pairwise(call.collective)) return Objection::other_kind;
+  if (call.counts != nullptr && !row_of(algorithm).takes_counts) return Objection::counts;
+  if (offers.ranks == 1 && !offers.on_devices)
+    return Objection::none;  // all do the same: they copy
+  const Offer& offer = offers.of(algorithm);
+  if (offer.most_bytes == 0) return Objection::not_offered;
+  if (!is_of(kind, call.collective)) return Objection::other_kind;
+  if (algorithm == Algorithm::direct && !reaches_buffers) return Objection::buffers;
+  if (call.count > offer.most_bytes / size_of(call.type)) return Objection::too_large;
+  return Objection::none;
+}
+
+std::string text_of(Objection objection, Algorithm algorithm, const Offers& offers) {
+  const Offer& offer = offers.of(algorithm);
+  switch (objection) {
+    case Objection::none:
+      break;
+    case Objection::hosts_only:
+      return fmt::format("{} carries calls on host memory only", name(algorithm));
+    case Objection::pairwise_only:
+      return "only pairwise carries this call; name pairwise or no algorithm";
+    case Objection::other_kind:
+      return fmt::format("{} carries {} only; choose ring", name(algorithm),
+                         name(kind_of(algorithm, offers)));
+    case Objection::counts:
+      return fmt::format("{} cannot carry chunks of different sizes; choose ring", name(algorithm));
+    case Objection::not_offered:
+      return offer.lacking != nullptr ? offer.lacking : row_of(algorithm).lacking;
+    case Objection::buffers:
+      return offers.on_devices
+                 ? "direct needs buffers that all ranks reach: made by "
+                   "cuda::Communicator::allocate, unless all ranks are on one device in one process"
+                 : "direct needs buffers that all ranks can reach, and no memory was made by "
+                   "Communicator::allocate; choose ring";
+    case Objection::too_large:
+      return fmt::format("{} carries vectors of up to {} bytes among {} ranks; choose ring",
+                         name(algorithm), offer.most_bytes, offers.ranks);
+  }
+  return {};
+}
+
+bool keeps_rank_order(Algorithm algorithm, const Offers& offers) {
+  const Order order = row_of(algorithm).order;
+  return order == Order::of_ranks ||
+         (order == Order::of_ranks_on_one_host && !offers.leaves_memory);
+}
+
+}  // namespace rondo::detail

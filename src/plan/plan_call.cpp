@@ -1,0 +1,213 @@
+#include "plan/plan_call.hpp"
+
+#include <bit>
+#include <string>
+
+#include <fmt/format.h>
+
+#include <rondo/errors.hpp>
+
+#include "base/collective_traits.hpp"
+#include "base/names.hpp"
+#include "plan/call_signature.hpp"
+#include "plan/validate.hpp"
+
+namespace rondo::detail {
+namespace {
+
+// Above, the rails of several owners are faster than one leader.
+constexpr std::uint64_t kMostByLeaders = std::uint64_t{64} << 10U;
+
+// Where ranks come in pairs, the whole vector travels twice more.
+bool halving_pays(int ranks, std::uint64_t bytes) {
+  constexpr std::uint64_t kMostInPairs = std::uint64_t{32} << 10U;
+  return std::has_single_bit(static_cast<unsigned>(ranks)) || bytes <= kMostInPairs;
+}
+
+// Whether the bits of the call's result may depend on the order in which `ranks` ranks are added up.
+bool order_matters(const Call& call, int ranks) {
+  if (!reduces(call.collective) || !is_floating(call.type) || call.count == 0) return false;
+  const bool picks = call.op == ReduceOp::min || call.op == ReduceOp::max;  // of -0 and +0
+  return ranks > 2 || picks;
+}
+
+bool names_algorithm(const Call& call) {
+  return call.options.algorithm.value_or(Algorithm::automatic) != Algorithm::automatic;
+}
+
+// What hosts and devices settle alike.
+class Choice {
+ public:
+  Choice(const Call& call, const CallPlace& place, bool reaches_buffers)
+      : call_(call), place_(place), offers_(*place.offers), reaches_buffers_(reaches_buffers) {}
+
+  [[nodiscard]] Objection objection(Algorithm algorithm) const {
+    return objection_to(algorithm, call_, offers_, reaches_buffers_);
+  }
+  [[nodiscard]] bool can(Algorithm algorithm) const {
+    return objection(algorithm) == Objection::none;
+  }
+  [[nodiscard]] std::string why_not(Algorithm algorithm) const {
+    return text_of(objection(algorithm), algorithm, offers_);
+  }
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw UsageError(fmt::format("rank {}: {}: {}", place_.rank, name_of_function(call_), why));
+  }
+  // The communicator's algorithm, unless the call asks for none in particular.
+  [[nodiscard]] Algorithm wish() const {
+    return call_.options.algorithm ? Algorithm::automatic : place_.algorithm;
+  }
+  // The algorithm that the call names. It must be used.
+  [[nodiscard]] Algorithm named() const {
+    const Algorithm algorithm = *call_.options.algorithm;
+    if (!can(algorithm)) refuse(why_not(algorithm));
+    return algorithm;
+  }
+  // Whether the algorithm would break the promise of CommunicatorOptions::rank_order.
+  [[nodiscard]] bool breaks_order(Algorithm algorithm) const {
+    return offers_.rank_order && !keeps_rank_order(algorithm, offers_) &&
+           order_matters(call_, offers_.ranks);
+  }
+  [[nodiscard]] std::uint64_t bytes() const { return call_.count * size_of(call_.type); }
+
+ protected:
+  const Call& call_;
+  const CallPlace& place_;
+  const Offers& offers_;
+
+ private:
+  bool reaches_buffers_;
+};
+
+class HostChoice : public Choice {
+ public:
+  HostChoice(const Call& call, const HostCallPlace& place)
+      : Choice(call, place, place.reaches_any), host_(place) {}
+
+  // The communicator's algorithm is used if it can carry the call.
+  [[nodiscard]] Algorithm unnamed() const {
+    if (goes_pairwise(call_.collective)) return Algorithm::pairwise;
+    if (wish() != Algorithm::automatic) return in_order(can(wish()) ? wish() : Algorithm::ring);
+    return can(Algorithm::direct) ? best_for(Reach::buffers) : without_direct();
+  }
+  // In place of `direct`, where not all buffers can be reached.
+  [[nodiscard]] Algorithm without_direct() const {
+    if (wish() == Algorithm::direct) return in_order(Algorithm::ring);
+    if (!offers_.leaves_memory) return best_for(Reach::memory);
+    return best_for(offers_.has(Algorithm::hierarchical) ? Reach::hosts : Reach::network);
+  }
+
+  // Of a hierarchical call: by what the tuning names for as many ranks as there are hosts, while the call is small.
+  [[nodiscard]] Algorithm between_hosts() const {
+    if (host_.hosts == 1 || bytes() > kMostByLeaders) return Algorithm::ring;
+    const Algorithm tuned = host_.tuned->between_leaders.at(bytes());
+    if (tuned == Algorithm::naive || tuned == Algorithm::recursive_doubling) return tuned;
+    const bool halves = tuned == Algorithm::halving_doubling &&
+                        bytes() <= offers_.leaders_halving_bytes &&
+                        halving_pays(host_.hosts, bytes());
+    return halves ? tuned : Algorithm::ring;
+  }
+
+ private:
+  // Another algorithm in place of one that would break the promise of CommunicatorOptions::rank_order.
+  [[nodiscard]] Algorithm in_order(Algorithm algorithm) const {
+    if (!breaks_order(algorithm)) return algorithm;
+    return keeps_rank_order(Algorithm::hierarchical, offers_) && can(Algorithm::hierarchical)
+               ? Algorithm::hierarchical
+               : Algorithm::chain;
+  }
+  [[nodiscard]] Algorithm best_for(Reach reach) const {
+    const Algorithm tuned = host_.tuned->at(reach, bytes());
+    if (reach == Reach::hosts && tuned == Algorithm::hierarchical && !can(tuned)) {
+      return best_for(Reach::network);
+    }
+    const bool reached = tuned != Algorithm::direct || reach == Reach::buffers;
+    return in_order(reached && can(tuned) && pays(tuned) ? tuned : Algorithm::ring);
+  }
+  // Whether an algorithm that the tuning names suits this call too. The tuning is measured with all_reduces. Where each
+  // rank has a chunk of its own, `naive` sends n² messages, and for a reduction to another rank than its centre it needs
+  // memory.
+  [[nodiscard]] bool pays(Algorithm algorithm) const {
+    if (algorithm == Algorithm::halving_doubling) return halving_pays(offers_.ranks, bytes());
+    return algorithm != Algorithm::naive || call_.collective == Collective::all_reduce ||
+           call_.collective == Collective::barrier || call_.collective == Collective::broadcast;
+  }
+
+  const HostCallPlace& host_;
+};
+
+class DeviceChoice : public Choice {
+ public:
+  DeviceChoice(const Call& call, const DeviceCallPlace& place)
+      : Choice(call, place, place.shows_buffers), device_(place) {}
+
+  [[nodiscard]] Algorithm unnamed() const {
+    if (goes_pairwise(call_.collective)) return Algorithm::pairwise;
+    // All ranks must settle on the same, wherever their buffers are.
+    if (wish() == Algorithm::direct && may_go_direct()) return in_order(direct_or_ring());
+    if (wish() != Algorithm::automatic && can(wish())) return in_order(wish());
+    return in_order(can(Algorithm::one_shot) ? Algorithm::one_shot : direct_or_ring());
+  }
+
+ private:
+  // The same on all ranks.
+  [[nodiscard]] bool may_go_direct() const {
+    const Objection objection =
+        objection_to(Algorithm::direct, call_, offers_, device_.reaches_any);
+    return objection == Objection::none;
+  }
+  // `automatic` if the kernels find out whether the buffers of all ranks can be reached.
+  [[nodiscard]] Algorithm direct_or_ring() const {
+    if (!may_go_direct()) return Algorithm::ring;
+    return device_.one_device ? Algorithm::direct : Algorithm::automatic;
+  }
+  // `direct` in place of an algorithm that would break the promise of CommunicatorOptions::rank_order.
+  [[nodiscard]] Algorithm in_order(Algorithm algorithm) const {
+    if (!breaks_order(algorithm)) return algorithm;
+    if (can(Algorithm::direct)) return Algorithm::direct;
+    if (call_.counts != nullptr) {
+      refuse(
+          "CommunicatorOptions::rank_order is set, and reductions with counts do not keep it on "
+          "devices; call it on cuda::Communicator::host()");
+    }
+    refuse(
+        "CommunicatorOptions::rank_order is set, and on devices large calls keep it by direct "
+        "alone; " +
+        why_not(Algorithm::direct));
+  }
+
+  const DeviceCallPlace& device_;
+};
+
+PlannedCall planned(const Call& call, const CallPlace& place, Algorithm algorithm) {
+  PlannedCall made;
+  made.call = call;
+  made.algorithm = made.or_else = algorithm;
+  made.timeout = call.options.timeout.value_or(place.timeout);
+  return made;
+}
+
+}  // namespace
+
+PlannedCall plan_call(const Call& call, const HostCallPlace& place) {
+  validate(call, place.rank, place.offers->ranks);
+  const HostChoice choice(call, place);
+  const bool named = names_algorithm(call);
+  PlannedCall made = planned(call, place, named ? choice.named() : choice.unnamed());
+  // Whether the buffers of other processes can be reached is found out in the call.
+  if (made.algorithm == Algorithm::direct && !named && !place.one_process) {
+    made.algorithm = Algorithm::automatic;
+    made.or_else = choice.without_direct();
+  }
+  if (made.or_else == Algorithm::hierarchical) made.between_hosts = choice.between_hosts();
+  made.signature = signature_of(call, made.algorithm, place.offers->ranks);
+  return made;
+}
+
+PlannedCall plan_call(const Call& call, const DeviceCallPlace& place) {
+  validate(call, place.rank, place.offers->ranks);
+  const DeviceChoice choice(call, place);
+  return planned(call, place, names_algorithm(call) ? choice.named() : choice.unnamed());
+}
+
+}  // namespace rondo::detail

@@ -1,0 +1,54 @@
+// From a call to all that the engine needs: checked, with its algorithm and its signature. Once for each call.
+#pragma once
+
+#include <chrono>
+
+#include <rondo/call.hpp>
+
+#include "fifo/signature.hpp"
+#include "plan/algorithms.hpp"
+#include "plan/tuning.hpp"
+
+namespace rondo::detail {
+
+// What is known of a rank's communicator when it makes a call.
+struct CallPlace {
+  int rank = 0;
+  const Offers* offers = nullptr;
+  // The communicator's, for calls that name none.
+  Algorithm algorithm = Algorithm::automatic;
+  std::chrono::milliseconds timeout{};
+};
+
+// On hosts, also:
+struct HostCallPlace : CallPlace {
+  const Tuned* tuned = nullptr;
+  int hosts = 1;
+  bool reaches_any = false;  // some memory of other ranks can be reached
+  bool one_process = false;  // all memory of all ranks can
+};
+
+// A call as it goes to the engine.
+struct PlannedCall {
+  Call call;
+  Signature signature;  // without the sequence number
+  // `automatic`: by `direct` if all ranks' buffers are reachable, which only the call itself finds out, else by `or_else`.
+  Algorithm algorithm = Algorithm::ring;
+  Algorithm or_else = Algorithm::ring;
+  // By `hierarchical`: how each host's leader exchanges its host's result with the others'; `ring`: along rails.
+  Algorithm between_hosts = Algorithm::ring;
+  std::chrono::milliseconds timeout{};
+};
+
+// Throws UsageError for a call that cannot be made.
+PlannedCall plan_call(const Call& call, const HostCallPlace& place);
+
+// On devices, also:
+struct DeviceCallPlace : CallPlace {
+  bool shows_buffers = false;  // the other ranks reach this rank's buffers in this call
+  bool reaches_any = false;    // some memory of other ranks can be reached
+  bool one_device = false;     // all memory of all ranks can
+};
+PlannedCall plan_call(const Call& call, const DeviceCallPlace& place);
+
+}  // namespace rondo::detail
