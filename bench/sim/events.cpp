@@ -23,7 +23,7 @@ Events::Events(const Network& network, const Shape& shape, const std::vector<Act
     Actor actor;
     actor.place = place;
     actor.steps = place.schedule.steps();
-    actor.turns = place.slicing.windows() + static_cast<std::uint64_t>(place.schedule.most_lag());
+    actor.turns = detail::turns_of(place.schedule, place.slicing);
     hosts = std::max(hosts, place.host + 1);
     actors_.push_back(actor);
   }
@@ -70,21 +70,12 @@ void Events::load(Actor& actor) {
       }
     }
     const Step step = actor.place.schedule.step(actor.index);
-    const auto lag = static_cast<std::uint64_t>(step.lag);
-    if (actor.turn < lag) continue;
-    Range part = step.chunk == detail::kNoChunk
-                     ? Range{}
-                     : slicing.part(static_cast<std::uint64_t>(step.chunk));
-    if (step.chunk_count > 1) {
-      const Range last =
-          slicing.part(static_cast<std::uint64_t>(step.chunk + step.chunk_count - 1));
-      part.count = last.offset + last.count - part.offset;
-    }
-    const std::uint64_t begin = (actor.turn - lag) * slicing.window;
-    actor.end = std::min(slicing.slices(part), begin + slicing.window);
-    if (begin >= actor.end) continue;
-    actor.number = begin;
-    actor.part = part;
+    const detail::DueSlices due = detail::due_slices(
+        step, actor.turn, slicing, [](int chunk) { return static_cast<std::uint64_t>(chunk); });
+    if (due.begin >= due.end) continue;
+    actor.number = due.begin;
+    actor.end = due.end;
+    actor.part = due.part;
     actor.step = step;
     actor.from =
         step.has(detail::kRecv) ? &edge(actor_at(actor, number, step.from), number) : nullptr;

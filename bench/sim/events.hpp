@@ -28,7 +28,8 @@
 #include <vector>
 
 #include "bench/sim/network.hpp"
-#include "carrier/run_ahead.hpp"
+#include "net/run_ahead.hpp"
+#include "schedule/due.hpp"
 #include "schedule/schedule.hpp"
 #include "schedule/slicing.hpp"
 

@@ -1,7 +1,8 @@
 #include "cuda/engine/device_engine.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <chrono>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -9,30 +10,23 @@
 #include "base/deadline.hpp"
 #include "base/index.hpp"
 #include "base/log.hpp"
-#include "base/threads.hpp"
 #include "cuda/api/enqueue_turn.hpp"
 #include "cuda/engine/call_arguments.hpp"
 #include "cuda/kernels/launch.hpp"
-#include "engine/call_text.hpp"
 #include "plan/call_signature.hpp"
 #include "plan/parts.hpp"
 
 namespace rondo::detail::gpu {
 namespace {
 
-// How long the watcher sleeps between two looks: without a pump, with a pump, and with a pump that has had nothing to
-// move for a while.
-constexpr auto kLookEvery = std::chrono::milliseconds(20);
-constexpr auto kPumpSleep = std::chrono::microseconds(20);
-constexpr auto kIdlePumpSleep = std::chrono::microseconds(500);
-constexpr int kRoundsUntilIdle = 2000;
+// How long a rank that leaves waits for other processes to close its memory, if they need nothing more of it.
+constexpr auto kPatienceAtTheEnd = std::chrono::seconds(1);
 
 }  // namespace
 
 DeviceEngine::DeviceEngine(Wiring& host, std::chrono::milliseconds timeout, DeviceWiring wiring)
     : host_(host),
       timeout_(timeout),
-      board_(host.links.segment->board()),
       wiring_(std::move(wiring)),
       registry_(wiring_.one_device),
       borders_(static_cast<std::size_t>(wiring_.geometry.size) + 1),
@@ -44,9 +38,9 @@ DeviceEngine::DeviceEngine(Wiring& host, std::chrono::milliseconds timeout, Devi
              wiring_.geometry.pairwise,
              wiring_.pump != nullptr,
              host.links.slowest_link,
-             &borders_} {
+             &borders_},
+      watch_(host, wiring_) {
   wiring_.view.message_number = device_message_number(host.links.session);
-  watcher_ = start_thread("watches the device", [this] { watch(); });
 }
 
 template <class Function>
@@ -55,14 +49,14 @@ void DeviceEngine::or_end(Function&& function) {
     function();
   } catch (const CudaError& error) {
     const std::string text = fmt::format("rank {}: {}", wiring_.rank, error.what());
-    raise(wiring_.rank, text);
+    static_cast<void>(watch_.raise(wiring_.rank, text));
     throw CudaError(text);
   }
 }
 
 void DeviceEngine::enqueue(const PlannedCall& planned, api::Stream stream) {
   const std::lock_guard lock(calls_);
-  check();
+  watch_.check();
   bool may_have_started = false;
   try {
     or_end([&] {
@@ -110,7 +104,7 @@ std::uint64_t DeviceEngine::start(const PlannedCall& planned, api::Stream stream
   KernelArguments arguments = call_arguments(
       call, algorithm, place_, wiring_.view, blocks,
       std::min<std::chrono::milliseconds>(planned.timeout, kLongestTimeout), shown_buffers(call));
-  if (algorithm == Algorithm::pairwise) open_edges(arguments.schedule);
+  if (algorithm == Algorithm::pairwise) watch_.open_edges(arguments.schedule);
   std::uint64_t operations = 0;
   if (call.counts != nullptr) {
     operations += kernels::write_words(wiring_.borders, borders_, stream);
@@ -143,65 +137,6 @@ std::uint64_t DeviceEngine::start_with_scratch(const Call& call, const Kernel& k
   return kWithScratch;
 }
 
-// The watcher gives them to the pump.
-void DeviceEngine::open_edges(const Schedule& schedule) {
-  PumpEdges& unopened = wiring_.unopened;
-  if (unopened.out.empty() && unopened.in.empty()) return;
-  const std::vector<int>& ring = wiring_.topology.ring;
-  const auto take = [&](auto& from, auto& to, int position) {
-    const int peer = ring[Index(position)];
-    const auto first = std::partition(from.begin(), from.end(),
-                                      [peer](const auto& edge) { return edge.peer != peer; });
-    std::move(first, from.end(), std::back_inserter(to));
-    from.erase(first, from.end());
-  };
-  const std::lock_guard lock(mutex_);
-  if (schedule.collective == Collective::sendrecv) {
-    take(unopened.out, to_open_.out, schedule.to);
-    take(unopened.in, to_open_.in, schedule.from);
-    return;
-  }
-  const PairwiseSchedule steps{schedule};
-  for (int index = 0; index < steps.steps(); ++index) {
-    const Step step = steps.step(index);
-    if (step.has(kSend)) take(unopened.out, to_open_.out, step.to);
-    if (step.has(kRecv)) take(unopened.in, to_open_.in, step.from);
-  }
-}
-
-void DeviceEngine::carry_opened() {
-  PumpEdges opened;
-  {
-    const std::lock_guard lock(mutex_);
-    std::swap(opened, to_open_);
-  }
-  for (const PumpEdges::Out& edge : opened.out) wiring_.pump->carry(edge, {});
-  for (const PumpEdges::In& edge : opened.in) wiring_.pump->carry(edge, {});
-}
-
-void DeviceEngine::check() const {
-  if (load_acquire(wiring_.control.abort_word().value) == 0 && !board_.raised()) return;
-  if (mismatched_.load(std::memory_order_acquire)) throw MismatchError(mismatch_);
-  if (const KernelFailure* failure = failure_of(wiring_, wiring_.rank)) {
-    const std::string text = text_of(wiring_, wiring_.rank, *failure);
-    if (static_cast<FailureKind>(failure->kind) == FailureKind::mismatched) {
-      throw MismatchError(text);
-    }
-    throw TimeoutError(text);
-  }
-  const std::uint64_t word = load_acquire(wiring_.control.abort_word().value);
-  int culprit = word == 0 ? wiring_.rank : static_cast<int>(word) - 1;
-  std::string text = reason_of(culprit);
-  if (text.empty() && board_.raised()) {
-    const AbortRecord record = board_.read();
-    culprit = record.rank;
-    text = record.text;
-  }
-  if (text.empty()) text = "it gave no reason";
-  throw PeerError(fmt::format("rank {} cannot go on, rank {} has ended the communicator: {}",
-                              wiring_.rank, culprit, text));
-}
-
 void DeviceEngine::wait(api::Stream stream) {
   or_end([&] {
     const DeviceScope scope(wiring_.device);
@@ -212,7 +147,7 @@ void DeviceEngine::wait(api::Stream stream) {
     }
     api::wait_for(stream);
   });
-  check();
+  watch_.check();
 }
 
 void DeviceEngine::wait_for_calls() {
@@ -236,115 +171,78 @@ std::optional<ShownBuffers> DeviceEngine::shown_buffers(const Call& call) const 
   return ShownBuffers{*in, *out};
 }
 
-void DeviceEngine::abort(const std::string& reason) noexcept {
-  static_cast<void>(raise(wiring_.rank, reason));
-}
-
-bool DeviceEngine::tell_hosts(int rank, const std::string& text) noexcept {
-  const bool first = board_.raise(rank, text);
-  if (first) log(LogLevel::warning, "{}", text);
-  return first;
-}
-
-// The first reason stays. If a kernel has set the word, it has left one, which the watcher tells the hosts.
-bool DeviceEngine::raise(int rank, const std::string& text) noexcept {
-  std::uint64_t& word = wiring_.control.abort_word().value;
-  if (load_acquire(word) != 0) return false;
-  const bool first = tell_hosts(rank, text);
-  // Release pairs with the acquire of whoever reads the word: it finds the text. Kernels stop at any value but 0.
-  std::uint64_t expected = 0;
-  std::atomic_ref(word).compare_exchange_strong(expected, static_cast<std::uint64_t>(rank) + 1,
-                                                std::memory_order_release,
-                                                std::memory_order_relaxed);
-  return first;
-}
-
-std::string DeviceEngine::reason_of(int rank) const {
-  const auto& sharing = wiring_.ranks_sharing;
-  if (std::find(sharing.begin(), sharing.end(), rank) == sharing.end()) return {};
-  const KernelFailure* failure = failure_of(wiring_, rank);
-  return failure == nullptr ? std::string() : text_of(wiring_, rank, *failure);
-}
-
-void DeviceEngine::watch() {
-  int idle = 0;
-  std::unique_lock lock(mutex_);
-  while (!stop_) {
-    lock.unlock();
-    const bool moved = look();
-    lock.lock();
-    idle = moved ? 0 : idle + 1;
-    if (moved) continue;
-    if (wiring_.pump == nullptr) {
-      stopping_.wait_for(lock, kLookEvery, [this] { return stop_; });
-    } else {
-      stopping_.wait_for(lock, idle < kRoundsUntilIdle ? kPumpSleep : kIdlePumpSleep,
-                         [this] { return stop_; });
-    }
-  }
-}
-
-bool DeviceEngine::look() {
-  bool moved = false;
-  const std::uint64_t word = load_acquire(wiring_.control.abort_word().value);
-  if (board_.raised()) {
-    if (wiring_.pump != nullptr) wiring_.pump->announce_abort(board_.read());
-    if (word == 0) {
-      store_release(wiring_.control.abort_word().value,
-                    static_cast<std::uint64_t>(board_.read().rank) + 1);
-    }
-    return false;
-  }
-  if (word != 0) {
-    const std::string text = reason_of(static_cast<int>(word) - 1);
-    if (!text.empty()) tell_hosts(static_cast<int>(word) - 1, text);
-    return false;
-  }
+DeviceEngine::~DeviceEngine() {
   try {
-    if (wiring_.pump != nullptr) {
-      carry_opened();
-      moved = wiring_.pump->progress();
+    const DeviceScope scope(wiring_.device);
+    if (any_call_) api::wait_for(wiring_.handles->last_call.get());
+  } catch (const std::exception& error) {
+    log(LogLevel::warning, "rank {}: waiting for its last call: {}", wiring_.rank, error.what());
+  }
+  watch_.end_and_send_the_rest(timeout_);
+  leave();
+}
+
+// Lets this rank's device memory be freed once no other process has it open; else it stays until this process ends. So the
+// process may not end before the others have taken what they still will: their kernels then write this rank's heads.
+void DeviceEngine::leave() {
+  wiring_.mapped.of_others.clear();
+  registry_.release_others();
+  store_release(wiring_.control.left(wiring_.rank).value, 1);
+  if (!wiring_.shared_by_ipc) return;
+  const auto has_left = [this](int rank) {
+    return load_acquire(wiring_.control.left(rank).value) != 0 || host_.waiting.peers.ended(rank);
+  };
+  const auto all_left = [&] {
+    return std::all_of(wiring_.ranks_sharing.begin(), wiring_.ranks_sharing.end(), has_left);
+  };
+  const auto all_is_taken = [&] {
+    const std::vector<int> waiting = ranks_that_have_slots();
+    return std::all_of(waiting.begin(), waiting.end(), has_left);
+  };
+  const Clock::time_point now = Clock::now();
+  const Clock::time_point may_give_up = now + kPatienceAtTheEnd;
+  const Clock::time_point must_give_up = deadline_after(timeout_, now);
+  while (!all_left()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (Clock::now() <= may_give_up) continue;
+    const bool taken = all_is_taken();
+    const bool over = load_acquire(wiring_.control.abort_word().value) != 0 ||
+                      host_.links.segment->board().raised() || Clock::now() > must_give_up;
+    if (!taken && !over) continue;
+    if (!taken) {
+      log(LogLevel::warning,
+          "rank {}: leaves, although other processes have not received all it sent", wiring_.rank);
     }
-  } catch (const TransportError& error) {
-    raise(wiring_.rank, fmt::format("rank {}: {}", wiring_.rank, error.what()));
-  }
-  if (!moved) {
-    look_for_ended_peers();
-    look_for_other_calls();
-  }
-  return moved;
-}
-
-// Only a difference that lasts is a mismatch: while a call begins, two ranks may show different calls of the same
-// number.
-void DeviceEngine::look_for_other_calls() {
-  if (mismatched_.load(std::memory_order_relaxed)) return;
-  const std::optional<OtherCall> seen = other_call_at_the_same_time(wiring_, wiring_.rank);
-  const auto now = std::chrono::steady_clock::now();
-  if (!seen || suspected_ != seen) {
-    suspected_ = seen;
-    suspected_since_ = now;
+    log(LogLevel::info, "rank {}: its device memory stays until the process ends: others hold it",
+        wiring_.rank);
+    wiring_.exposed->leave();
+    registry_.leave_own();
     return;
   }
-  if (now - suspected_since_ < kLookEvery) return;
-  mismatch_ = text_of_mismatch(wiring_.rank, seen->mine, seen->peer, seen->theirs);
-  mismatched_.store(true, std::memory_order_release);
-  if (!raise(wiring_.rank, mismatch_)) mismatched_.store(false, std::memory_order_relaxed);
 }
 
-void DeviceEngine::look_for_ended_peers() {
-  for (const int rank : wiring_.ranks_sharing) {
-    if (!host_.waiting.peers.ended(rank)) continue;
-    // It is no error if the rank has left before its process ended.
-    if (load_acquire(wiring_.control.left(rank).value) != 0) continue;
-    const auto index = static_cast<std::size_t>(rank);
-    raise(
-        wiring_.rank,
-        fmt::format("rank {}: rank {} (process {}) ended without leaving the communicator. Look at "
-                    "that process's own output for the reason",
-                    wiring_.rank, rank, wiring_.topology.places[index].process_id));
-    return;
-  }
+std::vector<int> DeviceEngine::ranks_that_have_slots() const {
+  std::vector<int> ranks;
+  without_throwing("looking for what other ranks have not received", [&] {
+    const DeviceScope scope(wiring_.device);
+    const RankView& view = wiring_.view;
+    const auto look = [&](const SendEnd* table, int channels) {
+      std::vector<SendEnd> ends(static_cast<std::size_t>(channels * view.size));
+      api::copy(ends.data(), table, ends.size() * sizeof(SendEnd));
+      for (std::size_t i = 0; i < ends.size(); ++i) {
+        // The head of a pinned FIFO is in host memory.
+        if (!wiring_.exposed->holds(ends[i].head())) continue;
+        std::uint64_t released = 0;
+        api::copy(&released, ends[i].head(), sizeof(released));
+        if (released != ends[i].published()) {
+          ranks.push_back(wiring_.topology.ring[i % static_cast<std::size_t>(view.size)]);
+        }
+      }
+    };
+    look(view.to, wiring_.geometry.channels);
+    look(view.pairwise_to, wiring_.geometry.pairwise_channels);
+  });
+  return ranks;
 }
 
 }  // namespace rondo::detail::gpu

@@ -7,7 +7,6 @@
 
 #include <rondo/cuda.hpp>
 
-#include "carrier/pump.hpp"
 #include "cuda/api/handles.hpp"
 #include "cuda/api/operations_ahead.hpp"
 #include "cuda/engine/control_segment.hpp"
@@ -15,6 +14,7 @@
 #include "cuda/engine/exposed_layout.hpp"
 #include "cuda/engine/pinned_mapping.hpp"
 #include "cuda/protocol/arguments.hpp"
+#include "net/pump.hpp"
 #include "plan/algorithms.hpp"
 
 namespace rondo::detail::gpu {

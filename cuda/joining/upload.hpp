@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "carrier/pump.hpp"
 #include "cuda/engine/device_wiring.hpp"
 #include "cuda/engine/exposed_layout.hpp"
 #include "cuda/joining/reach.hpp"
+#include "net/pump.hpp"
 
 namespace rondo::detail::gpu {
 

@@ -23,20 +23,20 @@ class Sums {
   };
 
  public:
-  RONDO_HOST_DEVICE void begin_with(const Unit& unit, const Average& average) {
+  RONDO_HOST_DEVICE void begin_with(const Unit& unit, const AverageFactors& average) {
     const auto elements = std::bit_cast<Elements>(unit);
     RONDO_UNROLL
     for (std::size_t i = 0; i < kElements; ++i)
       sums_[i] = Reduction::accumulator(elements.of[i], average);
   }
-  RONDO_HOST_DEVICE void add(const Unit& unit, const Average& average) {
+  RONDO_HOST_DEVICE void add(const Unit& unit, const AverageFactors& average) {
     const auto elements = std::bit_cast<Elements>(unit);
     RONDO_UNROLL
     for (std::size_t i = 0; i < kElements; ++i) {
       sums_[i] = Reduction::combine(sums_[i], Reduction::accumulator(elements.of[i], average));
     }
   }
-  [[nodiscard]] RONDO_HOST_DEVICE Unit result(const Average& average) const {
+  [[nodiscard]] RONDO_HOST_DEVICE Unit result(const AverageFactors& average) const {
     Elements elements;
     RONDO_UNROLL
     for (std::size_t i = 0; i < kElements; ++i) {
@@ -65,7 +65,7 @@ RONDO_HOST_DEVICE void fold_units(B& block, const RankRange& sources, const Rank
   using Unit = decltype(Access::load(nullptr));
   const RankBuffers* buffers = block.buffers();
   const std::uint64_t stride = block.threads();
-  const Average average = Reduction::average(sources.count);
+  const AverageFactors average = Reduction::average(sources.count);
   const auto offset = [&](std::uint64_t i, int k) {
     return at + (i + static_cast<std::uint64_t>(k) * stride) * sizeof(Unit);
   };

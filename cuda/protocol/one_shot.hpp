@@ -174,7 +174,7 @@ class OneShot {
     const bool of_signature = unit < kHeaderUnits;
     int differing_rank = call_.rank.rank;
     Sums<Reduction, std::uint64_t> sums;
-    const Average average = Reduction::average(size);
+    const AverageFactors average = Reduction::average(size);
     const bool all = from_all(unit, [&](int peer, std::uint64_t value) {
       if (of_signature) {
         if (value != header_[unit]) differing_rank = peer;

@@ -35,11 +35,11 @@ struct Reduction {
 
   // Averages of 16-bit floats are summed as parts (reduce/average.hpp).
   static constexpr bool kAsParts = op == ReduceOp::avg && kSumsAsParts<T>;
-  RONDO_HOST_DEVICE static Average average(int ranks) { return average_of(kAsParts, ranks); }
+  RONDO_HOST_DEVICE static AverageFactors average(int ranks) { return average_of(kAsParts, ranks); }
 
   // Of many operands at once: accumulator() of each, combine() them in their order, then result() of `average.divisor` operands.
   using Accumulator = AccumulatorOf<T>;
-  RONDO_HOST_DEVICE static Accumulator accumulator(T operand, const Average& average) {
+  RONDO_HOST_DEVICE static Accumulator accumulator(T operand, const AverageFactors& average) {
     if constexpr (std::is_integral_v<T>) {
       return operand;
     } else if constexpr (kAsParts) {
@@ -51,7 +51,7 @@ struct Reduction {
   RONDO_HOST_DEVICE static Accumulator combine(Accumulator a, Accumulator b) {
     return typename OperationOf<Accumulator, op>::Type{}(a, b);
   }
-  RONDO_HOST_DEVICE static T result(Accumulator sum, const Average& average) {
+  RONDO_HOST_DEVICE static T result(Accumulator sum, const AverageFactors& average) {
     if constexpr (op == ReduceOp::avg) sum /= static_cast<Accumulator>(average.divisor);
     if constexpr (std::is_integral_v<T>) {
       return sum;
@@ -65,7 +65,7 @@ struct Reduction {
   template <class Visit>
   RONDO_HOST_DEVICE static void with_operation(const Step& step, int ranks, Visit&& visit) {
     if constexpr (kAsParts) {
-      const Average whole = average(ranks);
+      const AverageFactors whole = average(ranks);
       const SumOfParts<T> sum{step.has(kReceivedIsInput) ? whole.scale : 1,
                               step.has(kMineIsOutput) ? 1 : whole.scale};
       if (step.has(kFinish)) {

@@ -15,9 +15,9 @@
 #include "base/random_number.hpp"
 #include "bootstrap/network.hpp"
 #include "bootstrap/together.hpp"
-#include "carrier/message_pump.hpp"
-#include "carrier/ucx_messenger.hpp"
-#include "joining/probe_links.hpp"
+#include "net/link_probe.hpp"
+#include "net/pump.hpp"
+#include "net/ucx_messenger.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -109,7 +109,7 @@ Network by_ucx(const NetworkOptions& options, const std::string& met_by,
     return with_messenger([&](Messenger& messenger) { return probe_links(messenger, next, prev); });
   };
   network.make_pump = [opened](PumpEdges edges) -> std::unique_ptr<Pump> {
-    return std::make_unique<MessagePump>(std::move(opened->messenger), std::move(edges));
+    return std::make_unique<Pump>(std::move(opened->messenger), std::move(edges));
   };
   return network;
 }

@@ -9,13 +9,13 @@
 #include "bootstrap/launchers.hpp"
 #include "bootstrap/mpi_bootstrap.hpp"
 #include "bootstrap/release.hpp"
-#include "carrier/message_pump.hpp"
-#include "carrier/mpi_messenger.hpp"
-#include "carrier/mpi_progress.hpp"
 #include "communicator/by_ucx.hpp"
 #include "communicator/join.hpp"
 #include "communicator/watch_hosts.hpp"
-#include "joining/probe_links.hpp"
+#include "net/link_probe.hpp"
+#include "net/mpi_messenger.hpp"
+#include "net/mpi_progress.hpp"
+#include "net/pump.hpp"
 
 namespace rondo {
 namespace detail {
@@ -80,7 +80,7 @@ Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
     }
   };
   const auto make_pump = [&](detail::PumpEdges edges) -> std::unique_ptr<detail::Pump> {
-    return std::make_unique<detail::MessagePump>(std::move(messenger), std::move(edges));
+    return std::make_unique<detail::Pump>(std::move(messenger), std::move(edges));
   };
   detail::Joining joining = detail::prepare_to_join(options, bootstrap.rank());
   messenger->set_patience(joining.defaults.timeout);

@@ -17,7 +17,7 @@
 #include "bootstrap/socket_bootstrap.hpp"
 #include "bootstrap/sockets.hpp"
 #include "bootstrap/told_meeting_point.hpp"
-#include "carrier/host_watch.hpp"
+#include "net/host_watch.hpp"
 #include "topology/machine.hpp"
 
 namespace rondo::detail {

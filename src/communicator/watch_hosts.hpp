@@ -1,4 +1,4 @@
-// How the ranks of a communicator come to watch each other's processes and hosts (carrier/host_links.hpp).
+// How the ranks of a communicator come to watch each other's processes and hosts (net/host_links.hpp).
 #pragma once
 
 #include <string>

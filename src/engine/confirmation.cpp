@@ -7,15 +7,15 @@ namespace rondo::detail {
 void Confirmation::confirm(std::uint64_t sequence) {
   wiring_.links.segment->presence(wiring_.rank).confirm(sequence);
   ring_all(wiring_.links.bells);
-  if (wiring_.links.pump != nullptr) wiring_.links.pump->tell_confirmed(sequence);
+  if (wiring_.links.pump != nullptr) wiring_.links.pump->notices().tell_confirmed(sequence);
 }
 
 bool Confirmation::look_for_confirmation() {
   const std::uint64_t sequence = open_->call.sequence;
   if (!open_->by_message)
     return wiring_.links.segment->presence(open_->confirmer).has_confirmed(sequence);
-  wiring_.links.pump->hear_confirmations();
-  return wiring_.links.pump->has_confirmed(open_->confirmer, sequence);
+  wiring_.links.pump->notices().look_for_confirmations();
+  return wiring_.links.pump->notices().has_confirmed(open_->confirmer, sequence);
 }
 
 void Confirmation::confirm_before(const Schedule& schedule, const Signature& signature,
@@ -26,7 +26,8 @@ void Confirmation::confirm_before(const Schedule& schedule, const Signature& sig
     return;
   }
   // Receives confirmations for which this rank did not wait, so that MPI does not have to keep them.
-  if (!open_ && wiring_.links.pump != nullptr) wiring_.links.pump->hear_confirmations();
+  if (!open_ && wiring_.links.pump != nullptr)
+    wiring_.links.pump->notices().look_for_confirmations();
   if (position == schedule.position) {
     // Every rank has begun this call, and so has ended the call before it.
     forget();
@@ -43,7 +44,7 @@ void Confirmation::confirm_before(const Schedule& schedule, const Signature& sig
   open_ = {signature, waiter.timeout(), wiring_.topology.ring[index],
            wiring_.links.bells[index] == nullptr};
   if (open_->by_message) {
-    wiring_.links.pump->expect_confirmation(open_->confirmer, signature.sequence);
+    wiring_.links.pump->notices().expect_confirmation(open_->confirmer, signature.sequence);
   }
 }
 
@@ -57,7 +58,7 @@ void Confirmation::confirm_last() {
   if (open_->by_message && pump == nullptr) return;
   AbortBoard& board = wiring_.links.segment->board();
   const auto over = [&] {
-    if (pump != nullptr) pump->look_for_abort();
+    if (pump != nullptr) pump->notices().look_for_abort();
     return board.raised() || look_for_confirmation();
   };
   const Clock::time_point since = Clock::now();

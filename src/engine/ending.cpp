@@ -8,8 +8,8 @@
 #include <rondo/errors.hpp>
 
 #include "base/log.hpp"
-#include "carrier/messenger.hpp"
 #include "engine/call_text.hpp"
+#include "net/messenger.hpp"
 
 namespace rondo::detail {
 
@@ -19,7 +19,7 @@ void Ending::throw_if_ended(const Signature& signature) {
   const AbortRecord record = wiring_.links.segment->board().read();
   // The rank that raised the board may be in no call, and so may not have told other hosts: every rank that finds
   // the board raised tells them.
-  if (wiring_.links.pump != nullptr) wiring_.links.pump->announce_abort(record);
+  if (wiring_.links.pump != nullptr) wiring_.links.pump->notices().announce_abort(record);
   throw PeerError(fmt::format("rank {}: {} cannot go on, rank {} has ended the communicator: {}",
                               wiring_.rank, describe(signature), record.rank, record.text));
 }
@@ -108,7 +108,8 @@ std::optional<Failure> Ending::who_is_gone() const {
 void Ending::raise(const std::string& text) noexcept {
   told_ = true;
   wiring_.links.segment->board().raise(wiring_.rank, text);
-  if (wiring_.links.pump != nullptr) wiring_.links.pump->announce_abort({wiring_.rank, text});
+  if (wiring_.links.pump != nullptr)
+    wiring_.links.pump->notices().announce_abort({wiring_.rank, text});
   log(LogLevel::warning, "{}", text);
 }
 
@@ -133,7 +134,7 @@ void Ending::leave() noexcept {
   Pump* pump = wiring_.links.pump.get();
   AbortBoard& board = wiring_.links.segment->board();
   try {
-    if (pump != nullptr) pump->look_for_abort();
+    if (pump != nullptr) pump->notices().look_for_abort();
     confirm_last();
   } catch (const std::exception& error) {
     log(LogLevel::warning, "rank {}: {}", wiring_.rank, error.what());
@@ -143,7 +144,7 @@ void Ending::leave() noexcept {
   // Other hosts may not know that the communicator has ended. The caller does not know it either, if no call of this
   // rank has thrown it.
   const AbortRecord record = board.read();
-  if (pump != nullptr) pump->announce_abort(record);
+  if (pump != nullptr) pump->notices().announce_abort(record);
   if (!told_ && record.rank != wiring_.rank) {
     log(LogLevel::warning,
         "rank {}: the communicator is destroyed; after this rank's last call, rank {} ended it: {}",

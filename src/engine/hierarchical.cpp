@@ -18,7 +18,7 @@ void Hierarchical::run(const Call& call, Algorithm between_hosts, const ShownCal
   // Averages are divided by the number of all ranks between hosts; inside, they are parts of averages, or sums.
   const bool sums = crosses && call.op == ReduceOp::avg && !sums_as_parts(call.type);
   const ReduceOp op = sums ? ReduceOp::sum : call.op;
-  Average average = average_of(call.type, context_.wiring.size);
+  AverageFactors average = average_of(call.type, context_.wiring.size);
   if (crosses) average.divisor = 1;
   Plan plan;
   if (between_hosts == Algorithm::ring) {

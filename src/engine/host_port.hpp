@@ -25,7 +25,7 @@ struct HostCall {
   std::byte* out = nullptr;       // element `plan.out_origin`
   std::size_t element_bytes = 1;
   ReduceKernel kernel;
-  Average average;            // of averages alone; where inputs are parts already, without a scale
+  AverageFactors average;     // of averages alone; where inputs are parts already, without a scale
   bool non_temporal = false;  // the output is written with non-temporal stores
   // Set where two partners compute the same sums, products or averages, each for itself: the NaNs among them are made alike.
   std::optional<DataType> alike_nans_of = {};

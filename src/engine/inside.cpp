@@ -21,7 +21,7 @@ Inside::Inside(Context& context)
   ins_.resize(ranks.size());
 }
 
-void Inside::begin(const Call& call, ReduceOp op, const Average& average, int owners,
+void Inside::begin(const Call& call, ReduceOp op, const AverageFactors& average, int owners,
                    const std::optional<Slicing>& rail) {
   const std::size_t element = size_of(call.type);
   const std::uint64_t granule = kChunkGranuleBytes / element;

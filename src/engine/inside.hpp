@@ -37,7 +37,7 @@ class Inside {
 
   // A call begins. `op` and `average`: for the reduction inside the host. `owners`: of each host. `rail`: how the rail's
   // ring cuts an owner's chunk, where `count` need not be set; if nothing does, the chunk goes between hosts as a whole.
-  void begin(const Call& call, ReduceOp op, const Average& average, int owners,
+  void begin(const Call& call, ReduceOp op, const AverageFactors& average, int owners,
              const std::optional<Slicing>& rail);
   // Whether this rank owns a chunk of the call, and which.
   [[nodiscard]] bool owns() const { return index_ < owners_; }
@@ -90,7 +90,7 @@ class Inside {
   // Of the call in progress.
   const Call* call_ = nullptr;
   ReduceOp op_ = ReduceOp::sum;
-  Average average_;
+  AverageFactors average_;
   int owners_ = 1;
   Cells cells_;
   bool reaches_ = false;           // owners reach all buffers of the host's ranks

@@ -6,8 +6,7 @@
 #include <cstdint>
 
 #include "base/portable.hpp"
-#include "schedule/schedule.hpp"
-#include "schedule/slicing.hpp"
+#include "schedule/due.hpp"
 
 namespace rondo::detail {
 
@@ -29,25 +28,15 @@ concept Port = requires(P& port, const Step& step, const Range& slice, int posit
 // `Steps`: a Schedule, or a PairwiseSchedule. Returns false as soon as the port has given up.
 template <class Steps, Port P>
 RONDO_HOST_DEVICE bool run_schedule(const Steps& schedule, const Slicing& slicing, P& port) {
+  const auto chunk_at = [&port](int position) { return port.chunk_at(position); };
   const int steps = schedule.steps();
-  const std::uint64_t turns = slicing.windows() + static_cast<std::uint64_t>(schedule.most_lag());
+  const std::uint64_t turns = turns_of(schedule, slicing);
   for (std::uint64_t turn = 0; turn < turns; ++turn) {
     for (int index = 0; index < steps; ++index) {
       const Step step = schedule.step(index);
-      const auto lag = static_cast<std::uint64_t>(step.lag);
-      if (turn < lag) continue;
-      // A greeting is one empty slice, and so travels in the first window.
-      Range part = step.chunk == kNoChunk ? Range{} : slicing.part(port.chunk_at(step.chunk));
-      if (!kOnDevice && step.chunk_count > 1) {
-        const Range last = slicing.part(port.chunk_at(step.chunk + step.chunk_count - 1));
-        part.count = last.offset + last.count - part.offset;
-      }
-      const std::uint64_t begin = (turn - lag) * slicing.window;
-      const std::uint64_t available = slicing.slices(part);
-      const std::uint64_t end =
-          available < begin + slicing.window ? available : begin + slicing.window;
-      for (std::uint64_t number = begin; number < end; ++number) {
-        const Range slice = slicing.slice(part, number);
+      const DueSlices due = due_slices(step, turn, slicing, chunk_at);
+      for (std::uint64_t number = due.begin; number < due.end; ++number) {
+        const Range slice = slicing.slice(due.part, number);
         if (!port.acquire(step, slice)) return false;
         port.move(step, slice);
         port.hand_on(step, slice);

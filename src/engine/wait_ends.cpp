@@ -113,12 +113,12 @@ std::optional<Failure> WaitEnds::if_another(int rank, const Signature& call) con
 std::optional<Failure> WaitEnds::find_told_call(int peer) {
   Pump& pump = *wiring_.links.pump;
   pump.drive_all();
-  const auto& told = pump.told_calls();
+  const auto& told = pump.notices().told_calls();
   for (std::size_t rank = 0; rank < told.size(); ++rank) {
     if (!told[rank]) continue;
     if (const auto failure = if_another(static_cast<int>(rank), *told[rank])) return failure;
   }
-  if (!wiring_.shares_memory(peer)) pump.tell_call(peer, signature_);
+  if (!wiring_.shares_memory(peer)) pump.notices().tell_call(peer, signature_);
   return std::nullopt;
 }
 

@@ -15,12 +15,12 @@
 
 #include "base/algorithm_set.hpp"
 #include "carrier/host_segment.hpp"
-#include "carrier/host_watch.hpp"
 #include "carrier/peer_watch.hpp"
-#include "carrier/pump.hpp"
 #include "carrier/registry.hpp"
 #include "engine/pace.hpp"
 #include "fifo/fifo.hpp"
+#include "net/host_watch.hpp"
+#include "net/pump.hpp"
 #include "plan/algorithms.hpp"
 #include "plan/link_facts.hpp"
 

@@ -1,4 +1,3 @@
-// The caller's side; the side of the thread that drives the rounds is in host_reducer_rounds.cpp.
 #include "gradient/host_reducer.hpp"
 
 #include <cstring>
@@ -18,49 +17,46 @@ namespace rondo::detail {
 
 HostReducer::HostReducer(Communicator& program, std::vector<Parameter> parameters,
                          GradientOptions options)
-    : communicator_(share(program, this)),
-      model_(std::move(parameters), std::move(options), host_memory(communicator_)),
-      iteration_(communicator_.rank(), model_.parameters(), model_.options()),
-      rounds_(communicator_, model_,
-              [this](std::size_t bucket, const Call& call) { call_or_hook(bucket, call); }),
-      recorder_(model_.options().trace, model_.parameters().size()) {
-  const WithinFunction making(PartOf::making_reducer, model_.options().timeout);
+    : state_(program, this, std::move(parameters), std::move(options)), driver_(state_) {
+  const WithinFunction making(PartOf::making_reducer, state_.model.options().timeout);
   require_same_model(
-      communicator_, model_.parameters(), model_.options(), {},
+      state_.communicator, state_.model.parameters(), state_.model.options(), {},
       [](void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); });
   try {
     set_up();
   } catch (const UsageError&) {
     throw;  // on all ranks
   } catch (const std::exception& error) {
-    abort(error.what());
+    abort_for(state_.communicator, error.what());
     throw;
   }
 }
 
 void HostReducer::set_up() {
-  take_values(model_, 0, [this](const Call& call) { communicator_.run(call); });
-  model_.form(limits_for(model_.options(), model_.shapes(), communicator_,
-                         [this](std::size_t bytes) { return call_us(communicator_, bytes); }));
-  iteration_.follow(model_.buckets());
-  model_.require_algorithm([this](const Call& call) { return communicator_.algorithm_for(call); });
-  if (model_.options().algorithm == Algorithm::direct) {
-    require_equal_lines(communicator_, objection_to_direct(), {});
+  take_values(state_.model, 0, [this](const Call& call) { state_.communicator.run(call); });
+  state_.model.form(
+      limits_for(state_.model.options(), state_.model.shapes(), state_.communicator,
+                 [this](std::size_t bytes) { return call_us(state_.communicator, bytes); }));
+  state_.iteration.follow(state_.model.buckets());
+  state_.model.require_algorithm(
+      [this](const Call& call) { return state_.communicator.algorithm_for(call); });
+  if (state_.model.options().algorithm == Algorithm::direct) {
+    require_equal_lines(state_.communicator, objection_to_direct(), {});
   }
   progress_place_ = "the caller's thread";
-  if (model_.options().overlap) start_thread();
+  if (state_.model.options().overlap) start_thread();
 }
 
 // Why direct, which the options name, cannot carry the buckets of this rank; empty if it can.
 std::string HostReducer::objection_to_direct() const {
-  for (std::size_t bucket = 0; bucket < model_.buckets().size(); ++bucket) {
-    if (shows_buffers(communicator_, model_.call_of(bucket, ReduceOp::sum))) continue;
+  for (std::size_t bucket = 0; bucket < state_.model.buckets().size(); ++bucket) {
+    if (shows_buffers(state_.communicator, state_.model.call_of(bucket, ReduceOp::sum))) continue;
     return fmt::format(
         "rank {}: GradientOptions::algorithm is direct, but other ranks cannot reach the gradients "
         "of "
         "bucket {}; let the reducer own them (Parameter::owned), or keep them in memory of "
         "Communicator::allocate",
-        communicator_.rank(), bucket);
+        state_.communicator.rank(), bucket);
   }
   return {};
 }
@@ -72,19 +68,19 @@ void HostReducer::start_thread() {
   thread_ = detail::start_thread("makes the reducer's calls", [&, this] {
     std::string mine = place_thread();
     {
-      const std::lock_guard lock(mutex_);
+      const std::lock_guard lock(state_.mutex);
       objection = std::move(mine);
       up = true;  // `up` and `objection` may be gone from here on
-      returned_.notify_all();
+      state_.returned.notify_all();
     }
-    serve();
+    driver_.serve();
   });
   {
-    Lock lock(mutex_);
-    returned_.wait(lock, [&] { return up; });
+    Lock lock(state_.mutex);
+    state_.returned.wait(lock, [&] { return up; });
   }
   try {
-    require_equal_lines(communicator_, objection, {});
+    require_equal_lines(state_.communicator, objection, {});
   } catch (...) {
     stop_thread();
     throw;
@@ -94,14 +90,15 @@ void HostReducer::start_thread() {
 // Binds this thread to its core. Returns why it cannot be bound or may not make calls; empty if it can.
 std::string HostReducer::place_thread() {
   try {
-    progress_place_ = bind_beside_compute(communicator_.topology(), communicator_.rank(),
-                                          model_.options().progress_core);
-    const std::string objection = objection_to_calls_here(communicator_);
+    progress_place_ =
+        bind_beside_compute(state_.communicator.topology(), state_.communicator.rank(),
+                            state_.model.options().progress_core);
+    const std::string objection = objection_to_calls_here(state_.communicator);
     if (objection.empty()) return {};
     return fmt::format(
         "rank {}: GradientOptions::overlap has a thread of its own make the calls: {}; or set "
         "overlap = false",
-        communicator_.rank(), objection);
+        state_.communicator.rank(), objection);
   } catch (const std::exception& error) {
     return error.what();
   }
@@ -109,9 +106,9 @@ std::string HostReducer::place_thread() {
 
 void HostReducer::stop_thread() {
   {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-    wake_.notify_all();
+    const std::lock_guard lock(state_.mutex);
+    state_.stop = true;
+    state_.wake.notify_all();
   }
   if (thread_.joinable()) thread_.join();
 }
@@ -119,140 +116,126 @@ void HostReducer::stop_thread() {
 HostReducer::~HostReducer() {
   std::string reason;
   {
-    const std::lock_guard lock(mutex_);
-    if (iteration_.is_open() && !done_) {
-      reason = iteration_.noted()
-                   ? text_of(iteration_.noted())
-                   : fmt::format("rank {}: {}", communicator_.rank(), kReducerDestroyed);
+    const std::lock_guard lock(state_.mutex);
+    if (state_.iteration.is_open() && !state_.done) {
+      reason = state_.iteration.noted()
+                   ? text_of(state_.iteration.noted())
+                   : fmt::format("rank {}: {}", state_.communicator.rank(), kReducerDestroyed);
     }
   }
   // Before the thread stops, since it would abort with a less precise reason, and the first reason is kept.
-  if (!reason.empty()) communicator_.abort(reason);
+  if (!reason.empty()) state_.communicator.abort(reason);
   stop_thread();
-  give_back_communicator();
-}
-
-// Otherwise the other ranks would wait for this one. If the communicator has ended already, its first reason is kept.
-void HostReducer::abort(const char* reason) {
-  communicator_.abort(
-      fmt::format("rank {}: the gradient reducer failed: {}", communicator_.rank(), reason));
+  state_.give_back_communicator();
 }
 
 // Without overlap the caller's thread makes the calls: throws before anything has begun if MPI's thread level forbids
 // them on this thread.
 void HostReducer::refuse_wrong_thread(const char* call) const {
-  if (model_.options().overlap) return;
-  const std::string objection = objection_to_calls_here(communicator_);
+  if (state_.model.options().overlap) return;
+  const std::string objection = objection_to_calls_here(state_.communicator);
   if (objection.empty()) return;
-  throw UsageError(fmt::format("rank {}: {}: {}", communicator_.rank(), call, objection));
+  throw UsageError(fmt::format("rank {}: {}: {}", state_.communicator.rank(), call, objection));
 }
 
 void HostReducer::throw_if_failed() const {
-  if (failure_) std::rethrow_exception(failure_);
+  if (state_.failure) std::rethrow_exception(state_.failure);
 }
 
 std::string HostReducer::text_of(const Complaint& complaint) const {
-  if (complaint.what == Wrong::passes) return rounds_.opening().text_of_passes(complaint.rank);
-  return iteration_.text_of(complaint);
+  if (complaint.what == Wrong::passes)
+    return driver_.rounds().opening().text_of_passes(complaint.rank);
+  return state_.iteration.text_of(complaint);
 }
 
 void HostReducer::throw_noted(const Complaint& complaint) {
   if (!complaint) return;
-  iteration_.note(complaint);
+  state_.iteration.note(complaint);
   throw UsageError(text_of(complaint));
 }
 
-// Throws before anything has begun if another reducer is in the middle of an iteration.
-void HostReducer::take_communicator() {
-  state_of(communicator_).exclusive_use.take(this, communicator_.rank());
-}
-
-void HostReducer::give_back_communicator() {
-  state_of(communicator_).exclusive_use.give_back(this);
-}
-
 void HostReducer::begin(Clock::time_point now, bool has_joined) {
-  done_ = reordered_ = false;
-  agreed_ = {};
-  recorder_.begin(now, model_.buckets().size());
-  const Complaint complaint = iteration_.begin(has_joined);
-  wake_.notify_one();
+  state_.done = state_.reordered = false;
+  state_.agreed = {};
+  state_.recorder.begin(now, state_.model.buckets().size());
+  const Complaint complaint = state_.iteration.begin(has_joined);
+  state_.wake.notify_one();
   throw_noted(complaint);
 }
 
 void HostReducer::mark_ready(std::size_t parameter) {
-  mark(Lock(mutex_), parameter, Wrong::nothing);
+  mark(Lock(state_.mutex), parameter, Wrong::nothing);
 }
 
 void HostReducer::mark_ready(std::size_t parameter, const void* gradient, std::size_t count,
                              DataType type) {
-  Lock lock(mutex_);
-  const Wrong wrong = model_.wrong_with(parameter, gradient, count, type);
+  Lock lock(state_.mutex);
+  const Wrong wrong = state_.model.wrong_with(parameter, gradient, count, type);
   mark(std::move(lock), parameter, wrong);
 }
 
 void HostReducer::mark(Lock lock, std::size_t parameter, Wrong wrong) {
   throw_if_failed();
-  if (iteration_.is_paused()) {
-    throw_noted(iteration_.mark_in_pass(parameter, wrong));
+  if (state_.iteration.is_paused()) {
+    throw_noted(state_.iteration.mark_in_pass(parameter, wrong));
     return;
   }
   const Clock::time_point now = Clock::now();
-  if (!iteration_.is_open()) {
-    take_communicator();
+  if (!state_.iteration.is_open()) {
+    state_.take_communicator();
     begin(now, false);
   }
-  throw_noted(iteration_.mark(parameter, wrong));
-  recorder_.mark(model_.parameters()[parameter].name, now);
-  const std::size_t bucket = iteration_.ledger().bucket_of(parameter);
-  if (!iteration_.ledger().complete(bucket)) return;
-  recorder_.fill(bucket, now);
-  if (bucket != iteration_.next()) return;
+  throw_noted(state_.iteration.mark(parameter, wrong));
+  state_.recorder.mark(state_.model.parameters()[parameter].name, now);
+  const std::size_t bucket = state_.iteration.ledger().bucket_of(parameter);
+  if (!state_.iteration.ledger().complete(bucket)) return;
+  state_.recorder.fill(bucket, now);
+  if (bucket != state_.iteration.next()) return;
   lock.unlock();  // so that the woken thread need not wait for it
-  wake_.notify_one();
+  state_.wake.notify_one();
 }
 
 void HostReducer::set_samples(std::uint64_t samples) {
-  const Lock lock(mutex_);
+  const Lock lock(state_.mutex);
   throw_if_failed();
-  iteration_.set_samples(samples);
+  state_.iteration.set_samples(samples);
 }
 
 void HostReducer::run_and_wait(Lock& lock) {
-  iteration_.finish();
-  if (model_.options().overlap) {
-    wake_.notify_one();
-    returned_.wait(lock, [this] { return done_; });
+  state_.iteration.finish();
+  if (state_.model.options().overlap) {
+    state_.wake.notify_one();
+    state_.returned.wait(lock, [this] { return state_.done; });
   } else {
     lock.unlock();
-    run_iteration();
+    driver_.run_iteration();
     lock.lock();
   }
 }
 
 void HostReducer::end_iteration(Clock::time_point finish_began) {
   const Clock::time_point now = Clock::now();
-  iteration_.end();
-  give_back_communicator();
-  if (failure_ || rounds_.opening().all_have_joined()) {
-    recorder_.drop(now);
+  state_.iteration.end();
+  state_.give_back_communicator();
+  if (state_.failure || driver_.rounds().opening().all_have_joined()) {
+    state_.recorder.drop(now);
     throw_if_failed();
     return;
   }
-  recorder_.end({finish_began, now, iteration_.ledger().arrival(), reordered_});
+  state_.recorder.end({finish_began, now, state_.iteration.ledger().arrival(), state_.reordered});
 }
 
 void HostReducer::finish() {
-  Lock lock(mutex_);
+  Lock lock(state_.mutex);
   throw_if_failed();
-  if (iteration_.is_paused()) {
-    iteration_.end_pass();
+  if (state_.iteration.is_paused()) {
+    state_.iteration.end_pass();
     return;
   }
   refuse_wrong_thread("finish");
   const Clock::time_point now = Clock::now();
-  if (!iteration_.is_open()) {
-    take_communicator();
+  if (!state_.iteration.is_open()) {
+    state_.take_communicator();
     try {
       begin(now, false);
     } catch (const UsageError&) {
@@ -261,34 +244,34 @@ void HostReducer::finish() {
   }
   run_and_wait(lock);
   end_iteration(now);
-  if (agreed_) throw UsageError(text_of(agreed_));
+  if (state_.agreed) throw UsageError(text_of(state_.agreed));
 }
 
 void HostReducer::pause() {
-  const Lock lock(mutex_);
+  const Lock lock(state_.mutex);
   throw_if_failed();
-  iteration_.require_closed("no_sync");
-  iteration_.pause();
+  state_.iteration.require_closed("no_sync");
+  state_.iteration.pause();
 }
 
 void HostReducer::go_on() noexcept {
-  const Lock lock(mutex_);
-  iteration_.go_on();
+  const Lock lock(state_.mutex);
+  state_.iteration.go_on();
 }
 
 void HostReducer::join(const std::function<void()>& after_iteration) {
   for (;;) {
-    Lock lock(mutex_);
+    Lock lock(state_.mutex);
     throw_if_failed();
-    iteration_.require_closed("join");
+    state_.iteration.require_closed("join");
     refuse_wrong_thread("join");
     const Clock::time_point now = Clock::now();
-    take_communicator();
+    state_.take_communicator();
     begin(now, true);
     run_and_wait(lock);
     end_iteration(now);
-    if (rounds_.opening().all_have_joined()) return;
-    const bool went_wrong = static_cast<bool>(agreed_);
+    if (driver_.rounds().opening().all_have_joined()) return;
+    const bool went_wrong = static_cast<bool>(state_.agreed);
     lock.unlock();
     // After a complaint, the ranks that take part throw from finish(); this one goes on.
     if (after_iteration && !went_wrong) after_iteration();
@@ -297,28 +280,28 @@ void HostReducer::join(const std::function<void()>& after_iteration) {
 
 void HostReducer::record_compute(std::string_view what, Clock::time_point begin,
                                  Clock::time_point end) {
-  if (!recorder_.traces()) return;
-  const Lock lock(mutex_);
-  recorder_.compute(what, begin, end);
+  if (!state_.recorder.traces()) return;
+  const Lock lock(state_.mutex);
+  state_.recorder.compute(what, begin, end);
 }
 
 void HostReducer::write_trace(const std::string& file) {
-  const WithinFunction writing(PartOf::write_trace, model_.options().timeout);
+  const WithinFunction writing(PartOf::write_trace, state_.model.options().timeout);
   std::vector<Stretch> timeline;
   {
-    const Lock lock(mutex_);
+    const Lock lock(state_.mutex);
     throw_if_failed();
-    iteration_.require_closed("write_trace");
-    timeline = recorder_.timeline();
+    state_.iteration.require_closed("write_trace");
+    timeline = state_.recorder.timeline();
   }
-  require_equal_lines(communicator_,
-                      recorder_.traces()
+  require_equal_lines(state_.communicator,
+                      state_.recorder.traces()
                           ? std::string()
                           : fmt::format("rank {}: write_trace: GradientOptions::trace is "
                                         "not set, so there is no timeline",
-                                        communicator_.rank()),
+                                        state_.communicator.rank()),
                       {});
-  write_timelines(communicator_, timeline, file);
+  write_timelines(state_.communicator, timeline, file);
 }
 
 }  // namespace rondo::detail

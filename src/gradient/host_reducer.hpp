@@ -1,10 +1,8 @@
 // A gradient reducer over host memory: drives the rounds of an iteration on a thread of its own, or in finish().
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -15,10 +13,8 @@
 #include <rondo/gradients.hpp>
 
 #include "base/owner_process.hpp"
-#include "gradient/bucketed_model.hpp"
-#include "gradient/iteration.hpp"
-#include "gradient/recorder.hpp"
-#include "gradient/rounds.hpp"
+#include "gradient/reducer_state.hpp"
+#include "gradient/rounds_driver.hpp"
 
 namespace rondo::detail {
 
@@ -42,9 +38,11 @@ class HostReducer {
 
   const OwnerProcess owner_process;
 
-  [[nodiscard]] const BucketedModel& model() const { return model_; }
+  [[nodiscard]] const BucketedModel& model() const { return state_.model; }
   [[nodiscard]] const std::string& progress_place() const { return progress_place_; }
-  [[nodiscard]] const GradientStatistics& statistics() const { return recorder_.statistics(); }
+  [[nodiscard]] const GradientStatistics& statistics() const {
+    return state_.recorder.statistics();
+  }
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -54,13 +52,10 @@ class HostReducer {
   void start_thread();
   [[nodiscard]] std::string place_thread();
   void stop_thread();
-  void abort(const char* reason);
   void refuse_wrong_thread(const char* call) const;
 
   // With the lock held.
   void throw_if_failed() const;
-  void take_communicator();
-  void give_back_communicator();
   void begin(Clock::time_point now, bool has_joined);
   void mark(Lock lock, std::size_t parameter, Wrong wrong);
   void throw_noted(const Complaint& complaint);
@@ -68,36 +63,10 @@ class HostReducer {
   void run_and_wait(Lock& lock);
   void end_iteration(Clock::time_point finish_began);
 
-  // By the thread that drives the rounds (the reducer's, or that of finish()), without the lock.
-  void serve();
-  void run_iteration();
-  void communicate();
-  void open();
-  [[nodiscard]] Clock::time_point wait_for(std::size_t bucket);
-  void take(std::size_t bucket, Clock::time_point filled);
-  void call_or_hook(std::size_t bucket, Call call);
-  void close();
-  void follow_arrival();
-
-  Communicator communicator_;  // the reducer's own, of the caller's state
-  BucketedModel model_;
+  ReducerState state_;
+  RoundsDriver driver_;
   std::string progress_place_;
   std::thread thread_;
-
-  // The lock guards the members from here to `failure_`. The thread that drives the rounds also reads `agreed_`, which
-  // it alone writes while an iteration is open, and the order of arrival once nothing more is marked.
-  std::mutex mutex_;
-  std::condition_variable wake_;      // what the thread waits for
-  std::condition_variable returned_;  // what finish() waits for
-  Iteration iteration_;
-  bool done_ = false;  // the rounds of the iteration have ended
-  bool stop_ = false;  // the thread is to end
-  bool reordered_ = false;
-  Complaint agreed_;  // by all ranks, as the iteration closed
-  std::exception_ptr failure_;
-
-  Rounds rounds_;      // used by the thread that drives them; by others only while none runs
-  Recorder recorder_;  // its header says which part of it the lock guards
 };
 
 }  // namespace rondo::detail

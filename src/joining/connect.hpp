@@ -5,9 +5,9 @@
 
 #include "base/algorithm_set.hpp"
 #include "carrier/host_segment.hpp"
-#include "carrier/pump.hpp"
 #include "engine/wiring.hpp"
 #include "joining/rank_facts.hpp"
+#include "net/pump.hpp"
 
 namespace rondo::detail {
 

@@ -9,9 +9,9 @@
 #include <rondo/options.hpp>
 
 #include "bootstrap/bootstrap.hpp"
-#include "carrier/pump.hpp"
 #include "engine/wiring.hpp"
-#include "joining/link_probe.hpp"
+#include "net/link_probe.hpp"
+#include "net/pump.hpp"
 
 namespace rondo::detail {
 

@@ -11,12 +11,12 @@
 #include "bootstrap/together.hpp"
 #include "carrier/life_sign.hpp"
 #include "carrier/memory.hpp"
-#include "carrier/messenger.hpp"
 #include "joining/connect.hpp"
 #include "joining/edges.hpp"
 #include "joining/fifo_sizes.hpp"
 #include "joining/rank_facts.hpp"
 #include "joining/wire.hpp"
+#include "net/messenger.hpp"
 
 namespace rondo::detail {
 namespace {

@@ -24,19 +24,19 @@ constexpr bool sums_as_parts(DataType type) {
 }
 
 // What an operand that is an input is multiplied by, and what the sum is divided by in the end.
-struct Average {
+struct AverageFactors {
   float scale = 1;
   float divisor = 1;
 };
 
-RONDO_HOST_DEVICE constexpr Average average_of(bool as_parts, int ranks) {
-  Average average{1, static_cast<float>(ranks)};
+RONDO_HOST_DEVICE constexpr AverageFactors average_of(bool as_parts, int ranks) {
+  AverageFactors average{1, static_cast<float>(ranks)};
   if (!as_parts) return average;
   for (int power = 1; power < ranks; power *= 2) average.scale /= 2;
   average.divisor *= average.scale;
   return average;
 }
-constexpr Average average_of(DataType type, int ranks) {
+constexpr AverageFactors average_of(DataType type, int ranks) {
   return average_of(sums_as_parts(type), ranks);
 }
 

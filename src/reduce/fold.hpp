@@ -14,8 +14,8 @@ struct FoldOperands {
   std::byte* const* outs = nullptr;
   std::size_t out_count = 0;
   const std::byte* const* ins = nullptr;
-  std::size_t in_count = 0;  // at least 1
-  Average average = {};      // of averages alone
+  std::size_t in_count = 0;     // at least 1
+  AverageFactors average = {};  // of averages alone
 };
 
 // outs[j][i] ← ins[0][i] op ins[1][i] op ... for `count` elements and all j; an average multiplies each operand, where the

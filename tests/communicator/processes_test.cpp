@@ -39,7 +39,7 @@
 #include "communicator/state.hpp"
 #include "joining/wire.hpp"
 #include "tests/support/collective_checks.hpp"
-#include "tests/support/cut_cable.hpp"
+#include "tests/support/cut_messenger.hpp"
 #include "tests/support/exchange_checks.hpp"
 #include "tests/support/forked.hpp"
 #include "tests/support/split_checks.hpp"
@@ -714,7 +714,11 @@ TEST(Processes, ANetworkThatFailsEndsTheCallAndTheCommunicator) {
         {.carrier = Carrier::mpi,
          .probe = [](int, int) { return detail::LinkFacts{}; },
          .make_pump =
-             [](detail::PumpEdges edges) { return std::make_unique<CutCable>(std::move(edges)); }});
+             [&](detail::PumpEdges edges) {
+               return std::make_unique<detail::Pump>(
+                   std::make_unique<CutMessenger>(std::make_shared<Cable>(), me.rank),
+                   std::move(edges));
+             }});
     {
       Communicator comm(std::make_unique<detail::CommunicatorState>(
           std::move(wiring), detail::Defaults{}, CommunicatorOptions{}));

@@ -1,8 +1,8 @@
 // The FIFO contract for the MPI pump: one process sends to itself.
 
 #include "carrier/memory.hpp"
-#include "carrier/message_pump.hpp"
-#include "carrier/mpi_messenger.hpp"
+#include "net/mpi_messenger.hpp"
+#include "net/pump.hpp"
 #include "tests/fifo/fifo_contract.hpp"
 
 namespace rondo::detail {
@@ -23,7 +23,7 @@ class MpiToMyself {
     edges.out.push_back({0, algorithms, 0, RecvEnd(out)});
     edges.in.push_back({0, algorithms, 0, SendEnd(in)});
     edges.board = &board_;
-    pump_ = std::make_unique<MessagePump>(message_by_mpi(comm), std::move(edges));
+    pump_ = std::make_unique<Pump>(message_by_mpi(comm), std::move(edges));
   }
   [[nodiscard]] static FifoGeometry geometry() { return kGeometry; }
   // The slots of both local FIFOs, and what MPI buffers: bounded, since one message in every half FIFO is synchronous.
@@ -39,13 +39,13 @@ class MpiToMyself {
   AbortBoard board_;
   SendEnd send_;
   RecvEnd recv_;
-  std::unique_ptr<MessagePump> pump_;
+  std::unique_ptr<Pump> pump_;
 };
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Mpi, FifoContract, MpiToMyself);
 
 // A peer may be in another call, by an algorithm with other edges. So a rank that waits long drives all edges.
-TEST(MessagePump, DrivesTheEdgesOfItsCallUntilItIsAskedToDriveAll) {
+TEST(Pump, DrivesTheEdgesOfItsCallUntilItIsAskedToDriveAll) {
   MpiToMyself fifo({Algorithm::naive});
   const auto arrives = [&] {
     for (int round = 0; round < 10000 && !fifo.recv_end().can_peek(); ++round) fifo.drive();
@@ -66,7 +66,7 @@ TEST(MessagePump, DrivesTheEdgesOfItsCallUntilItIsAskedToDriveAll) {
 }
 
 // A confirmation that comes after MPI_Comm_free could be taken by a new communicator with the same number.
-TEST(MessagePump, KeepsItsCommunicatorUntilExpectedConfirmationsHaveCome) {
+TEST(Pump, KeepsItsCommunicatorUntilExpectedConfirmationsHaveCome) {
   static int freed = 0;
   const auto on_delete = [](MPI_Comm, int, void*, void*) {
     ++freed;
@@ -84,10 +84,10 @@ TEST(MessagePump, KeepsItsCommunicatorUntilExpectedConfirmationsHaveCome) {
       PumpEdges edges;
       edges.ranks_elsewhere = {0};
       edges.board = reinterpret_cast<AbortBoard*>(memory.data());
-      MessagePump pump(message_by_mpi(comm), std::move(edges));
+      Pump pump(message_by_mpi(comm), std::move(edges));
       for (std::uint64_t call = 0; call < 3; ++call) {
-        pump.expect_confirmation(0, call);
-        if (comes) pump.tell_confirmed(call);
+        pump.notices().expect_confirmation(0, call);
+        if (comes) pump.notices().tell_confirmed(call);
       }
     }
     EXPECT_EQ(freed, comes ? 1 : 0);
@@ -95,7 +95,7 @@ TEST(MessagePump, KeepsItsCommunicatorUntilExpectedConfirmationsHaveCome) {
   MPI_Comm_free_keyval(&key);
 }
 
-TEST(MessagePump, AnAbortReachesTheOtherSidesBoard) {
+TEST(Pump, AnAbortReachesTheOtherSidesBoard) {
   const Mapping memory = map_private(sizeof(AbortBoard));
   auto& board = *reinterpret_cast<AbortBoard*>(memory.data());
   MPI_Comm comm = MPI_COMM_NULL;
@@ -103,8 +103,8 @@ TEST(MessagePump, AnAbortReachesTheOtherSidesBoard) {
   PumpEdges edges;
   edges.ranks_elsewhere = {0};
   edges.board = &board;
-  MessagePump pump(message_by_mpi(comm), std::move(edges));
-  pump.announce_abort({3, "out of data"});
+  Pump pump(message_by_mpi(comm), std::move(edges));
+  pump.notices().announce_abort({3, "out of data"});
   for (int round = 0; round < 10000 && !board.raised(); ++round) pump.progress();
   ASSERT_TRUE(board.raised());
   EXPECT_EQ(board.read().rank, 3);

@@ -10,7 +10,7 @@
 
 int main(int argc, char** argv) {
   if (argc != 4) return 64;
-  ::setenv("UCX_MEM_EVENTS", "no", 1);  // UCX's changes to mmap stay (carrier/ucx_library.hpp)
+  ::setenv("UCX_MEM_EVENTS", "no", 1);  // UCX's changes to mmap stay (net/ucx_library.hpp)
   std::string folder = "/tmp/rondo-plugin-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) return 65;
   const int by_ucx = argv[3] == std::string("ucx") ? 1 : 0;

@@ -1,7 +1,7 @@
 // Whether a test can use UCX.
 #pragma once
 
-#include "carrier/ucx_messenger.hpp"
+#include "net/ucx_messenger.hpp"
 
 namespace rondo::test {
 

@@ -1,4 +1,4 @@
-#include "carrier/mpi_messenger.hpp"
+#include "net/mpi_messenger.hpp"
 
 #include <cstring>
 #include <utility>

@@ -1,4 +1,4 @@
-// Which members of a communicator have ended, or are on hosts that have vanished (carrier/host_links.hpp says how that is found
+// Which members of a communicator have ended, or are on hosts that have vanished (net/host_links.hpp says how that is found
 // out).
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/file_descriptor.hpp"
-#include "carrier/host_links.hpp"
+#include "net/host_links.hpp"
 
 namespace rondo::detail {
 

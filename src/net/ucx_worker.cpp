@@ -1,4 +1,4 @@
-#include "carrier/ucx_worker.hpp"
+#include "net/ucx_worker.hpp"
 
 #include <sys/eventfd.h>
 

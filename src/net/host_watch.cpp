@@ -1,4 +1,4 @@
-#include "carrier/host_watch.hpp"
+#include "net/host_watch.hpp"
 
 #include <utility>
 

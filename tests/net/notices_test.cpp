@@ -1,4 +1,4 @@
-// What a rank hears of a failure on another host, by messages of which the test decides.
+// What a rank learns of a failure on another host, by messages of which the test decides.
 
 #include <cstring>
 #include <memory>
@@ -10,7 +10,7 @@
 
 #include <rondo/errors.hpp>
 
-#include "carrier/message_pump.hpp"
+#include "net/pump.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -43,9 +43,9 @@ class CutMessenger final : public Messenger {
     for (std::size_t i = 0; i < pending.size(); ++i) {
       Operation& operation = *pending[i].operation;
       if (operation.handle == nullptr || network_.reason.empty()) continue;
-      auto* heard = static_cast<AbortMessage*>(operation.handle);
-      heard->rank = 1;
-      network_.reason.copy(heard->text.data(), heard->text.size() - 1);
+      auto* abort = static_cast<AbortMessage*>(operation.handle);
+      abort->rank = 1;
+      network_.reason.copy(abort->text.data(), abort->text.size() - 1);
       operation.under_way = false;
       ended.push_back(i);
     }
@@ -66,45 +66,44 @@ class CutMessenger final : public Messenger {
   Network& network_;
 };
 
-class MessagePumpWithLostRank : public ::testing::Test {
+class NoticesOfALostRank : public ::testing::Test {
  protected:
-  MessagePumpWithLostRank() {
+  NoticesOfALostRank() {
     PumpEdges edges;
     edges.ranks_elsewhere = {1};
     edges.board = &board_;
-    pump_ =
-        std::make_unique<MessagePump>(std::make_unique<CutMessenger>(network_), std::move(edges));
+    pump_ = std::make_unique<Pump>(std::make_unique<CutMessenger>(network_), std::move(edges));
   }
   // As if nothing had failed, since the pump of a failed communicator leaves its memory behind.
-  ~MessagePumpWithLostRank() override {
+  ~NoticesOfALostRank() override {
     board_ = {};
     network_ = {};
   }
 
   Network network_;
   AbortBoard board_;
-  std::unique_ptr<MessagePump> pump_;
+  std::unique_ptr<Pump> pump_;
 };
 
-TEST_F(MessagePumpWithLostRank, TakesTheReasonForTheLostConnection) {
+TEST_F(NoticesOfALostRank, TakesTheReasonForTheLostConnection) {
   network_.cut = true;
   network_.reason = "rank 1 has lost rank 2";
-  pump_->tell_call(1, Signature());
+  pump_->notices().tell_call(1, Signature());
   ASSERT_TRUE(board_.raised());
   EXPECT_EQ(board_.read().text, "rank 1 has lost rank 2");
   EXPECT_EQ(board_.read().rank, 1);
 }
 
-TEST_F(MessagePumpWithLostRank, TakesTheReasonWhereItConfirmsACall) {
+TEST_F(NoticesOfALostRank, TakesTheReasonWhereItConfirmsACall) {
   network_.cut = true;
   network_.reason = "rank 1 has lost rank 3";
-  pump_->tell_confirmed(5);
+  pump_->notices().tell_confirmed(5);
   ASSERT_TRUE(board_.raised());
   EXPECT_EQ(board_.read().text, "rank 1 has lost rank 3");
 }
 
 // A rank that has failed because of another leaves before that one has told all others.
-TEST_F(MessagePumpWithLostRank, TakesTheReasonForTheRankThatHasLeft) {
+TEST_F(NoticesOfALostRank, TakesTheReasonForTheRankThatHasLeft) {
   network_.left = true;
   network_.reason = "rank 1: the host of rank 2 does not answer";
   network_.until_told = 1000;
@@ -113,17 +112,17 @@ TEST_F(MessagePumpWithLostRank, TakesTheReasonForTheRankThatHasLeft) {
   EXPECT_EQ(board_.read().text, network_.reason);
 }
 
-TEST_F(MessagePumpWithLostRank, HasLeftIfNobodyTellsWhy) {
+TEST_F(NoticesOfALostRank, HasLeftIfNobodyTellsWhy) {
   EXPECT_FALSE(pump_->has_left(1));
   network_.left = true;
   EXPECT_TRUE(pump_->has_left(1));
   EXPECT_FALSE(board_.raised());
 }
 
-TEST_F(MessagePumpWithLostRank, NamesTheLostRankIfNobodyTellsWhy) {
+TEST_F(NoticesOfALostRank, NamesTheLostRankIfNobodyTellsWhy) {
   network_.cut = true;
-  EXPECT_THROW(pump_->tell_call(1, Signature()), TransportError);
-  EXPECT_THROW(pump_->tell_confirmed(5), TransportError);
+  EXPECT_THROW(pump_->notices().tell_call(1, Signature()), TransportError);
+  EXPECT_THROW(pump_->notices().tell_confirmed(5), TransportError);
   EXPECT_FALSE(board_.raised());
 }
 

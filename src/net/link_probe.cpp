@@ -1,4 +1,4 @@
-#include "joining/probe_links.hpp"
+#include "net/link_probe.hpp"
 
 #include <sched.h>
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "carrier/memory.hpp"
-#include "carrier/message_pump.hpp"
-#include "carrier/mpi_messenger.hpp"
+#include "net/mpi_messenger.hpp"
+#include "net/pump.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -25,7 +25,7 @@ TEST(MpiRunAhead, IsBoundedByMessagesThatTheReceiverAnswers) {
   edges.fifos.push_back(std::move(memory));
   if (rank == 0) edges.out.push_back({1, {Algorithm::ring}, 0, RecvEnd(fifo)});
   if (rank == 1) edges.in.push_back({0, {Algorithm::ring}, 0, SendEnd(fifo)});
-  MessagePump pump(message_by_mpi(comm), std::move(edges));
+  Pump pump(message_by_mpi(comm), std::move(edges));
   if (rank == 0) {
     SendEnd end(fifo);
     std::uint64_t sent = 0;

@@ -21,8 +21,8 @@
 #include <rondo/rondo.hpp>
 
 #include "bootstrap/network.hpp"
-#include "carrier/ucx_messenger.hpp"
-#include "carrier/ucx_worker.hpp"
+#include "net/ucx_messenger.hpp"
+#include "net/ucx_worker.hpp"
 #include "tests/support/forked.hpp"
 #include "tests/support/ucx.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "carrier/messenger.hpp"
+#include "net/messenger.hpp"
 
 namespace rondo::detail {
 

@@ -1,4 +1,4 @@
-#include "carrier/ucx_messenger.hpp"
+#include "net/ucx_messenger.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -12,7 +12,7 @@
 #include <rondo/errors.hpp>
 
 #include "base/index.hpp"
-#include "carrier/ucx_worker.hpp"
+#include "net/ucx_worker.hpp"
 
 namespace rondo::detail {
 namespace {

@@ -1,4 +1,4 @@
-#include "carrier/ucx_library.hpp"
+#include "net/ucx_library.hpp"
 
 #include <dlfcn.h>
 #include <ucs/debug/log_def.h>

@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include "carrier/host_links.hpp"
-#include "carrier/host_watch.hpp"
+#include "net/host_links.hpp"
+#include "net/host_watch.hpp"
 
 namespace rondo::detail {
 namespace {

@@ -1,6 +1,6 @@
 #include <rondo/errors.hpp>
 
-#include "carrier/ucx_messenger.hpp"
+#include "net/ucx_messenger.hpp"
 
 namespace rondo::detail {
 

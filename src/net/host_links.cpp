@@ -1,4 +1,4 @@
-#include "carrier/host_links.hpp"
+#include "net/host_links.hpp"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -1,8 +1,8 @@
-#include "carrier/ucx_leftovers.hpp"
+#include "net/ucx_leftovers.hpp"
 
 #include <algorithm>
 
-#include "carrier/ucx_library.hpp"
+#include "net/ucx_library.hpp"
 
 namespace rondo::detail {
 namespace {

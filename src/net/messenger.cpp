@@ -1,4 +1,4 @@
-#include "carrier/messenger.hpp"
+#include "net/messenger.hpp"
 
 namespace rondo::detail {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "carrier/messenger.hpp"
+#include "net/messenger.hpp"
 
 namespace rondo::detail {
 

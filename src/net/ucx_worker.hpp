@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/owner_process.hpp"
-#include "carrier/ucx_leftovers.hpp"
-#include "carrier/ucx_library.hpp"
+#include "net/ucx_leftovers.hpp"
+#include "net/ucx_library.hpp"
 
 namespace rondo::detail {
 

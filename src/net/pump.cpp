@@ -1,13 +1,6 @@
-// The pump's slots, its start and its end; message_pump_notices.cpp has what ranks tell each other beside slots.
-#include "carrier/message_pump.hpp"
+#include "net/pump.hpp"
 
-#include <algorithm>
-#include <chrono>
-#include <cstring>
-#include <functional>
-#include <thread>
-
-#include <fmt/format.h>
+#include <utility>
 
 #include <rondo/errors.hpp>
 
@@ -21,75 +14,56 @@ constexpr std::uint64_t kRoundsPerLook = 64;
 
 }  // namespace
 
-MessagePump::MessagePump(std::unique_ptr<Messenger> messenger, PumpEdges edges)
+Pump::Pump(std::unique_ptr<Messenger> messenger, PumpEdges edges)
     : messenger_(std::move(messenger)),
       ranks_elsewhere_(std::move(edges.ranks_elsewhere)),
       board_(edges.board),
-      session_(edges.session) {
-  memory_->fifos = std::move(edges.fifos);
+      session_(edges.session),
+      notices_(*messenger_, *board_, ranks_elsewhere_, session_),
+      fifos_(std::make_unique<std::vector<Mapping>>(std::move(edges.fifos))) {
   for (const PumpEdges::Out& edge : edges.out) add(edge);
   for (const PumpEdges::In& edge : edges.in) add(edge);
-  hearing_ = messenger_->receive(kAnyPeer, kAbortTag, &memory_->heard, sizeof(AbortMessage));
-  const auto size = static_cast<std::size_t>(messenger_->size());
-  told_calls_.resize(size);
-  listen_for_calls();
-  confirmed_calls_.resize(size);
-  expected_calls_.resize(size);
-  listen_for_confirmations();
 }
 
-void MessagePump::add(const PumpEdges::Out& edge) {
+void Pump::add(const PumpEdges::Out& edge) {
   outgoing_.push_back({edge.peer, edge.algorithms, kFirstSlotTag + edge.channel, edge.published,
                        OperationRing(edge.published.geometry().slots),
                        RunAhead(edge.published.geometry())});
 }
 
-void MessagePump::add(const PumpEdges::In& edge) {
+void Pump::add(const PumpEdges::In& edge) {
   incoming_.push_back({edge.peer, edge.algorithms, kFirstSlotTag + edge.channel, edge.free,
                        OperationRing(edge.free.geometry().slots)});
 }
 
-void MessagePump::carry(const PumpEdges::Out& edge, Mapping fifo) {
-  memory_->fifos.push_back(std::move(fifo));
+void Pump::carry(const PumpEdges::Out& edge, Mapping fifo) {
+  fifos_->push_back(std::move(fifo));
   add(edge);
 }
 
-void MessagePump::carry(const PumpEdges::In& edge, Mapping fifo) {
-  memory_->fifos.push_back(std::move(fifo));
+void Pump::carry(const PumpEdges::In& edge, Mapping fifo) {
+  fifos_->push_back(std::move(fifo));
   add(edge);
 }
 
-MessagePump::~MessagePump() {
+Pump::~Pump() {
   const WriteSignalsHeld held;  // MPI may write to a socket of a process that has ended
   if (!can_be_driven()) {
     log(LogLevel::warning, "a communicator with MPI edges outlived MPI_Finalize");
-  } else if (board_->raised() || !hear_the_rest()) {
+  } else if (board_->raised() || !notices_.receive_the_rest()) {
     abandon_receives();
   } else if (end_operations()) {
     return;
   }
-  // Operations may still be under way, here or at a peer that has not noticed the failure yet. So the memory is never used again, nor,
-  // where messages could reach another messenger, the number under which they travel.
-  static_cast<void>(memory_.release());
+  // Operations may still be under way, here or at a peer that has not noticed the failure yet. So their memory is never used again,
+  // nor, where messages could reach another messenger, the number under which they travel.
+  notices_.abandon_memory();
+  static_cast<void>(fifos_.release());
   if (!messenger_->may_end_any_time()) static_cast<void>(messenger_.release());
 }
 
-// A confirmation that came after the end of the messenger could be taken by a new one with the same number.
-bool MessagePump::hear_what_is_expected() {
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  for (;;) {
-    hear_confirmations();
-    if (std::equal(confirmed_calls_.begin(), confirmed_calls_.end(), expected_calls_.begin(),
-                   std::greater_equal<>())) {
-      return true;
-    }
-    if (std::chrono::steady_clock::now() > give_up) return false;
-    std::this_thread::yield();
-  }
-}
-
-std::vector<Operation> MessagePump::open_receives() {
-  std::vector<Operation> open = {hearing_, hearing_call_, hearing_confirmation_};
+std::vector<Operation> Pump::open_receives() {
+  std::vector<Operation> open = notices_.open_receives();
   for (Incoming& edge : incoming_) {
     for (; edge.messages.outstanding() > 0; edge.messages.finish_oldest()) {
       open.push_back(edge.messages.oldest());
@@ -98,10 +72,8 @@ std::vector<Operation> MessagePump::open_receives() {
   return open;
 }
 
-std::vector<Operation> MessagePump::open_sends() {
-  std::vector<Operation> open = saying_;
-  open.push_back(saying_call_);
-  open.insert(open.end(), saying_confirmation_.begin(), saying_confirmation_.end());
+std::vector<Operation> Pump::open_sends() {
+  std::vector<Operation> open = notices_.open_sends();
   for (Outgoing& edge : outgoing_) {
     for (; edge.messages.outstanding() > 0; edge.messages.finish_oldest()) {
       open.push_back(edge.messages.oldest());
@@ -110,24 +82,13 @@ std::vector<Operation> MessagePump::open_sends() {
   return open;
 }
 
-bool MessagePump::hear_the_rest() {
-  try {
-    if (!hear_what_is_expected()) return false;
-    // Several ranks may have sent this one a CallMessage; each of these sends may end only when received.
-    for (std::size_t rank = 0; rank < told_calls_.size(); ++rank) look_for_calls();
-  } catch (const TransportError&) {
-    return false;
-  }
-  return true;
-}
-
-void MessagePump::abandon_receives() {
+void Pump::abandon_receives() {
   for (Operation& receive : open_receives()) {
     if (receive.under_way) messenger_->abandon(receive);
   }
 }
 
-bool MessagePump::end_operations() {
+bool Pump::end_operations() {
   std::vector<Operation> open = open_receives();
   for (Operation& receive : open) {
     if (receive.under_way) messenger_->cancel(receive);
@@ -145,12 +106,12 @@ bool MessagePump::end_operations() {
   return true;
 }
 
-void MessagePump::begin_call(Algorithm algorithm) {
+void Pump::begin_call(Algorithm algorithm) {
   algorithm_ = algorithm;
   drives_all_ = false;
 }
 
-bool MessagePump::start_sends(Outgoing& edge) {
+bool Pump::start_sends(Outgoing& edge) {
   bool started = false;
   const std::uint64_t published = edge.end.published_slots();
   while (edge.messages.outstanding() < published) {
@@ -166,7 +127,7 @@ bool MessagePump::start_sends(Outgoing& edge) {
   return started;
 }
 
-bool MessagePump::start_receives(Incoming& edge) {
+bool Pump::start_receives(Incoming& edge) {
   bool started = false;
   const std::uint64_t free_slots = edge.end.free_slots();
   while (edge.messages.outstanding() < free_slots) {
@@ -179,7 +140,7 @@ bool MessagePump::start_receives(Incoming& edge) {
   return started;
 }
 
-bool MessagePump::finish_oldest(Direction direction) {
+bool Pump::finish_oldest(Direction direction) {
   oldest_.clear();
   finishers_.clear();
   for (Outgoing& edge : outgoing_) {
@@ -209,30 +170,20 @@ bool MessagePump::finish_oldest(Direction direction) {
   return !ended_.empty();
 }
 
-bool MessagePump::has_left(int peer) {
+bool Pump::has_left(int peer) {
   if (!messenger_->has_left(peer)) return false;
   // A rank whose communicator has failed leaves, too. The reason, which another rank may tell, is on its way then.
   constexpr std::chrono::seconds kForTheReasonOfOthers{1};
-  return !hears_of_abort(kForTheReasonOfOthers);
+  return !notices_.receives_abort(kForTheReasonOfOthers);
 }
 
-bool MessagePump::hears_of_abort(std::chrono::milliseconds patience) {
-  const auto give_up = std::chrono::steady_clock::now() + patience;
-  try {
-    while (!board_->raised() && std::chrono::steady_clock::now() < give_up) look_for_abort();
-  } catch (const TransportError&) {
-    return false;  // the first error says more
-  }
-  return board_->raised();
-}
-
-bool MessagePump::progress() {
+bool Pump::progress() {
   bool moved = false;
-  unless_told_why([&] { moved = move_slots(); });
+  notices_.unless_told_why([&] { moved = move_slots(); });
   return moved;
 }
 
-bool MessagePump::move_slots() {
+bool Pump::move_slots() {
   bool moved = false;
   for (Outgoing& edge : outgoing_) {
     if (drives(edge.algorithms)) moved |= start_sends(edge);
@@ -243,44 +194,37 @@ bool MessagePump::move_slots() {
   // Open MPI looks at its requests before it polls the network: only a second test sees what the poll completed.
   if (finish_oldest(Direction::both) || finish_oldest(Direction::both)) moved = true;
   if (++rounds_ % kRoundsPerLook == 0) {
-    look_for_abort();
-    look_for_calls();
+    notices_.look_for_abort();
+    notices_.look_for_calls();
   }
   return moved;
 }
 
-std::unique_ptr<Pump> MessagePump::another(PumpEdges edges) {
-  edges.session = session_ + ++pumps_made_;
-  return std::make_unique<MessagePump>(messenger_->another(edges.session), std::move(edges));
-}
-
-std::unique_ptr<Pump> MessagePump::among(const std::vector<int>& ranks, PumpEdges edges) {
-  return std::make_unique<MessagePump>(messenger_->among(ranks, edges.session), std::move(edges));
-}
-
-std::optional<int> MessagePump::busy_peer() {
+std::optional<int> Pump::busy_peer() {
   std::optional<int> peer;
-  unless_told_why([&] {
+  notices_.unless_told_why([&] {
     for (Outgoing& edge : outgoing_) {
       if (drives(edge.algorithms)) start_sends(edge);
     }
     // Receives are always open; testing them too would poll the network at the end of every call.
     finish_oldest(Direction::out);
-    messenger_->have_ended(saying_confirmation_, "telling other hosts of a confirmed call",
-                           ranks_elsewhere_);
-    peer = peer_still_sent_to();
+    for (const Outgoing& edge : outgoing_) {
+      if (!drives(edge.algorithms) || edge.messages.outstanding() == 0) continue;
+      peer = edge.peer;
+      return;
+    }
+    peer = notices_.peer_still_told();
   });
   return peer;
 }
 
-std::optional<int> MessagePump::peer_still_sent_to() {
-  for (const Outgoing& edge : outgoing_) {
-    if (drives(edge.algorithms) && edge.messages.outstanding() > 0) return edge.peer;
-  }
-  for (std::size_t i = 0; i < saying_confirmation_.size(); ++i) {
-    if (saying_confirmation_[i].under_way) return ranks_elsewhere_[i];
-  }
-  return std::nullopt;
+std::unique_ptr<Pump> Pump::another(PumpEdges edges) {
+  edges.session = session_ + ++pumps_made_;
+  return std::make_unique<Pump>(messenger_->another(edges.session), std::move(edges));
+}
+
+std::unique_ptr<Pump> Pump::among(const std::vector<int>& ranks, PumpEdges edges) {
+  return std::make_unique<Pump>(messenger_->among(ranks, edges.session), std::move(edges));
 }
 
 }  // namespace rondo::detail

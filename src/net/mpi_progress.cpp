@@ -1,4 +1,4 @@
-#include "carrier/mpi_progress.hpp"
+#include "net/mpi_progress.hpp"
 
 #include <mpi.h>
 
