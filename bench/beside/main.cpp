@@ -1,5 +1,6 @@
-// rondo-beside: all-reduces of ranks on one GPU beside matrix products, alone and together, for several numbers of
-// channels. It shows what the blocks of Rondo's kernels, which wait on the device, leave to a program's own kernels.
+// rondo-beside: all-reduces of ranks on one GPU beside matrix products, alone and together, for
+// several numbers of channels. It shows what the blocks of Rondo's kernels, which wait on the
+// device, leave to a program's own kernels.
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>

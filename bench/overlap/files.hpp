@@ -10,8 +10,8 @@
 
 namespace rondo::overlap {
 
-// Reads a JSON file: [{"name": "conv1", "count": 9408, "work": 118013952}, ...]. A missing "work" is set to the count.
-// Throws std::runtime_error that says what is wrong.
+// Reads a JSON file: [{"name": "conv1", "count": 9408, "work": 118013952}, ...]. A missing "work"
+// is set to the count. Throws std::runtime_error that says what is wrong.
 Model read_model(const std::string& file);
 
 // Writes options.json. Throws std::runtime_error if the file cannot be written.

@@ -1,5 +1,6 @@
-// rondo-overlap: how much of the communication of a model's gradients hides behind its backprop, for buckets of
-// several sizes. Instead of backprop, a rank sleeps or spins until each gradient would be complete.
+// rondo-overlap: how much of the communication of a model's gradients hides behind its backprop,
+// for buckets of several sizes. Instead of backprop, a rank sleeps or spins until each gradient
+// would be complete.
 
 #include <fmt/format.h>
 #include <sys/prctl.h>

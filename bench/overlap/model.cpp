@@ -23,7 +23,8 @@ void add_stage(Model& model, int stage, int blocks, std::size_t inputs, std::siz
   for (int block = 0; block < blocks; ++block) {
     const std::string name = fmt::format("layer{}.{}", stage, block);
     const std::size_t from = block == 0 ? inputs : width * 4;
-    // From stage 2 on, conv2 of the first block has stride 2, so the outputs of conv1 are twice as wide and high.
+    // From stage 2 on, conv2 of the first block has stride 2, so the outputs of conv1 are twice as
+    // wide and high.
     const std::size_t before = block == 0 && stage > 1 ? side * 2 : side;
     add_convolution(model, name + ".conv1", from, width, 1, before);
     add_convolution(model, name + ".conv2", width, width, 3, side);

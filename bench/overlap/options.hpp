@@ -20,8 +20,8 @@ struct Options {
   int processes = 0;  // forked; if both are 0: the processes of mpirun
 };
 
-// Fills `options`; returns the program's exit status when there is nothing more to do: after --help, --version
-// or an error, which it prints.
+// Fills `options`; returns the program's exit status when there is nothing more to do: after
+// --help, --version or an error, which it prints.
 std::optional<int> read_command_line(int argc, char** argv, Options& options);
 
 }  // namespace rondo::overlap

@@ -1,5 +1,5 @@
-// Imitates a model's backprop, and times steps without communication, with communication after backprop, and with
-// communication during backprop.
+// Imitates a model's backprop, and times steps without communication, with communication after
+// backprop, and with communication during backprop.
 #pragma once
 
 #include <chrono>
@@ -21,14 +21,14 @@ struct Row {
   double mark_us = 0;   // overhead of mark_ready() for one parameter
 };
 
-// One rank's model: gradients in one block of memory, in forward order, and a backprop that only waits. The
-// constructor's arguments must outlive the player.
+// One rank's model: gradients in one block of memory, in forward order, and a backprop that only
+// waits. The constructor's arguments must outlive the player.
 class Player {
  public:
   Player(Communicator& comm, const Options& options, const Model& model);
 
-  // Takes options.steps steps in each mode, by turns, with buckets of at most `bucket_bytes` (0: the reducer's
-  // choice). Collective.
+  // Takes options.steps steps in each mode, by turns, with buckets of at most `bucket_bytes` (0:
+  // the reducer's choice). Collective.
   Row measure(std::size_t bucket_bytes);
 
  private:

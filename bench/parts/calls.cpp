@@ -1,5 +1,5 @@
-// Small calls of ranks in one process. Google Benchmark would choose the number of calls for each rank separately, so
-// all ranks run batches of a fixed length, and the slowest rank's time counts.
+// Small calls of ranks in one process. Google Benchmark would choose the number of calls for each
+// rank separately, so all ranks run batches of a fixed length, and the slowest rank's time counts.
 
 #include <benchmark/benchmark.h>
 

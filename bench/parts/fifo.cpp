@@ -1,4 +1,5 @@
-// One hop of a FIFO in memory: the time of a slot to the other core and back, and the bytes a second.
+// One hop of a FIFO in memory: the time of a slot to the other core and back, and the bytes a
+// second.
 
 #include <benchmark/benchmark.h>
 

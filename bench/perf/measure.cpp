@@ -92,8 +92,9 @@ bool has_algorithm(Communicator& comm, const std::string& algo, Call call) {
   }
 }
 
-// Runs until connections are made and the scheduler has settled: rounds of options.warmups runs, then twice as many
-// each time, until a round takes 20 ms. Returns the microseconds of one run in the last round, the same on all ranks.
+// Runs until connections are made and the scheduler has settled: rounds of options.warmups runs,
+// then twice as many each time, until a round takes 20 ms. Returns the microseconds of one run in
+// the last round, the same on all ranks.
 double warm_up(Communicator& comm, const Options& options, const std::function<void()>& run) {
   constexpr double kLeastUs = 20e3;
   for (int runs = options.warmups;; runs *= 2) {
@@ -145,7 +146,8 @@ Timing time_one(Communicator& comm, const Options& options, HostBuffers<T>& buff
   if (options.fresh) timed.prepare = [&] { buffers.write_input(); };
   if (options.use) timed.use = [&, in_place] { buffers.use(in_place); };
   return time_runs(comm, options, timed, [&] {
-    // Checks the last timed call; not in place, where each call has reduced the last one's result again.
+    // Checks the last timed call; not in place, where each call has reduced the last one's result
+    // again.
     const std::uint64_t before = in_place ? 0 : buffers.wrong(false);
     buffers.refill();
     run();

@@ -13,8 +13,8 @@
 
 namespace rondo::perf {
 
-// For comparison: returns a function that makes the same call with another library; nothing where that library lacks
-// the type or size.
+// For comparison: returns a function that makes the same call with another library; nothing where
+// that library lacks the type or size.
 using Peer = std::function<std::optional<std::function<void()>>(const Call&)>;
 
 // By --algo value; a peer that is null or missing cannot be measured.
@@ -38,24 +38,26 @@ struct Row {
   std::optional<Timing> in_place;  // nothing where a peer cannot work in place
 };
 
-// Collective: every rank of `comm` calls it and gets the same row; nothing where `algo` or `peer` cannot
-// make the call.
+// Collective: every rank of `comm` calls it and gets the same row; nothing where `algo` or `peer`
+// cannot make the call.
 std::optional<Row> measure(Communicator& comm, const Options& options, const std::string& algo,
                            std::uint64_t count, const Peer& peer);
 
 // Whether the call may not have its result where its input is.
 bool never_in_place(Collective op);
-// What `rank` does in a timed call. `send` stands for a message from rank 0 to rank 1 and one of the same size back.
+// What `rank` does in a timed call. `send` stands for a message from rank 0 to rank 1 and one of
+// the same size back.
 std::vector<Call> calls_of_rank(const Call& call, int rank);
 // Of `send`: half of the time of a message and its answer.
 Timing one_way(Timing timing);
 
-// How many iterations to time of a call that took `one_us`; the same number on all ranks. Collective.
+// How many iterations to time of a call that took `one_us`; the same number on all ranks.
+// Collective.
 int iterations_for(Communicator& comm, const Options& options, double one_us);
 
-// The time of an iteration is the slowest rank's, except for the mean. Ranks that call one after the other without a barrier may
-// take turns in waiting: then each iteration is long on some rank, and only the mean tells how many calls fit in a second.
-// Collective.
+// The time of an iteration is the slowest rank's, except for the mean. Ranks that call one after
+// the other without a barrier may take turns in waiting: then each iteration is long on some rank,
+// and only the mean tells how many calls fit in a second. Collective.
 Timing summarise(Communicator& comm, std::vector<double>& times, std::uint64_t wrong);
 
 std::uint64_t wrong_elements(const std::vector<Row>& rows);

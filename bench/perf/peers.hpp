@@ -1,5 +1,5 @@
-// Collectives of other libraries, called like Rondo's. peers_mpi.cpp and peers_gloo.cpp need their libraries; builds
-// without them use peers_no_mpi.cpp and peers_no_gloo.cpp.
+// Collectives of other libraries, called like Rondo's. peers_mpi.cpp and peers_gloo.cpp need their
+// libraries; builds without them use peers_no_mpi.cpp and peers_no_gloo.cpp.
 #pragma once
 
 #include "bench/perf/measure.hpp"
@@ -9,8 +9,8 @@ namespace rondo::perf {
 bool has_mpi_peer();
 bool has_gloo_peer();
 
-// MPI's collectives over MPI_COMM_WORLD; empty in a build without MPI. The peer cannot make calls with types that MPI
-// lacks (f16, bf16), with avg, or with counts beyond an int.
+// MPI's collectives over MPI_COMM_WORLD; empty in a build without MPI. The peer cannot make calls
+// with types that MPI lacks (f16, bf16), with avg, or with counts beyond an int.
 Peer mpi_peer();
 
 // Name and version of the MPI library, such as "Open MPI v4.1.4".

@@ -20,7 +20,8 @@
 namespace rondo::perf {
 namespace {
 
-// By which Gloo's ranks learn each other's addresses: every rank writes one entry before it reads those of the others.
+// By which Gloo's ranks learn each other's addresses: every rank writes one entry before it reads
+// those of the others.
 class CommunicatorStore : public gloo::rendezvous::Store {
  public:
   explicit CommunicatorStore(Communicator& comm) : comm_(comm) {}

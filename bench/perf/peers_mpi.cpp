@@ -78,7 +78,8 @@ bool own_out_in_place(const Call& call, const Parts& parts, int rank) {
                           static_cast<const char*>(call.out);
 }
 
-// all_gather, and the root of a gather: whether the rank's chunk already lies at its place in the output.
+// all_gather, and the root of a gather: whether the rank's chunk already lies at its place in the
+// output.
 bool own_in_place(const Call& call, const Parts& parts, int rank) {
   return static_cast<const char*>(call.in) ==
          static_cast<const char*>(call.out) + own_offset_bytes(call, parts, rank);
@@ -167,7 +168,8 @@ Peer mpi_peer() {
       return std::nullopt;
     }
     const Parts parts(call.count, size);
-    // In place, MPI_Reduce_scatter leaves the result at the start of the buffer, not in the rank's chunk.
+    // In place, MPI_Reduce_scatter leaves the result at the start of the buffer, not in the rank's
+    // chunk.
     const bool scatters_in_place =
         call.collective == Collective::reduce_scatter &&
         static_cast<const char*>(call.in) + own_offset_bytes(call, parts, rank) ==

@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::uint64_t kSmallest = 4;
 constexpr int kSizes = 23;  // up to 16 MiB, whose fastest algorithm is used above too
-// An algorithm replaces the smaller sizes' best one only if it takes less than this part of that one's time.
+// An algorithm replaces the smaller sizes' best one only if it takes less than this part of that
+// one's time.
 constexpr double kGain = 0.97;
 
 struct Sample {

@@ -7,7 +7,8 @@
 
 namespace rondo::perf {
 
-// Collective. Replaces the file's rules for this carrier and number of ranks, and keeps its other rules.
+// Collective. Replaces the file's rules for this carrier and number of ranks, and keeps its other
+// rules.
 void tune(Communicator& comm, const Options& options);
 
 }  // namespace rondo::perf

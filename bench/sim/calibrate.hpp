@@ -7,8 +7,8 @@
 
 namespace rondo::sim {
 
-// Between rank 0 and the first rank of another host, by messages; what ranks compute, on rank 0. Collective; the result is
-// rank 0's. Throws std::runtime_error where all ranks are on one host.
+// Between rank 0 and the first rank of another host, by messages; what ranks compute, on rank 0.
+// Collective; the result is rank 0's. Throws std::runtime_error where all ranks are on one host.
 Network measure_network(Communicator& comm);
 
 }  // namespace rondo::sim

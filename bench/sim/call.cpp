@@ -57,8 +57,8 @@ detail::Geometries geometries(const Network& network, int ranks) {
   return detail::choose_geometries({}, kCacheBytes, link, local);
 }
 
-// Where an actor stands for several ranks, all their chunks must be of one size: as many elements for each, which have fewer bytes
-// than a float where the vector is not a multiple.
+// Where an actor stands for several ranks, all their chunks must be of one size: as many elements
+// for each, which have fewer bytes than a float where the vector is not a multiple.
 double even_out(detail::Slicing& slicing, std::size_t bytes) {
   const std::uint64_t each = (slicing.count + slicing.chunks - 1) / slicing.chunks;
   slicing.count = std::max<std::uint64_t>(each, 1) * slicing.chunks;
@@ -66,10 +66,11 @@ double even_out(detail::Slicing& slicing, std::size_t bytes) {
   return static_cast<double>(bytes) / static_cast<double>(slicing.count);
 }
 
-// How many actors stand for so many ranks: all, or a whole number of hosts, of which there are two at least, since one host
-// alone would send nothing over its link.
+// How many actors stand for so many ranks: all, or a whole number of hosts, of which there are two
+// at least, since one host alone would send nothing over its link.
 int actors_for(Strategy strategy, int ranks, int ranks_per_host, std::optional<int> most_actors) {
-  // Ranks of a ring take a number of steps that grows with their number; those of other schedules take few.
+  // Ranks of a ring take a number of steps that grows with their number; those of other schedules
+  // take few.
   const int most = most_actors.value_or(halves(strategy) ? kMostActors : kMostRingActors);
   if (strategy == Strategy::naive || ranks <= most) return ranks;
   const int hosts = std::max(2, most / ranks_per_host);
@@ -146,7 +147,8 @@ double by_schedule(const Network& network, Strategy strategy, int ranks, std::si
   return Events(network, shape, actors, simulation.seed).run();
 }
 
-// The ranks of a host reduce a part each, these parts go round rings between hosts, and the ranks gather them.
+// The ranks of a host reduce a part each, these parts go round rings between hosts, and the ranks
+// gather them.
 double hierarchical(const Network& network, int ranks, std::size_t bytes,
                     const Simulation& simulation) {
   const int owners = std::min(network.ranks_per_host, ranks);
@@ -196,8 +198,8 @@ double latest_of(int messages, double jitter_us, std::mt19937_64& random) {
   return -jitter_us * std::log1p(-std::pow(chance, 1.0 / messages));
 }
 
-// Gradients go to the servers, over the links of the hosts of ranks and of servers, and are added there; then parameters
-// go back along the same links. The first host has as many servers as any.
+// Gradients go to the servers, over the links of the hosts of ranks and of servers, and are added
+// there; then parameters go back along the same links. The first host has as many servers as any.
 double by_servers(const Network& network, int ranks, std::size_t bytes, std::uint64_t seed) {
   const int here = std::min(network.ranks_per_host, ranks);
   const int hosts = ranks / here;
@@ -207,8 +209,8 @@ double by_servers(const Network& network, int ranks, std::size_t bytes, std::uin
   const double shard = static_cast<double>(bytes) / servers;
   const double to_servers = shard * servers_here * (ranks - here);
   const double from_ranks = shard * (servers - least_servers_here) * here;
-  // The same direction of that link carries less in the other of the two phases. What it could have carried meanwhile, up to
-  // the burst, it carries at once.
+  // The same direction of that link carries less in the other of the two phases. What it could have
+  // carried meanwhile, up to the burst, it carries at once.
   const bool at_servers = to_servers >= from_ranks;
   const double one_way = std::max(to_servers, from_ranks);
   const double other_way = at_servers ? shard * (servers - servers_here) * here

@@ -11,9 +11,10 @@
 
 namespace rondo::sim {
 
-// `ring`, `hierarchical`, `halving_doubling`, `recursive_doubling` and `naive` are the library's, with its own schedules, slices and
-// FIFO sizes. `server` is parameter servers (Network::servers): it is computed from the bytes on the links and the number of messages,
-// since the library has no such call.
+// `ring`, `hierarchical`, `halving_doubling`, `recursive_doubling` and `naive` are the library's,
+// with its own schedules, slices and FIFO sizes. `server` is parameter servers (Network::servers):
+// it is computed from the bytes on the links and the number of messages, since the library has no
+// such call.
 enum class Strategy : std::uint8_t {
   ring,
   hierarchical,
@@ -28,24 +29,27 @@ std::string name(Strategy strategy);
 // Throws std::runtime_error.
 Strategy strategy_named(const std::string& name);
 
-// So many ranks are simulated each for itself, in rings and else; above, as many stand for all: see events.hpp.
+// So many ranks are simulated each for itself, in rings and else; above, as many stand for all: see
+// events.hpp.
 inline constexpr int kMostRingActors = 32;
 inline constexpr int kMostActors = 1024;
 
 // How many servers a vector of so many bytes has: never more than it has elements.
 int servers_of(const Network& network, int ranks, std::size_t bytes);
 
-// Why this strategy cannot be simulated on so many ranks; else an empty text. halving_doubling and recursive_doubling of many ranks
-// are for powers of two.
+// Why this strategy cannot be simulated on so many ranks; else an empty text. halving_doubling and
+// recursive_doubling of many ranks are for powers of two.
 std::string objection_to(Strategy strategy, const Network& network, int ranks);
 
-// Whether the library itself would refuse this call: by halving_doubling it carries what its FIFOs hold (simulated are FIFOs that are
-// long enough), and it has neither halving_doubling nor recursive_doubling inside a host.
+// Whether the library itself would refuse this call: by halving_doubling it carries what its FIFOs
+// hold (simulated are FIFOs that are long enough), and it has neither halving_doubling nor
+// recursive_doubling inside a host.
 bool is_beyond_library(Strategy strategy, const Network& network, int ranks, std::size_t bytes);
 
 struct Simulation {
   std::uint64_t seed = 1;  // of the jitter
-  // So many calls, each rank's next after its last; the second half of them is timed. 1: a call that all ranks begin at the same time.
+  // So many calls, each rank's next after its last; the second half of them is timed. 1: a call
+  // that all ranks begin at the same time.
   int calls = 1;
   // A power of two, replaces the numbers above; there are always the actors of two hosts.
   std::optional<int> most_actors = {};

@@ -44,8 +44,9 @@ Strategy simulated_as(Strategy strategy, const Question& question) {
   return has_ring && is_ring ? Strategy::ring : strategy;
 }
 
-// Times of calls of any size, from simulated ones: between two sizes in proportion to the bytes. Each call is one of the
-// runs, taken at random, since the calls of a step are late independently of each other.
+// Times of calls of any size, from simulated ones: between two sizes in proportion to the bytes.
+// Each call is one of the runs, taken at random, since the calls of a step are late independently
+// of each other.
 class CallTimes {
  public:
   void add(std::size_t bytes, const std::vector<double>& us) { points_[bytes] = &us; }
@@ -134,7 +135,8 @@ std::vector<Simulated> simulate(const Question& question, const std::vector<std:
   return calls;
 }
 
-// The best bucket, and what a step takes with it: of those whose calls the library makes, if there are any.
+// The best bucket, and what a step takes with it: of those whose calls the library makes, if there
+// are any.
 Answer step_answer(const Question& question, Answer answer, const std::vector<Simulated>& calls) {
   const Job& job = *question.job;
   const CallTimes times = times_of(question, answer, calls);

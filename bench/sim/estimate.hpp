@@ -33,7 +33,8 @@ struct Question {
   int calls = 1;  // that ranks make one after the other, where there is no job
 };
 
-// The answer for one strategy on so many ranks. Where it could not be simulated, `objection` says why.
+// The answer for one strategy on so many ranks. Where it could not be simulated, `objection` says
+// why.
 struct Answer {
   int ranks = 0;
   Strategy strategy = Strategy::ring;

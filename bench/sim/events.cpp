@@ -210,7 +210,8 @@ void Events::send(Edge& edge, double now, double bytes) {
   }
 }
 
-// The receiver's link carries the slice as it comes, if the link is free then, and not before the sender's has.
+// The receiver's link carries the slice as it comes, if the link is free then, and not before the
+// sender's has.
 void Events::reach(Edge& edge, double now, OnLink slice) {
   double& link_free = link_in_free_[static_cast<std::size_t>(host_of(edge.to))];
   arrive(edge, std::max(carry(link_free, now, slice.us), now + slice.sent_us), slice.answered);
@@ -223,7 +224,8 @@ double Events::carry(double& link_free, double now, double link_us) const {
   return std::max(now, link_free);
 }
 
-// The receiver waits for messages in all free slots of its FIFO, so it takes a message when it comes.
+// The receiver waits for messages in all free slots of its FIFO, so it takes a message when it
+// comes.
 void Events::arrive(Edge& edge, double time, bool answered) {
   edge.arrivals.push_back(time);
   if (answered) hear_answer(edge.from, time + message_us());

@@ -1,20 +1,25 @@
 // Ranks that carry out their schedules in simulated time.
 //
-// An actor is a rank with its schedule, as run_schedule would walk it: window by window, step by step, slice by slice. A
-// slice begins when what it needs has come, in the order of time, and takes the rank's time. What it sends then goes
-// along the links of both hosts, each of which carries one slice at a time, the first to come first; within a host it is
-// there at once. As in the library, some messages between hosts end only with the receiver's answer (carrier/run_ahead.hpp),
-// and an actor ends a call when its messages have ended.
+// An actor is a rank with its schedule, as run_schedule would walk it: window by window, step by
+// step, slice by slice. A slice begins when what it needs has come, in the order of time, and takes
+// the rank's time. What it sends then goes along the links of both hosts, each of which carries one
+// slice at a time, the first to come first; within a host it is there at once. As in the library,
+// some messages between hosts end only with the receiver's answer (carrier/run_ahead.hpp), and an
+// actor ends a call when its messages have ended.
 //
-// Many ranks are alike. On N positions of a ring, each does in its own place what all others do, and so does a power of two of
-// positions in halving_doubling: then fewer actors, a whole number of hosts, stand for all, and what actor a does for the
-// position d places away is done by actor a + d (modulo the number of actors). Eight actors of a ring of 1000:
+// Many ranks are alike. On N positions of a ring, each does in its own place what all others do,
+// and so does a power of two of positions in halving_doubling: then fewer actors, a whole number of
+// hosts, stand for all, and what actor a does for the position d places away is done by actor a + d
+// (modulo the number of actors). Eight actors of a ring of 1000:
 //
 //   position     996  997  998  999    0    1    2  ...
-//   actor          4    5    6    7    0    1    2        each takes 1999 steps, and receives from the one before it
+//   actor          4    5    6    7    0    1    2
 //
-// Without jitter that changes nothing. With jitter, waiting spreads round a smaller ring, which hardly matters (tests/sim); in
-// halving_doubling it can, since ranks that have come out of step then share links: so it has far more actors.
+// Each actor takes 1999 steps, and receives from the one before it.
+//
+// Without jitter that changes nothing. With jitter, waiting spreads round a smaller ring, which
+// hardly matters (tests/sim); in halving_doubling it can, since ranks that have come out of step
+// then share links: so it has far more actors.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +57,8 @@ class Events {
     // How many slices a FIFO has room for.
     int between_hosts_slots = 64;
     int within_host_slots = 8;
-    // Each host receives from one other only, as in rings: then no slices meet at its link, which need not be put in order.
+    // Each host receives from one other only, as in rings: then no slices meet at its link, which
+    // need not be put in order.
     bool one_sender = false;
     // How many calls each actor makes, one after the other.
     int calls = 1;
@@ -60,8 +66,8 @@ class Events {
   Events(const Network& network, const Shape& shape, const std::vector<ActorPlace>& actors,
          std::uint64_t seed);
 
-  // Returns how long a call takes, until it has ended on the last actor: of several calls, the mean of the second half. Throws
-  // std::logic_error if actors wait for each other in a circle.
+  // Returns how long a call takes, until it has ended on the last actor: of several calls, the mean
+  // of the second half. Throws std::logic_error if actors wait for each other in a circle.
   double run();
 
  private:
@@ -96,7 +102,8 @@ class Events {
     std::optional<double> own_end = {};
     [[nodiscard]] bool done(const Shape& shape) const { return calls_made == shape.calls; }
   };
-  // How long a slice takes on a link; and how long it does on the sender's, less where that link has saved up a pause.
+  // How long a slice takes on a link; and how long it does on the sender's, less where that link
+  // has saved up a pause.
   struct OnLink {
     double us = 0;
     double sent_us = 0;

@@ -1,4 +1,5 @@
-// How long a training step takes whose gradients are summed bucket by bucket while backprop goes on.
+// How long a training step takes whose gradients are summed bucket by bucket while backprop goes
+// on.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +24,9 @@ struct Job {
 
 Job job_of(const overlap::Model& model, double backward_us, double forward_us);
 
-// From a timeline that GradientReducer::write_trace() wrote: medians of rank 0's iterations, each from the end of the last
-// finish() to the last mark. The gradients are its buckets, so that the smaller they were, the better this is. Throws
-// std::runtime_error.
+// From a timeline that GradientReducer::write_trace() wrote: medians of rank 0's iterations, each
+// from the end of the last finish() to the last mark. The gradients are its buckets, so that the
+// smaller they were, the better this is. Throws std::runtime_error.
 Job read_trace(const std::string& file);
 
 // How long a call of so many bytes takes.
@@ -38,9 +39,9 @@ struct StepTime {
   double exposed_us = 0;  // after backprop
 };
 
-// Buckets as GradientReducer forms them, of at most `bucket_bytes`; each travels when it is ready and the one before it has
-// arrived, after a small call that opens the iteration; another one closes it. `slowdown`: by so much the slowest rank computes
-// slower than the job says.
+// Buckets as GradientReducer forms them, of at most `bucket_bytes`; each travels when it is ready
+// and the one before it has arrived, after a small call that opens the iteration; another one
+// closes it. `slowdown`: by so much the slowest rank computes slower than the job says.
 StepTime step_time(const Job& job, std::size_t bucket_bytes, double slowdown, const CallTime& call);
 
 }  // namespace rondo::sim

@@ -11,10 +11,12 @@ struct Network {
   int ranks_per_host = 1;
   // Parameter servers, each beside a rank and spread over the hosts; 0: as many as ranks.
   int servers = 0;
-  // Of a host's link, each way, which its ranks share; and how long a message takes on it without bytes.
+  // Of a host's link, each way, which its ranks share; and how long a message takes on it without
+  // bytes.
   double link_bytes_per_us = 117;
   double latency_us = 30;
-  // After a pause, a link carries so many bytes at once that it could have carried meanwhile: a token bucket, as of the test hosts.
+  // After a pause, a link carries so many bytes at once that it could have carried meanwhile: a
+  // token bucket, as of the test hosts.
   double burst_bytes = 0;
   // By so much, on average, a message is late, exponentially distributed.
   double jitter_us = 0;
@@ -24,7 +26,8 @@ struct Network {
   double copy_bytes_per_us = 8000;
 };
 
-// Reads what write_network() wrote: all of Network but `servers`. Throws std::runtime_error that says what is wrong.
+// Reads what write_network() wrote: all of Network but `servers`. Throws std::runtime_error that
+// says what is wrong.
 Network read_network(const std::string& file);
 nlohmann::json json_of(const Network& network);
 void write_network(const std::string& file, const Network& network);

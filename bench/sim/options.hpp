@@ -14,8 +14,9 @@ struct Options {
   std::string json;
 };
 
-// Fills `options`; returns the program's exit status when there is nothing more to do: after --help, --version or an error,
-// which it prints. Throws std::runtime_error for files that are not what they should be.
+// Fills `options`; returns the program's exit status when there is nothing more to do: after
+// --help, --version or an error, which it prints. Throws std::runtime_error for files that are not
+// what they should be.
 std::optional<int> read_command_line(int argc, char** argv, Options& options);
 
 }  // namespace rondo::sim

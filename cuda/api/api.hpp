@@ -1,8 +1,9 @@
-// All that Rondo asks of CUDA, in one thin layer without CUDA's headers. Three files implement it, and
-// Meson or a test chooses: api_runtime.cpp (the CUDA runtime), api_absent.cpp (a build without CUDA), and
-// tests/cuda/stand_in.cpp (host memory and host threads).
+// All that Rondo asks of CUDA, in one thin layer without CUDA's headers. Three files implement it,
+// and Meson or a test chooses: api_runtime.cpp (the CUDA runtime), api_absent.cpp (a build without
+// CUDA), and tests/cuda/stand_in.cpp (host memory and host threads).
 //
-// Functions throw CudaError with the call, the device and CUDA's own words. A returned false or null is no error.
+// Functions throw CudaError with the call, the device and CUDA's own words. A returned false or
+// null is no error.
 #pragma once
 
 #include <array>
@@ -54,7 +55,8 @@ void release(void* memory);
 void copy(void* to, const void* from, std::size_t bytes);  // any direction; returns when done
 void copy_async(void* to, const void* from, std::size_t bytes, Stream stream);
 void clear_async(void* memory, std::size_t bytes, Stream stream);
-// A pool that never makes one stream wait for another: else one rank could have to wait for another.
+// A pool that never makes one stream wait for another: else one rank could have to wait for
+// another.
 Pool make_pool(int device);
 void destroy(Pool pool);
 void* allocate_async(Pool pool, std::size_t bytes, Stream stream);
@@ -93,9 +95,10 @@ void destroy(Graph graph);
 
 // Kernels, each named by its function.
 
-// Loads the kernel for the device in use: a kernel that is loaded only when it is first started would wait for a kernel
-// that waits for another rank. Also asks CUDA to use as much as it can of a multiprocessor's memory as shared memory while
-// the kernel runs, so that a kernel of the program, such as a matrix product, finds room beside it.
+// Loads the kernel for the device in use: a kernel that is loaded only when it is first started
+// would wait for a kernel that waits for another rank. Also asks CUDA to use as much as it can of a
+// multiprocessor's memory as shared memory while the kernel runs, so that a kernel of the program,
+// such as a matrix product, finds room beside it.
 void load(const void* kernel);
 // How many blocks of the kernel a multiprocessor of the device in use runs at once.
 int blocks_at_once(const void* kernel, int threads, std::size_t shared_bytes);

@@ -173,7 +173,8 @@ Pool make_pool(int device) {
   cudaMemPool_t pool = nullptr;
   require(cudaMemPoolCreate(&pool, &properties), "cudaMemPoolCreate");
   int off = 0;
-  // Memory stays in the pool: giving it back at each synchronisation would unmap it while other ranks wait.
+  // Memory stays in the pool: giving it back at each synchronisation would unmap it while other
+  // ranks wait.
   std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
   cudaError_t code = cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowInternalDependencies, &off);
   if (code == cudaSuccess) {
@@ -272,8 +273,8 @@ void record(Event event, Stream stream) {
 void wait_for(Event event, Stream stream) {
   require(cudaStreamWaitEvent(of(stream), event, 0), "cudaStreamWaitEvent");
 }
-// Relaxed, since another thread may be capturing a stream in CUDA's global mode, which forbids such waits to threads
-// in their usual mode. No event that is waited for here is part of a capture.
+// Relaxed, since another thread may be capturing a stream in CUDA's global mode, which forbids such
+// waits to threads in their usual mode. No event that is waited for here is part of a capture.
 void wait_for(Event event) {
   cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
   require(cudaThreadExchangeStreamCaptureMode(&mode), "cudaThreadExchangeStreamCaptureMode");

@@ -12,8 +12,9 @@ namespace rondo::detail::gpu {
 // Runs `function`, which releases a resource, and logs its error: a destructor cannot throw it.
 void without_throwing(const char* what, const std::function<void()>& function) noexcept;
 
-// Uses a device in a scope, then the device that was used before. If this process has no context on the latter, does
-// not return to it: that would make a context there, and take its memory, for nothing.
+// Uses a device in a scope, then the device that was used before. If this process has no context on
+// the latter, does not return to it: that would make a context there, and take its memory, for
+// nothing.
 class DeviceScope {
  public:
   explicit DeviceScope(int device);

@@ -113,7 +113,8 @@ std::optional<Communicator> Communicator::split(std::optional<int> color, int ke
   } catch (...) {
     error = std::current_exception();
   }
-  // The kernels of the next call must not keep a device from what other ranks still do there to join.
+  // The kernels of the next call must not keep a device from what other ranks still do there to
+  // join.
   state_->host.barrier();
   if (error) std::rethrow_exception(error);
   return made;
@@ -131,8 +132,9 @@ Communicator join(rondo::Communicator host, const Options& options) {
         detail::gpu::wire_devices(host, detail::state_of(host).wiring, options);
     return Communicator(std::make_shared<State>(std::move(host), options, std::move(wiring)));
   } catch (...) {
-    // All ranks throw this error. The host communicator is destroyed here and not while the exception unwinds the
-    // stack: its destructor would then abort ranks that have not seen the error yet.
+    // All ranks throw this error. The host communicator is destroyed here and not while the
+    // exception unwinds the stack: its destructor would then abort ranks that have not seen the
+    // error yet.
     {
       const rondo::Communicator quietly = std::move(host);
     }

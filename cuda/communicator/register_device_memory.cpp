@@ -28,9 +28,10 @@ std::size_t bytes_for(std::size_t count, std::size_t element_bytes) {
   return count * element_bytes;
 }
 
-// Registers a block, step by step. All ranks make every step that exchanges data, and if one rank fails in a step, all
-// ranks throw. CUDA may wait for running kernels when it allocates, maps or frees memory; so nothing of that is done
-// before the calls of all ranks have ended, nor after a rank may have begun a new one.
+// Registers a block, step by step. All ranks make every step that exchanges data, and if one rank
+// fails in a step, all ranks throw. CUDA may wait for running kernels when it allocates, maps or
+// frees memory; so nothing of that is done before the calls of all ranks have ended, nor after a
+// rank may have begun a new one.
 class DeviceBlockMaker {
  public:
   DeviceBlockMaker(rondo::Communicator& host, DeviceEngine& engine)
@@ -57,7 +58,8 @@ class DeviceBlockMaker {
   }
 
  private:
-  // Releases the blocks that all ranks have freed: first all ranks release the others' memory, then each its own.
+  // Releases the blocks that all ranks have freed: first all ranks release the others' memory, then
+  // each its own.
   void give_back() {
     const std::vector<std::uint8_t> mine = engine_.registry().freed();
     if (mine.empty()) return;  // on all ranks
@@ -71,7 +73,8 @@ class DeviceBlockMaker {
     engine_.registry().remove(by_all);
   }
 
-  // Without bytes, nothing: freeing it would wait for kernels that other ranks may have begun by then.
+  // Without bytes, nothing: freeing it would wait for kernels that other ranks may have begun by
+  // then.
   [[nodiscard]] std::shared_ptr<DeviceBlock> allocate(std::size_t bytes, bool registers) const {
     const std::size_t table = registers ? DeviceBlock::table_bytes_for(bootstrap_.size()) : 0;
     std::shared_ptr<DeviceMemory> memory;
@@ -87,7 +90,8 @@ class DeviceBlockMaker {
     try {
       map_and_tell(block);
     } catch (...) {
-      // Other ranks may have mapped this rank's memory: it is released only after they have released theirs of it.
+      // Other ranks may have mapped this rank's memory: it is released only after they have
+      // released theirs of it.
       block.release_others();
       try {
         together(bootstrap_, [] {});
@@ -98,7 +102,8 @@ class DeviceBlockMaker {
     }
   }
 
-  // Maps the memory of all ranks here, and writes to this rank's table where the others have mapped its memory.
+  // Maps the memory of all ranks here, and writes to this rank's table where the others have mapped
+  // its memory.
   void map_and_tell(DeviceBlock& block) {
     const ShownMemory mine = show(block.memory(), wiring_.device);
     const std::vector<ShownMemory> shown = bootstrap_.exchange(mine);

@@ -7,7 +7,8 @@
 
 namespace rondo::detail::gpu {
 
-// Another holder of the same state, for the calls of `user`. It goes on when the program moves or destroys its own.
+// Another holder of the same state, for the calls of `user`. It goes on when the program moves or
+// destroys its own.
 cuda::Communicator share(cuda::Communicator& communicator, const void* user);
 
 ExclusiveUse& exclusive_use_of(cuda::Communicator& communicator);

@@ -9,12 +9,14 @@
 namespace rondo::detail::gpu {
 namespace {
 
-// A call uses one channel for each started piece of a chunk of this size: a block's threads move that much in one go.
+// A call uses one channel for each started piece of a chunk of this size: a block's threads move
+// that much in one go.
 constexpr std::uint64_t kLeastPartBytes = 16384;
-// The same by direct, whose blocks hand nothing on: short parts, so that also small calls use the whole device.
+// The same by direct, whose blocks hand nothing on: short parts, so that also small calls use the
+// whole device.
 constexpr std::uint64_t kLeastDirectPartBytes = 4096;
-// What the 256 threads of a block exchange by one_shot without a second round: a unit each, and the signature's units are
-// among them.
+// What the 256 threads of a block exchange by one_shot without a second round: a unit each, and the
+// signature's units are among them.
 constexpr std::uint64_t kOneShotPartBytes =
     (256 - kHeaderUnits) * kUnitBytes / kGranuleBytes * kGranuleBytes;
 

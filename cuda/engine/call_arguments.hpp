@@ -17,8 +17,8 @@ namespace rondo::detail::gpu {
 // Chunk borders that callers cannot see are rounded to this: one access of a thread.
 inline constexpr std::uint64_t kGranuleBytes = 16;
 
-// The blocks of a call's kernel: one for each of the channels that it uses. A sendrecv has blocks that send, and then
-// blocks that receive.
+// The blocks of a call's kernel: one for each of the channels that it uses. A sendrecv has blocks
+// that send, and then blocks that receive.
 struct CallBlocks {
   int channels = 1;  // in a sendrecv, to send
   int receiving_channels = 0;
@@ -26,8 +26,9 @@ struct CallBlocks {
   [[nodiscard]] int all() const { return channels + receiving_channels; }
 };
 
-// The blocks of a call of `rank`: fewer than there are channels if the call is so small that slices would be too short to
-// be worth a barrier. All ranks that make the same call use the same channels, and so do both ranks of a message.
+// The blocks of a call of `rank`: fewer than there are channels if the call is so small that slices
+// would be too short to be worth a barrier. All ranks that make the same call use the same
+// channels, and so do both ranks of a message.
 CallBlocks blocks_for(const Call& call, Algorithm algorithm, int rank,
                       const DeviceGeometry& geometry);
 
@@ -40,8 +41,9 @@ struct ShownBuffers {
   ShownBuffer out;
 };
 
-// `algorithm`: `automatic` goes by direct where the buffers of all ranks can be reached, and else by the ring; `shown`: for
-// `automatic` and `direct`, where the other ranks reach this rank's buffers, or nothing if they cannot.
+// `algorithm`: `automatic` goes by direct where the buffers of all ranks can be reached, and else
+// by the ring; `shown`: for `automatic` and `direct`, where the other ranks reach this rank's
+// buffers, or nothing if they cannot.
 KernelArguments call_arguments(const Call& call, Algorithm algorithm, const RingPlace& place,
                                const RankView& rank, const CallBlocks& blocks,
                                std::chrono::nanoseconds timeout,

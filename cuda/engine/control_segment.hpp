@@ -1,5 +1,6 @@
-// Host memory that the ranks of one host share, and that their devices reach: whether the communicator has ended, the
-// call that each rank has shown last, which ranks have left, the failures of blocks, and the FIFOs of pinned edges.
+// Host memory that the ranks of one host share, and that their devices reach: whether the
+// communicator has ended, the call that each rank has shown last, which ranks have left, the
+// failures of blocks, and the FIFOs of pinned edges.
 #pragma once
 
 #include <cstddef>

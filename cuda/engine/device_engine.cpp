@@ -19,7 +19,8 @@
 namespace rondo::detail::gpu {
 namespace {
 
-// How long a rank that leaves waits for other processes to close its memory, if they need nothing more of it.
+// How long a rank that leaves waits for other processes to close its memory, if they need nothing
+// more of it.
 constexpr auto kPatienceAtTheEnd = std::chrono::seconds(1);
 
 }  // namespace
@@ -65,8 +66,8 @@ void DeviceEngine::enqueue(const PlannedCall& planned, api::Stream stream) {
       std::uint64_t operations = 0;
       {
         const auto turn = turn_to_enqueue(wiring_.device);
-        // A rank's calls run one after the other. This also waits when the stream handle is that of the last call: the
-        // handle may mean another stream in another thread, or a new stream.
+        // A rank's calls run one after the other. This also waits when the stream handle is that of
+        // the last call: the handle may mean another stream in another thread, or a new stream.
         if (!capturing && any_call_) api::wait_for(wiring_.handles->last_call.get(), stream);
         may_have_started = !capturing;
         operations = start(planned, stream);
@@ -83,8 +84,8 @@ void DeviceEngine::enqueue(const PlannedCall& planned, api::Stream stream) {
   }
 }
 
-// No event says when the call ends whose start failed half-way, and the destructor waits for events. Its kernel stops,
-// since the communicator has ended.
+// No event says when the call ends whose start failed half-way, and the destructor waits for
+// events. Its kernel stops, since the communicator has ended.
 void DeviceEngine::wait_for_stopped(api::Stream stream) noexcept {
   without_throwing("waiting for a call that CUDA refused half-way", [&] {
     const DeviceScope scope(wiring_.device);
@@ -118,7 +119,8 @@ std::uint64_t DeviceEngine::start(const PlannedCall& planned, api::Stream stream
   return operations + 1;
 }
 
-// `naive` sums up the whole vector also where the output has room for only a part of it, or for nothing.
+// `naive` sums up the whole vector also where the output has room for only a part of it, or for
+// nothing.
 std::uint64_t DeviceEngine::start_with_scratch(const Call& call, const Kernel& kernel,
                                                const CallBlocks& blocks, KernelArguments arguments,
                                                api::Stream stream) {
@@ -182,8 +184,9 @@ DeviceEngine::~DeviceEngine() {
   leave();
 }
 
-// Lets this rank's device memory be freed once no other process has it open; else it stays until this process ends. So the
-// process may not end before the others have taken what they still will: their kernels then write this rank's heads.
+// Lets this rank's device memory be freed once no other process has it open; else it stays until
+// this process ends. So the process may not end before the others have taken what they still will:
+// their kernels then write this rank's heads.
 void DeviceEngine::leave() {
   wiring_.mapped.of_others.clear();
   registry_.release_others();

@@ -20,14 +20,15 @@ namespace rondo::detail::gpu {
 
 class DeviceEngine {
  public:
-  // Borrows the wiring of the host communicator. `timeout`: how long the destructor waits for other hosts.
+  // Borrows the wiring of the host communicator. `timeout`: how long the destructor waits for other
+  // hosts.
   DeviceEngine(Wiring& host, std::chrono::milliseconds timeout, DeviceWiring wiring);
   DeviceEngine(const DeviceEngine&) = delete;
   DeviceEngine& operator=(const DeviceEngine&) = delete;
   ~DeviceEngine();
 
-  // Any thread may call, in the same order on all ranks. Waits for the device when many operations are ahead of it
-  // (OperationsAhead).
+  // Any thread may call, in the same order on all ranks. Waits for the device when many operations
+  // are ahead of it (OperationsAhead).
   void enqueue(const PlannedCall& planned, api::Stream stream);
   // Throws what has ended the communicator, if anything has.
   void check() const { watch_.check(); }
@@ -41,7 +42,8 @@ class DeviceEngine {
   [[nodiscard]] const DeviceWiring& wiring() const { return wiring_; }
   [[nodiscard]] DeviceRegistry& registry() { return registry_; }
   [[nodiscard]] const DeviceRegistry& registry() const { return registry_; }
-  // Where the other ranks find the buffers of `call` on this rank; nothing if they cannot reach all that they need.
+  // Where the other ranks find the buffers of `call` on this rank; nothing if they cannot reach all
+  // that they need.
   [[nodiscard]] std::optional<ShownBuffers> shown_buffers(const Call& call) const;
 
  private:

@@ -1,4 +1,5 @@
-// The device memory that all ranks of a group reach: how a call finds where the other ranks' kernels see its buffers.
+// The device memory that all ranks of a group reach: how a call finds where the other ranks'
+// kernels see its buffers.
 #pragma once
 
 #include <atomic>
@@ -15,14 +16,16 @@
 
 namespace rondo::detail::gpu {
 
-// Memory of other ranks, mapped for this process's kernels. Must be released before its owners release it.
+// Memory of other ranks, mapped for this process's kernels. Must be released before its owners
+// release it.
 struct MappedMemory {
   std::vector<std::shared_ptr<DeviceMemory>> of_this_process;
   std::vector<OpenedMemory> of_others;
 };
 
-// What one rank has from one allocate(): its own memory, and that of the other ranks as it is mapped here. A table comes
-// first, on the device: the address of this memory, behind the table, as each rank's kernels see it.
+// What one rank has from one allocate(): its own memory, and that of the other ranks as it is
+// mapped here. A table comes first, on the device: the address of this memory, behind the table, as
+// each rank's kernels see it.
 class DeviceBlock {
  public:
   static std::size_t table_bytes_for(int size);

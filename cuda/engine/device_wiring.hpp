@@ -1,4 +1,5 @@
-// Everything that joins one rank's device to the others'. Made by joining/, owned by the communicator.
+// Everything that joins one rank's device to the others'. Made by joining/, owned by the
+// communicator.
 #pragma once
 
 #include <memory>
@@ -43,7 +44,8 @@ struct DeviceWiring {
   std::uint64_t* borders = nullptr;  // in device memory: of chunks with sizes of their own
   ControlSegment control;
   std::vector<int> ranks_sharing;  // the control segment, this rank among them
-  // This rank's device memory, and the memory of others that it reaches, which must be released first.
+  // This rank's device memory, and the memory of others that it reaches, which must be released
+  // first.
   std::shared_ptr<DeviceMemory> exposed;
   MappedMemory mapped;
   std::optional<CallHandles> handles;

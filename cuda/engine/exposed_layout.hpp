@@ -1,5 +1,5 @@
-// The layout of the device memory that a rank shows to the others. All ranks compute the same layout for each rank,
-// so that they only need to exchange one base address for each rank.
+// The layout of the device memory that a rank shows to the others. All ranks compute the same
+// layout for each rank, so that they only need to exchange one base address for each rank.
 #pragma once
 
 #include <algorithm>
@@ -57,16 +57,16 @@ struct DeviceGeometry {
 
 inline constexpr std::size_t kProbeWords = 512;
 
-// The edges of `ring` and `naive`, as schedule_edges() gives them; then, for `pairwise`, an edge from every rank to every
-// other.
+// The edges of `ring` and `naive`, as schedule_edges() gives them; then, for `pairwise`, an edge
+// from every rank to every other.
 std::vector<ScheduleEdge> edges_between_devices(const std::vector<int>& ring);
 
 struct ExposedLayout {
   std::size_t probes = 0;  // kProbeWords from each rank
   std::size_t inbox = 0;
   std::size_t posts = 0;  // for each channel, from each rank
-  // Of each edge within a host that begins or ends at the rank, by its number: heads where it begins; tail and slots
-  // where it ends; for one channel after the other.
+  // Of each edge within a host that begins or ends at the rank, by its number: heads where it
+  // begins; tail and slots where it ends; for one channel after the other.
   std::vector<std::size_t> edges;
   // For the rank's own kernels alone.
   std::size_t ring = 0;
@@ -84,7 +84,8 @@ struct ExposedLayout {
 ExposedLayout layout_of(int rank, const std::vector<ScheduleEdge>& edges,
                         const DeviceGeometry& geometry);
 
-// The FIFO of one channel of an edge. Both parts are addresses in the exposed memories of its two ranks.
+// The FIFO of one channel of an edge. Both parts are addresses in the exposed memories of its two
+// ranks.
 FifoMemory fifo_between(std::byte* producer_part, std::byte* consumer_part, int channel,
                         const FifoGeometry& geometry);
 

@@ -31,9 +31,10 @@ Signature signature_of(const DevicePresence& presence) {
   return signature;
 }
 
-// Nothing if the rank's device has shown no call, or is showing another one at this moment: then the number in the
-// signature and the number of calls are of different calls, or the number of calls changes meanwhile. (The device's stores
-// are not ordered, so words of two calls may still meet here: see other_call_at_the_same_time().)
+// Nothing if the rank's device has shown no call, or is showing another one at this moment: then
+// the number in the signature and the number of calls are of different calls, or the number of
+// calls changes meanwhile. (The device's stores are not ordered, so words of two calls may still
+// meet here: see other_call_at_the_same_time().)
 std::optional<DevicePresence> presence_of(const DeviceWiring& wiring, int rank) {
   DevicePresence copy;
   DevicePresence& presence = wiring.control.presence(rank);
@@ -46,9 +47,9 @@ std::optional<DevicePresence> presence_of(const DeviceWiring& wiring, int rank) 
   return copy;
 }
 
-// The number of calls that the rank has shown. If another channel has failed, this waits: channel 0 may not have
-// shown the call yet, but will when it finds that the communicator has ended. Its signature cannot tell whether it
-// has: calls that follow each other are often alike.
+// The number of calls that the rank has shown. If another channel has failed, this waits: channel 0
+// may not have shown the call yet, but will when it finds that the communicator has ended. Its
+// signature cannot tell whether it has: calls that follow each other are often alike.
 std::uint64_t calls_shown(const DeviceWiring& wiring, int rank, const KernelFailure& failure) {
   std::uint64_t& calls = wiring.control.presence(rank).calls;
   const std::uint64_t before = load_relaxed(calls);
@@ -73,7 +74,8 @@ const KernelFailure* failure_of(const DeviceWiring& wiring, int rank) {
 }
 
 std::string text_of(const DeviceWiring& wiring, int rank, const KernelFailure& failure) {
-  // Each channel counts only its own calls; the text gives the rank's count, which its channel 0 shows.
+  // Each channel counts only its own calls; the text gives the rank's count, which its channel 0
+  // shows.
   Signature mine = failure.mine;
   Signature theirs = failure.theirs;
   if (!is_message_signature(mine)) {

@@ -13,8 +13,9 @@ const KernelFailure* failure_of(const DeviceWiring& wiring, int rank);
 
 std::string text_of(const DeviceWiring& wiring, int rank, const KernelFailure& failure);
 
-// A rank of this host whose device is in a different call of the same number as this rank's: one by ring and one by
-// one_shot, say, which never exchange anything. May be wrong while a call begins: ask twice.
+// A rank of this host whose device is in a different call of the same number as this rank's: one by
+// ring and one by one_shot, say, which never exchange anything. May be wrong while a call begins:
+// ask twice.
 struct OtherCall {
   int peer = 0;
   Signature mine;

@@ -10,13 +10,12 @@
 #include "base/log.hpp"
 #include "base/threads.hpp"
 #include "engine/call_text.hpp"
-#include "schedule/pairwise_steps.hpp"
 
 namespace rondo::detail::gpu {
 namespace {
 
-// How long the watcher sleeps between two looks: without a pump, with a pump, and with a pump that has had nothing to
-// move for a while.
+// How long the watcher sleeps between two looks: without a pump, with a pump, and with a pump that
+// has had nothing to move for a while.
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
 constexpr auto kPumpSleep = std::chrono::microseconds(20);
 constexpr auto kIdlePumpSleep = std::chrono::microseconds(500);
@@ -126,12 +125,14 @@ bool KernelWatch::tell_hosts(int rank, const std::string& text) noexcept {
   return first;
 }
 
-// The first reason stays. If a kernel has set the word, it has left one, which the watcher tells the hosts.
+// The first reason stays. If a kernel has set the word, it has left one, which the watcher tells
+// the hosts.
 bool KernelWatch::raise(int rank, const std::string& text) noexcept {
   std::uint64_t& word = wiring_.control.abort_word().value;
   if (load_acquire(word) != 0) return false;
   const bool first = tell_hosts(rank, text);
-  // Release pairs with the acquire of whoever reads the word: it finds the text. Kernels stop at any value but 0.
+  // Release pairs with the acquire of whoever reads the word: it finds the text. Kernels stop at
+  // any value but 0.
   std::uint64_t expected = 0;
   std::atomic_ref(word).compare_exchange_strong(expected, static_cast<std::uint64_t>(rank) + 1,
                                                 std::memory_order_release,
@@ -195,8 +196,8 @@ bool KernelWatch::look() {
   return moved;
 }
 
-// Only a difference that lasts is a mismatch: while a call begins, two ranks may show different calls of the same
-// number.
+// Only a difference that lasts is a mismatch: while a call begins, two ranks may show different
+// calls of the same number.
 void KernelWatch::look_for_other_calls() {
   if (mismatched_.load(std::memory_order_relaxed)) return;
   const std::optional<OtherCall> seen = other_call_at_the_same_time(wiring_, wiring_.rank);

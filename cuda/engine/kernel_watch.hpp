@@ -1,5 +1,5 @@
-// Watches over a rank's kernels: a thread tells kernels that the communicator has ended, tells hosts why kernels gave up, and
-// drives the pump.
+// Watches over a rank's kernels: a thread tells kernels that the communicator has ended, tells
+// hosts why kernels gave up, and drives the pump.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,8 @@ class KernelWatch {
   // Has the pump carry the edges that calls by this schedule use. Before the first such call.
   void open_edges(const Schedule& schedule);
 
-  // Ends the thread. Then sends what kernels have published for other hosts, and waits for that no longer than `timeout`.
+  // Ends the thread. Then sends what kernels have published for other hosts, and waits for that no
+  // longer than `timeout`.
   void end_and_send_the_rest(std::chrono::milliseconds timeout);
 
  private:

@@ -27,8 +27,9 @@ std::string objection_on_devices(const GradientOptions& options) {
   return {};
 }
 
-// A rank with a reducer has three streams: one for its calls, the reducer's, and one that produces the gradients.
-// With fewer connections than streams, some share a queue, and a call may be queued behind a call that waits for it.
+// A rank with a reducer has three streams: one for its calls, the reducer's, and one that produces
+// the gradients. With fewer connections than streams, some share a queue, and a call may be queued
+// behind a call that waits for it.
 std::string objection_to_streams(const Topology& topology, int rank) {
   constexpr int kStreamsOfARank = 3;
   const RankPlace& mine = topology.places[Index(rank)];
@@ -90,7 +91,8 @@ void ReducerStream::wait() noexcept {
   }
 }
 
-// Ends the communicator if it fails: the other ranks are about to compare their parameters with this rank's.
+// Ends the communicator if it fails: the other ranks are about to compare their parameters with
+// this rank's.
 ReducerStream DeviceReducer::make_stream(cuda::Communicator& communicator, std::size_t gradients) {
   try {
     return ReducerStream(communicator.device(), gradients);
@@ -138,7 +140,8 @@ void DeviceReducer::set_up() {
   const DeviceScope scope(communicator_.device());
   take_values(model_, 0, [this](const Call& call) { communicator_.enqueue(call, stream_.get()); });
   communicator_.wait(stream_.get());
-  // Allocating waits for what runs on the device, where other ranks may still be receiving the last values.
+  // Allocating waits for what runs on the device, where other ranks may still be receiving the last
+  // values.
   communicator_.host().barrier();
   model_.form(limits_for(model_.options(), model_.shapes(), communicator_.host(),
                          [this](std::size_t bytes) { return call_us(bytes); }));
@@ -200,7 +203,8 @@ void DeviceReducer::give_up(const std::exception& error) {
   end_for_all(communicator_, error);
 }
 
-// Hosts do not wait for each other here, so that only the end of the communicator can inform the other ranks.
+// Hosts do not wait for each other here, so that only the end of the communicator can inform the
+// other ranks.
 void DeviceReducer::refuse(const Complaint& complaint) {
   if (!complaint) return;
   const std::string text = iteration_.text_of(complaint);
@@ -266,7 +270,8 @@ void DeviceReducer::take_due_buckets() {
   }
 }
 
-// Waits for the caller's stream first: work on it may still read or write gradients that are not marked.
+// Waits for the caller's stream first: work on it may still read or write gradients that are not
+// marked.
 void DeviceReducer::clear_missing(api::Stream stream) {
   stream_.record_on(stream, stream_.finished());
   stream_.follow(stream_.finished());

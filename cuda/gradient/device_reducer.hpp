@@ -74,8 +74,8 @@ class DeviceReducer {
   void set_up();
   double call_us(std::size_t bytes);
 
-  // An error in the middle of an iteration ends the communicator on all ranks. Gives the communicator back where no
-  // iteration is open any more.
+  // An error in the middle of an iteration ends the communicator on all ranks. Gives the
+  // communicator back where no iteration is open any more.
   template <class Function>
   void or_end(Function&& function);
   void give_up(const std::exception& error);
@@ -96,8 +96,8 @@ class DeviceReducer {
   ReducerStream stream_;
   BucketedModel model_;
 
-  // Guards the model and all that follows, in mark_ready(), set_samples() and finish(). Other members are called while
-  // none of these runs.
+  // Guards the model and all that follows, in mark_ready(), set_samples() and finish(). Other
+  // members are called while none of these runs.
   std::mutex mutex_;
   Iteration iteration_;
   Rounds rounds_;

@@ -11,8 +11,8 @@
 
 namespace rondo::detail::gpu {
 
-// Registered memory of the communicator, which must outlive it. Borrows the stream, and what counts the stream's
-// operations.
+// Registered memory of the communicator, which must outlive it. Borrows the stream, and what counts
+// the stream's operations.
 std::unique_ptr<BucketMemory> device_memory(cuda::Communicator& communicator, api::Stream stream,
                                             OperationsAhead& ahead);
 

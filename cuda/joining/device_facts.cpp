@@ -16,8 +16,8 @@
 namespace rondo::detail::gpu {
 namespace {
 
-// Two blocks of this size fit a multiprocessor of 65536 registers, so that one moves while the other
-// waits.
+// Two blocks of this size fit a multiprocessor of 65536 registers, so that one moves while the
+// other waits.
 constexpr int kDefaultThreads = 256;
 constexpr int kMostChannels = 256;
 // Chosen when each rank has a device of its own: enough to keep a link busy, and most of the device
@@ -35,7 +35,8 @@ constexpr FifoGeometry kPairwiseGeometry{std::uint64_t{32} * 1024, 4};
 // Of a rank's FIFOs from all ranks of its host.
 constexpr std::uint64_t kMostPairwiseBytes = std::uint64_t{32} << 20U;
 constexpr std::uint64_t kOneShotBytes = 65536;
-// Between ranks of one device one_shot was the fastest up to this size on an H200, with 2 and with 4 ranks (docs/gpu.md).
+// Between ranks of one device one_shot was the fastest up to this size on an H200, with 2 and with
+// 4 ranks (docs/gpu.md).
 constexpr std::uint64_t kOneShotBytesOfOneDevice = std::uint64_t{256} * 1024;
 constexpr std::uint64_t kMostOneShotBytes = std::uint64_t{1} << 20U;
 // The inbox of every rank has room for every other rank.
@@ -178,8 +179,8 @@ void Group::require_residency(int blocks) const {
   }
 }
 
-// With more streams than connections, two ranks' streams share a queue, and a call of one rank may be queued behind a
-// later call of the other rank, which waits for it.
+// With more streams than connections, two ranks' streams share a queue, and a call of one rank may
+// be queued behind a later call of the other rank, which waits for it.
 void Group::require_connections() const {
   for (int rank = 0; rank < size(); ++rank) {
     int in_process = 0;
@@ -195,7 +196,8 @@ void Group::require_connections() const {
   }
 }
 
-// CUDA loads a kernel of the program's when it is launched first, and may let that wait for the kernels that run.
+// CUDA loads a kernel of the program's when it is launched first, and may let that wait for the
+// kernels that run.
 void Group::warn_of_lazy_loading(int rank) const {
   const std::vector<int> sharing = ranks_on_device_of(rank);
   const auto first = std::find_if(sharing.begin(), sharing.end(),

@@ -78,8 +78,8 @@ class Reacher {
     return map(theirs, same_process, wiring_.device, wiring_.mapped);
   }
 
-  // Every rank writes a pattern of its own into all memory that it reaches; then every rank checks what has arrived
-  // in its own memory.
+  // Every rank writes a pattern of its own into all memory that it reaches; then every rank checks
+  // what has arrived in its own memory.
   void test_ways() {
     const auto row = [&](int owner, int writer) {
       return shown_[Index(owner)] + layout(owner).probes +

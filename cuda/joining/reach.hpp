@@ -20,7 +20,8 @@ namespace rondo::detail::gpu {
 // What a rank knows of its way to another's memory.
 struct Way {
   bool works = false;
-  // As far as its process can tell: one device's atomic operations do not work on the other's memory (PCIe).
+  // As far as its process can tell: one device's atomic operations do not work on the other's
+  // memory (PCIe).
   bool lacks_atomics = false;
   std::array<char, 160> reason{};  // why not
 };
@@ -39,9 +40,9 @@ struct Reach {
   }
 };
 
-// Maps the memory that each rank shows (`wiring.exposed` on this rank) wherever CUDA allows it, writes a pattern into
-// it and checks what has arrived. `wiring` keeps the mappings. `layouts`: by rank. Collective; throws CudaError on
-// all ranks.
+// Maps the memory that each rank shows (`wiring.exposed` on this rank) wherever CUDA allows it,
+// writes a pattern into it and checks what has arrived. `wiring` keeps the mappings. `layouts`: by
+// rank. Collective; throws CudaError on all ranks.
 Reach reach_others(Bootstrap& bootstrap, const Group& group, cuda::PeerAccess peer_access,
                    const std::vector<ExposedLayout>& layouts, DeviceWiring& wiring);
 

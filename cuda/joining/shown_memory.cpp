@@ -10,8 +10,8 @@
 namespace rondo::detail::gpu {
 namespace {
 
-// What the ranks of this process have shown, by number. A number and not an address travels, since a rank may fail and
-// release its memory while another is about to map it.
+// What the ranks of this process have shown, by number. A number and not an address travels, since
+// a rank may fail and release its memory while another is about to map it.
 class ShownHere {
  public:
   std::uint64_t add(const std::shared_ptr<DeviceMemory>& memory) {

@@ -10,9 +10,9 @@
 
 namespace rondo::detail::gpu {
 
-// Makes the ends of all of `edges` that begin or end at the wiring's rank, writes them and the other tables to its
-// device, and fills in its view. `settled`: the carriers of these edges. Returns the edges that a pump is to carry from the
-// start. Throws CudaError.
+// Makes the ends of all of `edges` that begin or end at the wiring's rank, writes them and the
+// other tables to its device, and fills in its view. `settled`: the carriers of these edges.
+// Returns the edges that a pump is to carry from the start. Throws CudaError.
 PumpEdges upload_ends(DeviceWiring& wiring, const std::vector<ScheduleEdge>& edges,
                       const std::vector<Edge>& settled, const std::vector<ExposedLayout>& layouts,
                       const Reach& reach);

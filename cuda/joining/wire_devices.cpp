@@ -19,8 +19,8 @@
 namespace rondo::detail::gpu {
 namespace {
 
-// Wires one rank's device, step by step. All ranks take every step that exchanges data; if such a step fails on one
-// rank, all ranks throw.
+// Wires one rank's device, step by step. All ranks take every step that exchanges data; if such a
+// step fails on one rank, all ranks throw.
 class DeviceWirer {
  public:
   DeviceWirer(rondo::Communicator& host, Wiring& wiring, const cuda::Options& options)
@@ -45,8 +45,8 @@ class DeviceWirer {
       pumped = upload_ends(wiring_, edges_, settled_, layouts_, reach);
       if (any_by_mpi()) require_pump();
     });
-    // Any failure until here has been thrown by all ranks, so that no rank waits alone in the collective MPI calls
-    // below.
+    // Any failure until here has been thrown by all ranks, so that no rank waits alone in the
+    // collective MPI calls below.
     if (any_by_mpi()) together(bootstrap_, [&] { make_pump(std::move(pumped)); });
     show_edges();
     return std::move(wiring_);
@@ -99,7 +99,8 @@ class DeviceWirer {
     });
   }
 
-  // Returns why one_shot and direct are lost, if not all ranks reach each other; else an empty text.
+  // Returns why one_shot and direct are lost, if not all ranks reach each other; else an empty
+  // text.
   std::string settle_ways(const Reach& reach) {
     bool one_device = true;
     settled_ = device_edges(*group_, edges_, links_, reach);
@@ -145,7 +146,8 @@ class DeviceWirer {
                                               "reaches the memory of every other; choose ring"};
   }
 
-  // Makes one segment for each host, as for host memory. Edges between ranks of a host that cannot share it use MPI.
+  // Makes one segment for each host, as for host memory. Edges between ranks of a host that cannot
+  // share it use MPI.
   void share_control() {
     const Hosts& hosts = group_->hosts();
     std::vector<PinnedFifo> fifos;
@@ -205,7 +207,8 @@ class DeviceWirer {
     pumped.ranks_elsewhere = ranks_elsewhere(size_, wiring_.ranks_sharing);
     pumped.board = &host_.links.segment->board();
     wiring_.pump = host_.links.pump->another(std::move(pumped));
-    // A rank that leaves says so along these connections: else its end would be an error of those that go on.
+    // A rank that leaves says so along these connections: else its end would be an error of those
+    // that go on.
     wiring_.pump->open_connections();
     wiring_.pump->drive_all();  // since the host does not tell it which calls run
   }

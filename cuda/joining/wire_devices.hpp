@@ -1,4 +1,5 @@
-// Joins devices: decides the ring's order and each edge's carrier, and makes both ends of every FIFO.
+// Joins devices: decides the ring's order and each edge's carrier, and makes both ends of every
+// FIFO.
 #pragma once
 
 #include <rondo/cuda.hpp>
@@ -8,7 +9,8 @@
 
 namespace rondo::detail::gpu {
 
-// Collective over the ranks of `host`, which has this wiring; whatever fails on one rank is thrown by all.
+// Collective over the ranks of `host`, which has this wiring; whatever fails on one rank is thrown
+// by all.
 DeviceWiring wire_devices(rondo::Communicator& host, Wiring& wiring, const cuda::Options& options);
 
 }  // namespace rondo::detail::gpu

@@ -7,8 +7,8 @@
 
 namespace rondo::detail::gpu {
 
-// `ring` carries `naive` too, and `direct` the ring too, for buffers that cannot be reached. `pairwise` is the same for all
-// operations, and for all types of one size.
+// `ring` carries `naive` too, and `direct` the ring too, for buffers that cannot be reached.
+// `pairwise` is the same for all operations, and for all types of one size.
 enum class KernelKind : std::uint8_t { ring, one_shot, direct, pairwise };
 inline constexpr int kKernelKinds = 4;
 

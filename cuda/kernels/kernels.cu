@@ -63,7 +63,8 @@ __global__ void __launch_bounds__(kMostThreads, 1)
   });
 }
 
-// The type whose kernel copies elements of that size: of the types that have kernels, of which no integer has 16 bits.
+// The type whose kernel copies elements of that size: of the types that have kernels, of which no
+// integer has 16 bits.
 template <std::size_t bytes>
 struct Copied;
 template <>
@@ -96,7 +97,8 @@ const void* copying_kernel() {
 template <class T, ReduceOp op>
 const void* kernel_of(KernelKind kind) {
   if (kind == KernelKind::pairwise) return copying_kernel<T>();
-  // Sums and products of signed integers have the same bits as those of unsigned ones, which have kernels already.
+  // Sums and products of signed integers have the same bits as those of unsigned ones, which have
+  // kernels already.
   if constexpr (std::signed_integral<T> && (op == ReduceOp::sum || op == ReduceOp::prod)) {
     return kernel_for<std::make_unsigned_t<T>>(op, kind);
   } else {

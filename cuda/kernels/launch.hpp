@@ -1,5 +1,5 @@
-// Starts kernels by what they do. Three files implement it, as api/api.hpp: launch_runtime.cpp, launch_absent.cpp and
-// tests/cuda/stand_in.cpp. All throw CudaError.
+// Starts kernels by what they do. Three files implement it, as api/api.hpp: launch_runtime.cpp,
+// launch_absent.cpp and tests/cuda/stand_in.cpp. All throw CudaError.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ int resident_blocks(int threads, int ranks);
 void start(const Kernel& kernel, int blocks, int threads, const KernelArguments& arguments,
            api::Stream stream);
 
-// Writes words to the device's memory: every replay of a captured graph writes the same. Returns how many kernels it
-// starts.
+// Writes words to the device's memory: every replay of a captured graph writes the same. Returns
+// how many kernels it starts.
 std::uint64_t write_words(std::uint64_t* to, std::span<const std::uint64_t> words,
                           api::Stream stream);
 
@@ -30,8 +30,8 @@ std::uint64_t write_words(std::uint64_t* to, std::span<const std::uint64_t> word
 void scale_async(void* to, DataType to_type, const void* from, DataType from_type,
                  std::size_t count, double factor, api::Stream stream);
 
-// Writes a pattern that depends on `seed`, as the protocol's kernels write; and adds to `*wrong`, which is memory of the
-// device in use, how many words differ from it.
+// Writes a pattern that depends on `seed`, as the protocol's kernels write; and adds to `*wrong`,
+// which is memory of the device in use, how many words differ from it.
 void write_pattern(void* memory, std::size_t words, std::uint64_t seed, api::Stream stream);
 void count_wrong_words(const void* memory, std::size_t words, std::uint64_t seed,
                        std::uint64_t* wrong, api::Stream stream);

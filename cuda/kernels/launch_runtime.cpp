@@ -11,8 +11,8 @@
 namespace rondo::detail::gpu::kernels {
 namespace {
 
-// Of dynamic shared memory that a kernel of the protocol needs: room for the FIFO ends of a channel, and for where each
-// rank's buffers are.
+// Of dynamic shared memory that a kernel of the protocol needs: room for the FIFO ends of a
+// channel, and for where each rank's buffers are.
 std::size_t shared_bytes(int ranks) {
   return static_cast<std::size_t>(ranks) *
          (sizeof(SendEnd) + sizeof(RecvEnd) + sizeof(RankBuffers));
@@ -71,8 +71,8 @@ void start(const Kernel& kernel, int blocks, int threads, const KernelArguments&
               shared_bytes(arguments.rank.size), pointers, stream);
 }
 
-// The words travel in the kernel's arguments: an asynchronous copy would need them to stay where they are until it, or
-// the last replay of its graph, has ended.
+// The words travel in the kernel's arguments: an asynchronous copy would need them to stay where
+// they are until it, or the last replay of its graph, has ended.
 std::uint64_t write_words(std::uint64_t* to, std::span<const std::uint64_t> words,
                           api::Stream stream) {
   for (std::size_t done = 0; done < words.size(); done += kWordsAtOnce) {

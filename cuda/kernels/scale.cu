@@ -1,5 +1,5 @@
-// Scaling, and changes between f32 and the narrow types, around a reduction of gradients; the device's half of
-// reduce/scale.hpp, with the same roundings.
+// Scaling, and changes between f32 and the narrow types, around a reduction of gradients; the
+// device's half of reduce/scale.hpp, with the same roundings.
 
 #include <type_traits>
 

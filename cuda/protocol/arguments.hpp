@@ -1,5 +1,5 @@
-// The arguments of a kernel. Passed by value, and constant in a captured graph: all that changes from one call to the
-// next is in memory that the kernels keep (BlockState, the FIFO ends).
+// The arguments of a kernel. Passed by value, and constant in a captured graph: all that changes
+// from one call to the next is in memory that the kernels keep (BlockState, the FIFO ends).
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ namespace rondo::detail::gpu {
 
 inline constexpr int kMostThreads = 512;  // of a block
 
-// One for each block of a call. Lives in device memory as long as the communicator. Used by one block at a time: calls
-// of one communicator follow each other.
+// One for each block of a call. Lives in device memory as long as the communicator. Used by one
+// block at a time: calls of one communicator follow each other.
 struct BlockState {
   std::uint64_t calls = 0;      // collectives that used this block; messages are not counted
   std::uint32_t one_shots = 0;  // of them, by one_shot
@@ -44,7 +44,8 @@ struct RankView {
 
 // Where each rank's kernels find a buffer of this rank.
 struct ShownBuffer {
-  // Addresses of the registered block that holds the buffer, by rank; null: all ranks use the same addresses.
+  // Addresses of the registered block that holds the buffer, by rank; null: all ranks use the same
+  // addresses.
   const std::uint64_t* blocks = nullptr;
   std::uint64_t offset =
       0;  // from there to element 0 of the vector; the address itself if `blocks` is null
@@ -67,7 +68,8 @@ struct KernelArguments {
   std::uint64_t one_shot_part =
       0;  // elements of a channel, by one_shot: the last channels may have fewer
   bool chunks_are_ranks = false;
-  // Of a sendrecv: `receiving_channels` blocks, after the first `slicing.channels`, receive `received` elements.
+  // Of a sendrecv: `receiving_channels` blocks, after the first `slicing.channels`, receive
+  // `received` elements.
   int receiving_channels = 0;
   std::uint64_t received = 0;
   DirectCall direct;

@@ -1,6 +1,6 @@
-// The block of threads that runs the device protocol: a CUDA block (kernels/cuda_block.hpp), or host threads
-// (tests/cuda/host_block.hpp), with which the whole protocol runs where there is no GPU. Every thread of the block
-// must call each of these functions, except pause, now_ns and claim.
+// The block of threads that runs the device protocol: a CUDA block (kernels/cuda_block.hpp), or
+// host threads (tests/cuda/host_block.hpp), with which the whole protocol runs where there is no
+// GPU. Every thread of the block must call each of these functions, except pause, now_ns and claim.
 #pragma once
 
 #include <concepts>
@@ -12,16 +12,16 @@
 
 namespace rondo::detail::gpu {
 
-// What the threads of a block share besides the FIFO ends. Written by the leader or by the thread whose claim() was
-// true; read by the others after the next sync().
+// What the threads of a block share besides the FIFO ends. Written by the leader or by the thread
+// whose claim() was true; read by the others after the next sync().
 struct BlockShared {
   const std::byte* received = nullptr;
   std::byte* sent = nullptr;
   int claimed = 0;
 };
 
-// Where a block finds the buffers of one rank, in a `direct` call: the addresses of the vector's element 0, whether or not
-// that lies in the buffer.
+// Where a block finds the buffers of one rank, in a `direct` call: the addresses of the vector's
+// element 0, whether or not that lies in the buffer.
 struct RankBuffers {
   std::uint64_t in = 0;
   std::uint64_t out = 0;

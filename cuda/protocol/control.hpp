@@ -1,5 +1,5 @@
-// How kernels and hosts inform each other, in host memory that both reach: that the communicator has ended, and the
-// failures of blocks.
+// How kernels and hosts inform each other, in host memory that both reach: that the communicator
+// has ended, and the failures of blocks.
 #pragma once
 
 #include <bit>
@@ -18,7 +18,8 @@ enum class FailureKind : std::uint64_t { none, aborted, timed_out, mismatched };
 
 // One for each rank and block. Written once, by the block that gives up.
 struct alignas(kCounterSpacing) KernelFailure {
-  // A FailureKind. Stored last, with release; a host that has loaded it with acquire may read the rest.
+  // A FailureKind. Stored last, with release; a host that has loaded it with acquire may read the
+  // rest.
   std::uint64_t kind = 0;
   std::int32_t peer = 0;  // the rank waited for
   Signature mine;
@@ -28,9 +29,10 @@ struct alignas(kCounterSpacing) KernelFailure {
 };
 static_assert(sizeof(KernelFailure) == kCounterSpacing);
 
-// The last call that a rank's device has shown to the hosts; messages are not shown. It shows a call after a long wait in it, when the call
-// has failed and when it has ended. Threads of its channel 0 write this with relaxed stores, all of them the same for one
-// call: hosts trust only what they have read twice.
+// The last call that a rank's device has shown to the hosts; messages are not shown. It shows a
+// call after a long wait in it, when the call has failed and when it has ended. Threads of its
+// channel 0 write this with relaxed stores, all of them the same for one call: hosts trust only
+// what they have read twice.
 struct alignas(kCounterSpacing) DevicePresence {
   std::uint64_t calls = 0;  // including this one
   std::uint64_t signature[sizeof(Signature) / sizeof(std::uint64_t)] = {};
@@ -39,15 +41,15 @@ static_assert(sizeof(DevicePresence) == kCounterSpacing);
 
 // The part of this memory that one rank's kernels use.
 struct Control {
-  // Not zero once the communicator has ended: 1 + the rank that ended it. Any rank's kernel or host may store it; the
-  // last store stays. Kernels check it while they wait.
+  // Not zero once the communicator has ended: 1 + the rank that ended it. Any rank's kernel or host
+  // may store it; the last store stays. Kernels check it while they wait.
   FifoCounter* abort = nullptr;
   DevicePresence* presence = nullptr;  // this rank's
   KernelFailure* failures = nullptr;   // of this rank, by block
 };
 
-// Shows this rank's call to the hosts, for the errors of ranks that wait for it in vain. Called by the leader of
-// channel 0.
+// Shows this rank's call to the hosts, for the errors of ranks that wait for it in vain. Called by
+// the leader of channel 0.
 RONDO_HOST_DEVICE inline void announce(const Control& control, const Signature& signature) {
   struct Words {
     std::uint64_t of[sizeof(Signature) / sizeof(std::uint64_t)];

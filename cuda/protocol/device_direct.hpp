@@ -1,22 +1,26 @@
-// The port of run_direct in a kernel: each block of a rank meets the same block of all other ranks, and handles its part
-// of the rank's chunk in the buffers of all ranks. A rank shows its call to each other rank in a Post that lies in that
-// rank's memory. There are two waits: for the posts of all ranks, and for all to have touched.
+// The port of run_direct in a kernel: each block of a rank meets the same block of all other ranks,
+// and handles its part of the rank's chunk in the buffers of all ranks. A rank shows its call to
+// each other rank in a Post that lies in that rank's memory. There are two waits: for the posts of
+// all ranks, and for all to have touched.
 //
-// Thread p of a block shows this rank's call to rank p, and waits for rank p. The store that completes a post comes
-// after all that the rank's stream did before, so whoever finds the post finds the inputs. In finish(), a barrier puts
-// the writes of all threads before each thread's release store of "has touched", whose acquire comes before the barrier
-// behind which a rank's kernel ends.
+// Thread p of a block shows this rank's call to rank p, and waits for rank p. The store that
+// completes a post comes after all that the rank's stream did before, so whoever finds the post
+// finds the inputs. In finish(), a barrier puts the writes of all threads before each thread's
+// release store of "has touched", whose acquire comes before the barrier behind which a rank's
+// kernel ends.
 //
-// Some buffers may be unreachable. Only what all ranks have shown tells a rank so, and then all run the ring in the same
-// kernel. A rank whose own buffers are unreachable knows at once, and does not wait; it may end the call and show later
-// ones while others still look for this one. They then find a later number, and conclude the same, since no rank leaves
-// a call in which all buffers are reachable before all have touched.
+// Some buffers may be unreachable. Only what all ranks have shown tells a rank so, and then all run
+// the ring in the same kernel. A rank whose own buffers are unreachable knows at once, and does not
+// wait; it may end the call and show later ones while others still look for this one. They then
+// find a later number, and conclude the same, since no rank leaves a call in which all buffers are
+// reachable before all have touched.
 //
-// When a call fails, its kernel does not end while another rank may touch this rank's buffers. A rank takes the buffers
-// that another has shown in one atomic step, before it touches them, and a rank whose call has failed withdraws its own in
-// such a step on the same word. So either the first finds them withdrawn and fails too, or the second finds them taken,
-// and waits until that rank has touched or renounced. A rank that has taken waits for nobody before it says so. One that
-// was stopped or killed in the middle is not waited for forever: see kPatienceNs.
+// When a call fails, its kernel does not end while another rank may touch this rank's buffers. A
+// rank takes the buffers that another has shown in one atomic step, before it touches them, and a
+// rank whose call has failed withdraws its own in such a step on the same word. So either the first
+// finds them withdrawn and fails too, or the second finds them taken, and waits until that rank has
+// touched or renounced. A rank that has taken waits for nobody before it says so. One that was
+// stopped or killed in the middle is not waited for forever: see kPatienceNs.
 //
 //   rank A                                    rank B, whose call has failed
 //   finds B's post                            sets the abort word
@@ -53,7 +57,8 @@ class DeviceDirect {
         signature_(signature),
         channel_(channel),
         number_(signature.sequence + 1),
-        // Every thread waits for another rank, so each may be the one that has to show the hosts this call.
+        // Every thread waits for another rank, so each may be the one that has to show the hosts
+        // this call.
         patience_{call.timeout_ns, 0, channel == 0, signature.sequence} {}
 
   // By every thread of the block, as all that follow; the same on all.
@@ -62,8 +67,8 @@ class DeviceDirect {
     return reachable_ ? Outcome::failed : Outcome::unreachable;
   }
 
-  // By the leader when the call is over, by the thread that records a failure, and by every thread of channel 0 at its
-  // first long wait: all show the same.
+  // By the leader when the call is over, by the thread that records a failure, and by every thread
+  // of channel 0 at its first long wait: all show the same.
   RONDO_HOST_DEVICE void tell_hosts() { patience_.tell_hosts(call_); }
 
   RONDO_HOST_DEVICE bool meet() {
@@ -117,8 +122,8 @@ class DeviceDirect {
   }
 
  private:
-  // How long a failed call waits for another rank that may touch its buffers: this long, and a nanosecond for each byte
-  // of the vector, which every link moves faster.
+  // How long a failed call waits for another rank that may touch its buffers: this long, and a
+  // nanosecond for each byte of the vector, which every link moves faster.
   static constexpr std::uint64_t kPatienceNs = 2'000'000'000;
 
   template <class Visit>
@@ -192,8 +197,8 @@ class DeviceDirect {
     for_each_peer([&](int peer) { post(peer, call_.rank.rank).renounce_touching(number_); });
   }
 
-  // After a failure. Returns when no rank touches this rank's buffers, nor will. `touched`: whether this rank has said
-  // that it is through with the others'.
+  // After a failure. Returns when no rank touches this rank's buffers, nor will. `touched`: whether
+  // this rank has said that it is through with the others'.
   RONDO_HOST_DEVICE void withdraw(bool touched) {
     if (!touched) renounce();
     const std::uint64_t patience_ns = kPatienceNs + call_.direct.count * sizeof(T);
@@ -215,8 +220,8 @@ class DeviceDirect {
   bool reachable_ = true;
 };
 
-// Changes nothing of the channel's state if some rank's buffers cannot be reached. Not inlined, so that it takes no
-// registers of the ring's; so the block is passed by value, in registers.
+// Changes nothing of the channel's state if some rank's buffers cannot be reached. Not inlined, so
+// that it takes no registers of the ring's; so the block is passed by value, in registers.
 template <class Reduction, Block B>
 RONDO_HOST_DEVICE RONDO_NOINLINE typename DeviceDirect<Reduction, B>::Outcome run_direct_alone(
     B block, const KernelArguments& call, int channel) {
@@ -234,8 +239,8 @@ RONDO_HOST_DEVICE RONDO_NOINLINE typename DeviceDirect<Reduction, B>::Outcome ru
   return outcome;
 }
 
-// One block's part in one call by direct, or by the ring if some rank's buffers cannot be reached. By every thread of
-// the block.
+// One block's part in one call by direct, or by the ring if some rank's buffers cannot be reached.
+// By every thread of the block.
 template <class Reduction, Block B>
 RONDO_HOST_DEVICE void run_direct_or_ring(B& block, const KernelArguments& call, int channel) {
   using Direct = DeviceDirect<Reduction, B>;

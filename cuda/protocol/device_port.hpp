@@ -1,8 +1,9 @@
-// The port of run_schedule in a kernel: all threads of a block go through the same schedule. The leader waits,
-// compares signatures and publishes; all threads move data.
+// The port of run_schedule in a kernel: all threads of a block go through the same schedule. The
+// leader waits, compares signatures and publishes; all threads move data.
 //
-// Each slice costs two barriers: one at the end of acquire, which also tells all threads whether the leader's waits
-// succeeded, and one at the start of hand_on, so that the leader hands on only what all threads have finished moving.
+// Each slice costs two barriers: one at the end of acquire, which also tells all threads whether
+// the leader's waits succeeded, and one at the start of hand_on, so that the leader hands on only
+// what all threads have finished moving.
 #pragma once
 
 #include <cstddef>
@@ -71,8 +72,8 @@ class DevicePort {
     if (to.first != nullptr) copy_elements<T>(block_, to, source, slice.count);
   }
 
-  // At the barrier all threads have finished reading and writing this slice's slots. Then one fence of the leader
-  // comes before both counters that it stores.
+  // At the barrier all threads have finished reading and writing this slice's slots. Then one fence
+  // of the leader comes before both counters that it stores.
   RONDO_HOST_DEVICE void hand_on(const Step& step, const Range& slice) {
     if (!step.has(kRecv) && !step.has(kSend)) return;
     block_.sync();
@@ -113,7 +114,8 @@ class DevicePort {
     }
   }
 
-  // Whether a slot has a message of an earlier communicator, which nobody received there: from another host only.
+  // Whether a slot has a message of an earlier communicator, which nobody received there: from
+  // another host only.
   [[nodiscard]] RONDO_HOST_DEVICE bool is_left_over(const Signature& received) const {
     return is_message(static_cast<Collective>(received.collective)) &&
            received.sequence != call_.rank.message_number;
@@ -166,8 +168,8 @@ class DevicePort {
   std::uint64_t bytes_sent_ = 0;
 };
 
-// The FIFO ends of one channel in the rank's tables, by position. Null where the block does not use them: in a sendrecv,
-// another block does at the same time.
+// The FIFO ends of one channel in the rank's tables, by position. Null where the block does not use
+// them: in a sendrecv, another block does at the same time.
 struct ChannelEnds {
   SendEnd* to = nullptr;
   RecvEnd* from = nullptr;

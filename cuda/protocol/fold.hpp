@@ -1,5 +1,5 @@
-// What a block does in the buffers of all ranks: its threads reduce elements of several inputs in the order of ranks, or
-// copy those of one, and write the result to several outputs.
+// What a block does in the buffers of all ranks: its threads reduce elements of several inputs in
+// the order of ranks, or copy those of one, and write the result to several outputs.
 #pragma once
 
 #include <bit>
@@ -13,7 +13,8 @@
 
 namespace rondo::detail::gpu {
 
-// The elements that one access moves, while they are reduced: a Pack, a word or a single element of each operand.
+// The elements that one access moves, while they are reduced: a Pack, a word or a single element of
+// each operand.
 template <class Reduction, class Unit>
 class Sums {
   using T = typename Reduction::Element;
@@ -54,10 +55,10 @@ RONDO_HOST_DEVICE inline int next_of(const RankRange& ranks, int rank) {
   return rank + 1 == ranks.first + ranks.count ? ranks.first : rank + 1;
 }
 
-// Units from `first` on, in steps of the block's threads, below `count`. `at`: the address of unit 0, as an offset from
-// where each rank's vector begins. `kSourcesAtOnce`: how many inputs are loaded before the first of them is added, so that
-// the loads overlap. `first_target`: which of the targets is written first; the others follow in the order of ranks, and
-// after the last the first.
+// Units from `first` on, in steps of the block's threads, below `count`. `at`: the address of unit
+// 0, as an offset from where each rank's vector begins. `kSourcesAtOnce`: how many inputs are
+// loaded before the first of them is added, so that the loads overlap. `first_target`: which of the
+// targets is written first; the others follow in the order of ranks, and after the last the first.
 template <class Reduction, class Access, int kSourcesAtOnce, int kBatch, Block B>
 RONDO_HOST_DEVICE void fold_units(B& block, const RankRange& sources, const RankRange& targets,
                                   int first_target, std::uint64_t at, std::uint64_t count,
@@ -117,8 +118,8 @@ struct PackBorders {
   std::uint64_t packs = 0;
 };
 
-// How `part` falls into packs whose addresses are multiples of their size in all these buffers. If there is no such
-// way, all elements come before the first pack.
+// How `part` falls into packs whose addresses are multiples of their size in all these buffers. If
+// there is no such way, all elements come before the first pack.
 template <class T, Block B>
 RONDO_HOST_DEVICE PackBorders pack_borders(B& block, const RankRange& sources,
                                            const RankRange& targets, const Range& part) {
@@ -134,8 +135,8 @@ RONDO_HOST_DEVICE PackBorders pack_borders(B& block, const RankRange& sources,
   return {before, (part.count - before) * sizeof(T) / sizeof(Pack)};
 }
 
-// Calls `singles(offset, count)` for the elements outside of packs, and `packs(offset, count)` for those in them; the
-// offsets are bytes from where the vector begins.
+// Calls `singles(offset, count)` for the elements outside of packs, and `packs(offset, count)` for
+// those in them; the offsets are bytes from where the vector begins.
 template <class T, class Singles, class Packs>
 RONDO_HOST_DEVICE void in_packs(const PackBorders& borders, const Range& part, Singles singles,
                                 Packs packs) {
@@ -150,8 +151,8 @@ RONDO_HOST_DEVICE void in_packs(const PackBorders& borders, const Range& part, S
   }
 }
 
-// Reduces these elements of the inputs of `sources`, and writes the results to the outputs of `targets`, that of
-// `first_target` first. By every thread of the block.
+// Reduces these elements of the inputs of `sources`, and writes the results to the outputs of
+// `targets`, that of `first_target` first. By every thread of the block.
 template <class Reduction, Block B>
 RONDO_HOST_DEVICE void fold_elements(B& block, const RankRange& sources, const RankRange& targets,
                                      int first_target, const Range& part) {
@@ -163,8 +164,8 @@ RONDO_HOST_DEVICE void fold_elements(B& block, const RankRange& sources, const R
                                                block.thread());
       },
       [&](std::uint64_t at, std::uint64_t count) {
-        // Eight loads of a thread are under way, whether of two inputs or of four. Elements of 8 bits would take more
-        // registers than there are.
+        // Eight loads of a thread are under way, whether of two inputs or of four. Elements of 8
+        // bits would take more registers than there are.
         if constexpr (sizeof(T) > 1) {
           if (sources.count <= 2) {
             fold_units<Reduction, Wide, 2, 4>(block, sources, targets, first_target, at, count,
@@ -180,8 +181,8 @@ RONDO_HOST_DEVICE void fold_elements(B& block, const RankRange& sources, const R
       });
 }
 
-// Copies these elements of the input of rank `source` to the outputs of `targets`, that of `first_target` first. By every
-// thread of the block.
+// Copies these elements of the input of rank `source` to the outputs of `targets`, that of
+// `first_target` first. By every thread of the block.
 template <class T, Block B>
 RONDO_HOST_DEVICE void spread_elements(B& block, int source, const RankRange& targets,
                                        int first_target, const Range& part) {

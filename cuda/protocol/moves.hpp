@@ -1,5 +1,5 @@
-// A block's threads move elements together: 16 bytes a thread at a time where all pointers allow it,
-// several loads of each thread under way at once.
+// A block's threads move elements together: 16 bytes a thread at a time where all pointers allow
+// it, several loads of each thread under way at once.
 #pragma once
 
 #include <bit>
@@ -67,9 +67,9 @@ RONDO_HOST_DEVICE Pack combine_packs(const Pack& a, const Pack& b, const Operati
   return std::bit_cast<Pack>(x);
 }
 
-// Calls `load(i)` and then `store(i, value)` for every i of this thread below `count`. All loads of a batch come
-// before its first store, so that they overlap. The rest after the last whole batch is moved in batches of half the
-// size, and so on: conditions within a batch would cost registers.
+// Calls `load(i)` and then `store(i, value)` for every i of this thread below `count`. All loads of
+// a batch come before its first store, so that they overlap. The rest after the last whole batch is
+// moved in batches of half the size, and so on: conditions within a batch would cost registers.
 template <int kBatch, Block B, class Load, class Store>
 RONDO_HOST_DEVICE void in_batches(B& block, std::uint64_t count, Load load, Store store,
                                   std::uint64_t first) {

@@ -1,12 +1,13 @@
-// The small all-reduce and barrier: every rank writes its whole vector into the inbox of every other rank at once,
-// and combines what it finds in its own inbox in the order of ranks, so that all get the same bits, and those of `direct`. One hop, and no
-// fence: each 8-byte word carries data and the flag that says that the data is there.
+// The small all-reduce and barrier: every rank writes its whole vector into the inbox of every
+// other rank at once, and combines what it finds in its own inbox in the order of ranks, so that
+// all get the same bits, and those of `direct`. One hop, and no fence: each 8-byte word carries
+// data and the flag that says that the data is there.
 //
-// A unit is 8 bytes of data and travels as two words, each half data and half the number of the call, which its
-// receiver waits for. The first units of an inbox are the call's signature. An inbox has two halves: call k of a
-// channel uses half k mod 2. No half is overwritten too early: a rank writes call k + 2 only after it has ended call
-// k + 1, for which it needed the words of every other rank, and a rank sends its words of k + 1 only after it has
-// read all of call k.
+// A unit is 8 bytes of data and travels as two words, each half data and half the number of the
+// call, which its receiver waits for. The first units of an inbox are the call's signature. An
+// inbox has two halves: call k of a channel uses half k mod 2. No half is overwritten too early: a
+// rank writes call k + 2 only after it has ended call k + 1, for which it needed the words of every
+// other rank, and a rank sends its words of k + 1 only after it has read all of call k.
 //
 // Source of the idea: the low-latency protocol of NCCL, as described in Z. Hu et al., "Demystifying
 // NCCL" (2025).
@@ -33,8 +34,8 @@ struct Words {
   std::uint64_t high;
 };
 
-// The inbox of a rank has room, for each channel, half and sender, for `inbox_units` units of data and
-// the header.
+// The inbox of a rank has room, for each channel, half and sender, for `inbox_units` units of data
+// and the header.
 constexpr std::uint64_t inbox_words(std::uint64_t inbox_units, int channels, int size) {
   return (kHeaderUnits + inbox_units) * 2 * static_cast<std::uint64_t>(channels) *
          static_cast<std::uint64_t>(size);
@@ -47,8 +48,8 @@ class OneShot {
   struct Unit {
     T elements[kPerUnit];
   };
-  // A signature as units. Read without an index that is known only at run time, which would put it in memory instead
-  // of registers.
+  // A signature as units. Read without an index that is known only at run time, which would put it
+  // in memory instead of registers.
   struct Header {
     std::uint64_t units[kHeaderUnits] = {};
 
@@ -132,12 +133,12 @@ class OneShot {
     return kind == FailureKind::none;
   }
 
-  // How many peers are read at once: the words of all of them are loaded before the first is checked, and the thread
-  // waits only for words that have not arrived.
+  // How many peers are read at once: the words of all of them are loaded before the first is
+  // checked, and the thread waits only for words that have not arrived.
   static constexpr int kPeersAtOnce = 4;
 
-  // Calls `take(rank, value)` with this unit of every rank, in the order of ranks, until it returns false. Returns
-  // false then, and if a wait has failed.
+  // Calls `take(rank, value)` with this unit of every rank, in the order of ranks, until it returns
+  // false. Returns false then, and if a wait has failed.
   template <class Take>
   RONDO_HOST_DEVICE RONDO_FORCE_INLINE bool from_all(std::uint64_t unit, Take take) {
     const int size = call_.rank.size;
@@ -167,8 +168,8 @@ class OneShot {
     return true;
   }
 
-  // Compares this unit of the signature with the other ranks', or reduces the elements of this unit. One loop for
-  // both: a second one would cost registers.
+  // Compares this unit of the signature with the other ranks', or reduces the elements of this
+  // unit. One loop for both: a second one would cost registers.
   RONDO_HOST_DEVICE bool finish_unit(std::uint64_t unit) {
     const int size = call_.rank.size;
     const bool of_signature = unit < kHeaderUnits;

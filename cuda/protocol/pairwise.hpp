@@ -1,7 +1,9 @@
-// Messages, gather, scatter and all_to_all in a kernel: these copy elements, whatever their type is.
+// Messages, gather, scatter and all_to_all in a kernel: these copy elements, whatever their type
+// is.
 //
-// The two halves of a sendrecv go in blocks of their own, so that neither waits for the other: the first
-// `slicing.channels` blocks send, and the others receive. All else is as in the ring's kernels.
+// The two halves of a sendrecv go in blocks of their own, so that neither waits for the other: the
+// first `slicing.channels` blocks send, and the others receive. All else is as in the ring's
+// kernels.
 #pragma once
 
 #include "cuda/protocol/arguments.hpp"

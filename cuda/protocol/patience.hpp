@@ -1,7 +1,8 @@
-// How a thread of a block waits: it polls, and now and then checks whether the communicator has ended or the call's
-// deadline has passed. A deadline counts from the call's first long wait, as on the host. A rank shows the hosts its
-// call at that wait, or when the call fails or is over (a message never), and not when the call begins: this writes host memory over
-// PCIe, and whatever is published next would wait for that write.
+// How a thread of a block waits: it polls, and now and then checks whether the communicator has
+// ended or the call's deadline has passed. A deadline counts from the call's first long wait, as on
+// the host. A rank shows the hosts its call at that wait, or when the call fails or is over (a
+// message never), and not when the call begins: this writes host memory over PCIe, and whatever is
+// published next would wait for that write.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +50,8 @@ RONDO_HOST_DEVICE RONDO_FORCE_INLINE FailureKind wait_until(B& block, const Kern
   }
 }
 
-// Writes the failure where hosts read it, and stops the kernels of all ranks. Called once, by one thread of the
-// block.
+// Writes the failure where hosts read it, and stops the kernels of all ranks. Called once, by one
+// thread of the block.
 RONDO_HOST_DEVICE inline void give_up(const Control& control, int rank, int block_number,
                                       const KernelFailure& reason) {
   KernelFailure& record = control.failures[block_number];

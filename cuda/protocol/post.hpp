@@ -1,7 +1,8 @@
-// What a block of one rank shows to the same block of another rank in a `direct` call: which call the rank is in, where
-// its buffers are, whether the other may still begin to touch them, and whether the rank may still touch the other's. Lies
-// in the device memory of the rank that reads it, so that waiting for it costs no traffic between devices. Zeroed memory
-// is the post of a rank that has shown no call.
+// What a block of one rank shows to the same block of another rank in a `direct` call: which call
+// the rank is in, where its buffers are, whether the other may still begin to touch them, and
+// whether the rank may still touch the other's. Lies in the device memory of the rank that reads
+// it, so that waiting for it costs no traffic between devices. Zeroed memory is the post of a rank
+// that has shown no call.
 #pragma once
 
 #include <bit>
@@ -40,8 +41,8 @@ class alignas(kCounterSpacing) Post {
   RONDO_HOST_DEVICE void renounce_touching(std::uint64_t number) {
     store_release(touched_, 2 * number);
   }
-  // By the rank that shows: it will touch nothing more in this call. Release: whoever finds this also finds what was
-  // written.
+  // By the rank that shows: it will touch nothing more in this call. Release: whoever finds this
+  // also finds what was written.
   RONDO_HOST_DEVICE void end_touching(std::uint64_t number) {
     store_release(touched_, 2 * number + 1);
   }
@@ -63,12 +64,13 @@ class alignas(kCounterSpacing) Post {
     call = std::bit_cast<PostedCall>(content);
     return same;
   }
-  // By the rank that reads, before it touches the other's buffers: false if the other has withdrawn them.
+  // By the rank that reads, before it touches the other's buffers: false if the other has withdrawn
+  // them.
   RONDO_HOST_DEVICE bool take(std::uint64_t number) {
     return raise_to(taken_, 2 * number) < 2 * number;
   }
-  // By the rank that shows, whose call has failed: false if the other has taken the buffers already. Afterwards it will
-  // not.
+  // By the rank that shows, whose call has failed: false if the other has taken the buffers
+  // already. Afterwards it will not.
   RONDO_HOST_DEVICE bool withdraw(std::uint64_t number) {
     return raise_to(taken_, 2 * number + 1) < 2 * number;
   }
@@ -87,10 +89,10 @@ class alignas(kCounterSpacing) Post {
     std::uint32_t halves[kHalves];
   };
 
-  // Written by the rank that shows, read by the other. has_come() pairs with show(): whoever finds the number finds the
-  // halves of that call, or of a later one. has_touched() and is_through() pair with end_touching() and
-  // renounce_touching().
-  // `taken_` is raised by both: take() and withdraw() pair with each other, and of one call only the first succeeds.
+  // Written by the rank that shows, read by the other. has_come() pairs with show(): whoever finds
+  // the number finds the halves of that call, or of a later one. has_touched() and is_through()
+  // pair with end_touching() and renounce_touching(). `taken_` is raised by both: take() and
+  // withdraw() pair with each other, and of one call only the first succeeds.
   std::uint64_t complete_ = 0;          // number of the last call that was shown
   std::uint64_t halves_[kHalves] = {};  // 4 bytes of the call each, with the low half of its number
   std::uint64_t touched_ = 0;           // 2k: renounced touching in call k; 2k + 1: has touched

@@ -37,7 +37,8 @@ struct Reduction {
   static constexpr bool kAsParts = op == ReduceOp::avg && kSumsAsParts<T>;
   RONDO_HOST_DEVICE static AverageFactors average(int ranks) { return average_of(kAsParts, ranks); }
 
-  // Of many operands at once: accumulator() of each, combine() them in their order, then result() of `average.divisor` operands.
+  // Of many operands at once: accumulator() of each, combine() them in their order, then result()
+  // of `average.divisor` operands.
   using Accumulator = AccumulatorOf<T>;
   RONDO_HOST_DEVICE static Accumulator accumulator(T operand, const AverageFactors& average) {
     if constexpr (std::is_integral_v<T>) {
@@ -60,8 +61,8 @@ struct Reduction {
     }
   }
 
-  // Calls `visit` with the operation of a step, on what was received and the rank's own elements; in the last step of an average
-  // it also divides.
+  // Calls `visit` with the operation of a step, on what was received and the rank's own elements;
+  // in the last step of an average it also divides.
   template <class Visit>
   RONDO_HOST_DEVICE static void with_operation(const Step& step, int ranks, Visit&& visit) {
     if constexpr (kAsParts) {

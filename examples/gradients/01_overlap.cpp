@@ -1,5 +1,6 @@
-// Data-parallel training in a short loop: 4 ranks fit y = W x together, a layer at a time, and each layer's gradient
-// is sent while the next one is computed. Ranks are threads here; with rondo::from_mpi they are processes.
+// Data-parallel training in a short loop: 4 ranks fit y = W x together, a layer at a time, and each
+// layer's gradient is sent while the next one is computed. Ranks are threads here; with
+// rondo::from_mpi they are processes.
 #include <cstdio>
 #include <random>
 #include <rondo/rondo.hpp>

@@ -1,6 +1,6 @@
-// A user-defined hook: gradients are sent as 8-bit integers with a scale that the ranks agree on, and each rank adds
-// its rounding error to the next iteration's gradient ("error feedback": Seide et al., Interspeech 2014;
-// Karimireddy et al., ICML 2019).
+// A user-defined hook: gradients are sent as 8-bit integers with a scale that the ranks agree on,
+// and each rank adds its rounding error to the next iteration's gradient ("error feedback": Seide
+// et al., Interspeech 2014; Karimireddy et al., ICML 2019).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,7 +11,8 @@
 #include <thread>
 #include <vector>
 
-// Sums buckets of f32, in place. Rounding errors are kept by bucket index, so the order of buckets must not change.
+// Sums buckets of f32, in place. Rounding errors are kept by bucket index, so the order of buckets
+// must not change.
 class EightBits {
  public:
   void operator()(rondo::Communicator& comm, const rondo::GradientBucket& bucket) {

@@ -29,7 +29,8 @@ std::size_t minibatches(std::size_t samples, std::size_t batch_size);
 
 // The part of `samples` that rank `rank` of `size` takes; parts differ by at most one sample.
 std::span<const std::uint32_t> share(std::span<const std::uint32_t> samples, int rank, int size);
-// The part that `rank` takes if they are dealt in the proportion of `shares`, by rank: to within a sample.
+// The part that `rank` takes if they are dealt in the proportion of `shares`, by rank: to within a
+// sample.
 std::span<const std::uint32_t> share(std::span<const std::uint32_t> samples,
                                      std::span<const double> shares, int rank);
 

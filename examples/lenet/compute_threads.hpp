@@ -1,4 +1,5 @@
-// Sets how many OpenMP threads the calling thread's computations use; does nothing in a build without OpenMP.
+// Sets how many OpenMP threads the calling thread's computations use; does nothing in a build
+// without OpenMP.
 #pragma once
 
 #ifdef _OPENMP

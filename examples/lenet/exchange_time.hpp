@@ -16,8 +16,8 @@ struct ExchangeTime {
   double high_us = 0;
 };
 
-// Collective: all ranks of `comm` call `exchange`, which exchanges gradients of `bytes`, so many times, and a few times
-// before.
+// Collective: all ranks of `comm` call `exchange`, which exchanges gradients of `bytes`, so many
+// times, and a few times before.
 ExchangeTime measure_exchange(rondo::Communicator& comm, std::size_t bytes, int times,
                               const std::function<void()>& exchange);
 

@@ -1,4 +1,5 @@
-// The JSON files that the trainer writes. They throw std::runtime_error where a file cannot be written.
+// The JSON files that the trainer writes. They throw std::runtime_error where a file cannot be
+// written.
 #pragma once
 
 #include <cstddef>

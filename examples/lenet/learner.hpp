@@ -1,5 +1,5 @@
-// One rank's model, samples and parameters, wherever they live: in host memory, computed by oneDNN, or
-// on a GPU, by cuDNN and cuBLAS.
+// One rank's model, samples and parameters, wherever they live: in host memory, computed by oneDNN,
+// or on a GPU, by cuDNN and cuBLAS.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,15 @@ struct TrainingOptions {
   std::vector<double> shares = {};
   bool measure_shares = false;  // in each epoch by how fast each rank computed in the one before
   double warmup_epochs = 0;     // during which the learning rate grows to `rate`
-  // If not 0, ranks do not sum gradients: each trains alone for so many steps, then all take the average of their
-  // parameters. So they do at the end of an epoch.
+  // If not 0, ranks do not sum gradients: each trains alone for so many steps, then all take the
+  // average of their parameters. So they do at the end of an epoch.
   std::size_t local_steps = 0;
   std::size_t resync_steps = 0;  // if not 0, after so many steps all take rank 0's parameters
   std::size_t wire_bytes = 4;    // of a gradient's element as it is sent
   // With parameter servers: whether each worker's gradients are an update of their own.
   bool asynchronous = false;
-  // Whether batch normalisation is over the samples of all ranks; each learner then sums by this function.
+  // Whether batch normalisation is over the samples of all ranks; each learner then sums by this
+  // function.
   SumOverRanks sum_norms = {};
   bool rank_0_evaluates =
       false;  // alone, while the others wait; else each rank takes a share of the test set
@@ -67,16 +68,17 @@ class Learner {
 
   // Begins an epoch, which takes the training samples in this order.
   virtual void begin_epoch(std::span<const std::uint32_t> order) = 0;
-  // Trains on minibatch `index` of the epoch: computes the gradients of this rank's share, sums them over the ranks unless
-  // ranks train alone (TrainingOptions::local_steps), and updates the parameters. Collective.
+  // Trains on minibatch `index` of the epoch: computes the gradients of this rank's share, sums
+  // them over the ranks unless ranks train alone (TrainingOptions::local_steps), and updates the
+  // parameters. Collective.
   virtual void step(std::size_t index) = 0;
   // This rank's sums over the epoch so far.
   [[nodiscard]] virtual BatchResult totals() = 0;
   [[nodiscard]] virtual Computed computed() const { return {}; }
 
   // The next three are for learners on the CPU; others throw std::runtime_error.
-  // The sum of the gradients over these samples of the training set, of which the totals tell, too; valid until the next
-  // call. Neither talks to other ranks nor updates the parameters.
+  // The sum of the gradients over these samples of the training set, of which the totals tell, too;
+  // valid until the next call. Neither talks to other ranks nor updates the parameters.
   virtual std::span<const float> gradients(std::span<const std::uint32_t> samples);
   // From now on minibatches are dealt to the ranks in this proportion.
   virtual void set_shares(std::span<const double> shares);
@@ -92,13 +94,13 @@ struct RankOf {
   int size = 1;
 };
 
-// Both borrow what they are given, except the task. Each throws std::runtime_error where the program was built without its
-// libraries, or the samples are not what the task's model takes.
+// Both borrow what they are given, except the task. Each throws std::runtime_error where the
+// program was built without its libraries, or the samples are not what the task's model takes.
 std::unique_ptr<Learner> make_cpu_learner(const Task& task, const Dataset& data,
                                           const TrainingOptions& options, RankOf place,
                                           const MakeExchange& make_exchange);
-// Sums gradients as `gradients` says, or, where it is empty, not at all, for comparison. Data, parameters and
-// gradients stay on the rank's device.
+// Sums gradients as `gradients` says, or, where it is empty, not at all, for comparison. Data,
+// parameters and gradients stay on the rank's device.
 std::unique_ptr<Learner> make_cuda_learner(const Task& task, const Dataset& data,
                                            const TrainingOptions& options,
                                            rondo::cuda::Communicator& devices,

@@ -1,5 +1,5 @@
-// rondo-lenet: trains LeNet, or ResNet-18, on Fashion-MNIST over ranks that are processes of a launcher, forked
-// processes, or threads; on the CPU or on GPUs.
+// rondo-lenet: trains LeNet, or ResNet-18, on Fashion-MNIST over ranks that are processes of a
+// launcher, forked processes, or threads; on the CPU or on GPUs.
 
 #include <fmt/format.h>
 
@@ -32,7 +32,8 @@
 
 namespace {
 
-// What a rank trains with. `reducer` is null where Rondo does not sum the gradients, or they are on a device.
+// What a rank trains with. `reducer` is null where Rondo does not sum the gradients, or they are on
+// a device.
 struct Rank {
   // Where the learner's gradients are on the CPU.
   std::optional<rondo::RegisteredMemory<float>> gradients;
@@ -159,8 +160,9 @@ void train_split(const lenet::Options& options, rondo::Communicator& ranks) {
   write_history(options, ranks, run);
 }
 
-// Whether communication during backprop takes less time than after it, on CPUs: on one host it is copying, which the
-// reducer's thread can only do beside the computation if there is a core for it. The same on all ranks.
+// Whether communication during backprop takes less time than after it, on CPUs: on one host it is
+// copying, which the reducer's thread can only do beside the computation if there is a core for it.
+// The same on all ranks.
 bool overlap_pays(const lenet::Options& options, rondo::Communicator& comm) {
   const auto& places = comm.topology().places;
   const bool one_host = std::all_of(places.begin(), places.end(), [&](const auto& place) {

@@ -10,7 +10,8 @@ namespace lenet {
 // Collective: exchanges of gradients alone, by the strategy of the options. Rank 0 prints.
 void measure_exchanges(const Options& options, rondo::Communicator& ranks);
 
-// Collective: steps without communication, with communication after backprop, and during it. Rank 0 prints.
+// Collective: steps without communication, with communication after backprop, and during it. Rank 0
+// prints.
 void measure_steps(const Options& options, rondo::Communicator& comm);
 
 }  // namespace lenet

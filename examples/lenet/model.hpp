@@ -24,9 +24,9 @@ class Model {
   Model& operator=(const Model&) = delete;
   virtual ~Model() = default;
 
-  // `inputs`: the numbers of the samples, one sample after the other; `labels`: one class for each. Leaves in the
-  // gradients the sum over the samples of the loss's derivative; zeros for an empty batch. Calls `begin` when backprop
-  // begins, and `ready` for each gradient when it is complete.
+  // `inputs`: the numbers of the samples, one sample after the other; `labels`: one class for each.
+  // Leaves in the gradients the sum over the samples of the loss's derivative; zeros for an empty
+  // batch. Calls `begin` when backprop begins, and `ready` for each gradient when it is complete.
   virtual BatchResult forward_backward(std::span<const float> inputs,
                                        std::span<const std::uint8_t> labels,
                                        const std::function<void()>& begin,

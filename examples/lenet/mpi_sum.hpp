@@ -1,4 +1,5 @@
-// MPI's own all-reduce, for comparison. In a build with MPI (mpi_sum.cpp) or without (mpi_absent.cpp).
+// MPI's own all-reduce, for comparison. In a build with MPI (mpi_sum.cpp) or without
+// (mpi_absent.cpp).
 #pragma once
 
 #include "learner.hpp"

@@ -45,12 +45,12 @@ struct Options {
   int processes = 0;  // forked; if both are 0: the processes of mpirun
 };
 
-// Fills `options`; returns the program's exit status when there is nothing more to do: after --help, --version
-// or an error, which it prints.
+// Fills `options`; returns the program's exit status when there is nothing more to do: after
+// --help, --version or an error, which it prints.
 std::optional<int> read_command_line(int argc, char** argv, Options& options);
 
-// The factor by which --slow makes `rank` of `ranks` that train slower; 1 for ranks that it does not name. Throws
-// std::runtime_error if it names none of them.
+// The factor by which --slow makes `rank` of `ranks` that train slower; 1 for ranks that it does
+// not name. Throws std::runtime_error if it names none of them.
 double slowdown_of(const Options& options, int rank, int ranks);
 
 }  // namespace lenet

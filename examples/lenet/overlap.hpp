@@ -13,7 +13,8 @@ namespace lenet {
 
 Exchange exchange_in(const std::shared_ptr<rondo::overlap::ThreeModes>& modes);
 
-// Takes `steps` steps in each mode, by turns. Collective. Parameters stay as they are if the learning rate is 0.
+// Takes `steps` steps in each mode, by turns. Collective. Parameters stay as they are if the
+// learning rate is 0.
 rondo::overlap::Measured measure_overlap(rondo::Communicator& comm, Learner& learner,
                                          rondo::overlap::ThreeModes& modes, int steps,
                                          std::size_t minibatches);

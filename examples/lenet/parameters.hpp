@@ -21,7 +21,8 @@ struct ParameterShape {
   // At the start the values are from N(mean, deviation²).
   float deviation = 0;
   float mean = 0;
-  // Where this is a part of a parameter that several ranks have parts of: the whole's dimensions, and where the part begins.
+  // Where this is a part of a parameter that several ranks have parts of: the whole's dimensions,
+  // and where the part begins.
   std::optional<Dims> whole = std::nullopt;
   Dims first = {};
 

@@ -8,7 +8,8 @@
 namespace lenet {
 namespace {
 
-// Fixed where it is not named, and not measured, so that more than two ranks compute the same bits on every machine.
+// Fixed where it is not named, and not measured, so that more than two ranks compute the same bits
+// on every machine.
 std::size_t bucket_kib_of(const Options& options) {
   return options.bucket_kib.value_or(task_of(options).bucket_kib);
 }

@@ -24,7 +24,8 @@ std::optional<rondo::Algorithm> algorithm_of(const Options& options);
 // The training options of one rank. Collective.
 TrainingOptions training_of(const Options& options, rondo::Communicator& comm);
 
-// Throws if the file cannot be written; called before the work is done. An empty name means no file.
+// Throws if the file cannot be written; called before the work is done. An empty name means no
+// file.
 void require_writable(const std::string& file);
 
 }  // namespace lenet

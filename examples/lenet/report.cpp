@@ -11,8 +11,9 @@
 namespace lenet {
 namespace {
 
-// Whether the output goes to a terminal. A launcher may give its processes a terminal although its own output goes to
-// a file, so the launcher's output must be a terminal too, if /proc shows where it goes.
+// Whether the output goes to a terminal. A launcher may give its processes a terminal although its
+// own output goes to a file, so the launcher's output must be a terminal too, if /proc shows where
+// it goes.
 bool watched() {
   if (::isatty(STDOUT_FILENO) == 0) return false;
   std::error_code error;

@@ -12,7 +12,8 @@ namespace lenet {
 
 class Report {
  public:
-  // Only a visible report prints: rank 0's. `by_ring`: whether what is said of bytes holds for the ring alone.
+  // Only a visible report prints: rank 0's. `by_ring`: whether what is said of bytes holds for the
+  // ring alone.
   Report(bool visible, int epochs, bool by_ring);
 
   void step(int epoch, std::size_t done, std::size_t all);

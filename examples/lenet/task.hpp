@@ -1,5 +1,6 @@
-// What is trained: a model, and the samples that it learns from. To train something else, make another Task, as task.cpp makes
-// spirals_task(): models/spirals.hpp has its samples and layers, and cpu/models.cpp and cuda/models.cpp name it for each device.
+// What is trained: a model, and the samples that it learns from. To train something else, make
+// another Task, as task.cpp makes spirals_task(): models/spirals.hpp has its samples and layers,
+// and cpu/models.cpp and cuda/models.cpp name it for each device.
 #pragma once
 
 #include <filesystem>
@@ -23,8 +24,8 @@ class Graph;
 // Sums each value over the ranks, in place.
 using SumOverRanks = std::function<void(std::span<double>)>;
 
-// Makes a model for the CPU, over parameters and gradients of the task's shapes. `sum_over_ranks`: where batch
-// normalisation is to be over the samples of all ranks; else empty.
+// Makes a model for the CPU, over parameters and gradients of the task's shapes. `sum_over_ranks`:
+// where batch normalisation is to be over the samples of all ranks; else empty.
 using MakeModel = std::function<std::unique_ptr<Model>(
     ParameterBlock& parameters, ParameterBlock& gradients, const SumOverRanks& sum_over_ranks)>;
 // Names the layers of a model on GPUs.
@@ -35,7 +36,8 @@ struct Task {
   std::size_t input_elems = 0;  // numbers of one sample
   std::size_t classes = 0;
   std::shared_ptr<const ParameterShapes> shapes;
-  // The samples in a folder. Throws DataError. Ranks that are threads call this, and make_model, at the same time.
+  // The samples in a folder. Throws DataError. Ranks that are threads call this, and make_model, at
+  // the same time.
   std::function<Dataset(const std::filesystem::path& folder)> read;
   std::string folder = {};        // where nobody names another; empty: the samples are in no files
   std::size_t bucket_kib = 1024;  // of a bucket of gradients, where nobody names another

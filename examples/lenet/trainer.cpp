@@ -171,8 +171,8 @@ void Trainer::step(std::size_t index, std::size_t steps) {
   }
 }
 
-// Weighted by the samples that each rank has trained on since the last average: after one step this is what the sum of the
-// gradients would have given.
+// Weighted by the samples that each rank has trained on since the last average: after one step this
+// is what the sum of the gradients would have given.
 void Trainer::average_parameters() {
   const std::size_t trained = learner_.computed().samples;
   std::vector<double> samples = {static_cast<double>(trained - averaged_samples_)};
@@ -195,7 +195,8 @@ void Trainer::take_parameters_of_rank_0() {
   if (comm_.size() > 1) sent_bytes_ += static_cast<double>(parameters.all().size_bytes());
 }
 
-// A rank that was dealt nothing keeps the speed that it had; one that was never measured counts as the fastest.
+// A rank that was dealt nothing keeps the speed that it had; one that was never measured counts as
+// the fastest.
 void Trainer::measure_shares() {
   const Computed computed = learner_.computed();
   const double speed = computed.timed_samples == 0
@@ -215,8 +216,9 @@ void Trainer::measure_shares() {
   learner_.set_shares(options_.shares);
 }
 
-// Where each rank normalises by its own samples, ranks have different moving averages. All take their average, weighted by the
-// samples that each has trained on, so that it does not matter who evaluates.
+// Where each rank normalises by its own samples, ranks have different moving averages. All take
+// their average, weighted by the samples that each has trained on, so that it does not matter who
+// evaluates.
 void Trainer::average_statistics() {
   std::vector<float> statistics = learner_.statistics();
   if (statistics.empty()) return;

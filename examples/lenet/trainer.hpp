@@ -1,5 +1,5 @@
-// Data-parallel training: every rank takes its share of each minibatch, and gradients are summed, or parameters averaged
-// now and then.
+// Data-parallel training: every rank takes its share of each minibatch, and gradients are summed,
+// or parameters averaged now and then.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ struct EpochResult {
   double train_accuracy = 0;
   double test_accuracy = 0;
   double evaluation_seconds = 0;
-  // Bytes of gradients and parameters that rank 0 sends: to parameter servers, else as if they went by the ring.
+  // Bytes of gradients and parameters that rank 0 sends: to parameter servers, else as if they went
+  // by the ring.
   double sent_bytes = 0;
   double part_bytes = 0;  // what rank 0 sends to the other parts of its model, without evaluation
   std::vector<double> shares = {};  // of a minibatch, by rank, of 1 in all; empty: equal ones
@@ -39,12 +40,13 @@ struct TrainingState {
 // One rank of a training run. Borrows all that it is given.
 class Trainer {
  public:
-  // Collective: rank 0 makes the parameters from the seed, and all ranks get them. Throws std::runtime_error unless `shares`
-  // names as many ranks as there are.
-  // `served`: what this rank trains with if there are parameter servers; else null, and the ranks sum gradients. `comm` is
+  // Collective: rank 0 makes the parameters from the seed, and all ranks get them. Throws
+  // std::runtime_error unless `shares` names as many ranks as there are. `served`: what this rank
+  // trains with if there are parameter servers; else null, and the ranks sum gradients. `comm` is
   // that of the ranks that train.
-  // `start`: on rank 0, what training goes on from; null: from the beginning. Throws std::runtime_error if it is of a model with
-  // other parameters, or of epochs with another number of steps.
+  // `start`: on rank 0, what training goes on from; null: from the beginning. Throws
+  // std::runtime_error if it is of a model with other parameters, or of epochs with another number
+  // of steps.
   Trainer(rondo::Communicator& comm, const Dataset& data, const TrainingOptions& options,
           Learner& learner, ServedWorker* served = nullptr, const TrainingState* start = nullptr);
 

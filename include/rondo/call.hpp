@@ -35,13 +35,15 @@ inline constexpr int kPartOfCount = 9;
 /// One call without C++ element types: what the typed members of Communicator build.
 struct Call {
   Collective collective = Collective::barrier;
-  /// What this rank contributes. all_gather and gather: only its own chunk; broadcast and scatter: read on the root only.
+  /// What this rank contributes. all_gather and gather: only its own chunk; broadcast and scatter:
+  /// read on the root only.
   const void* in = nullptr;
-  /// Where the result goes. reduce_scatter and scatter: only the rank's own chunk; reduce and gather: written on the root
-  /// only, may be null elsewhere.
+  /// Where the result goes. reduce_scatter and scatter: only the rank's own chunk; reduce and
+  /// gather: written on the root only, may be null elsewhere.
   void* out = nullptr;
-  /// In collectives, elements of the whole vector: all chunks together. gather, scatter and all_to_all cut it into equal
-  /// chunks. In messages, the elements of the message; in sendrecv, those that are sent.
+  /// In collectives, elements of the whole vector: all chunks together. gather, scatter and
+  /// all_to_all cut it into equal chunks. In messages, the elements of the message; in sendrecv,
+  /// those that are sent.
   std::size_t count = 0;
   DataType type = DataType::f32;
   /// For all_reduce, reduce_scatter and reduce.
@@ -54,10 +56,11 @@ struct Call {
   int from = kNoRank;
   /// Elements that sendrecv receives.
   std::size_t received = 0;
-  /// Elements of each rank's chunk, by rank, in reduce_scatter and all_gather: `count` is their sum. Null: the chunks of
-  /// chunk_range. The call copies them.
+  /// Elements of each rank's chunk, by rank, in reduce_scatter and all_gather: `count` is their
+  /// sum. Null: the chunks of chunk_range. The call copies them.
   const std::size_t* counts = nullptr;
-  /// For the library alone, so that errors name the function that the program has called; programs leave it as it is.
+  /// For the library alone, so that errors name the function that the program has called; programs
+  /// leave it as it is.
   detail::PartOf part_of = detail::PartOf::nothing;
 };
 
@@ -66,8 +69,8 @@ template <class R>
 using ElementOf = std::remove_cvref_t<std::ranges::range_reference_t<R>>;
 }  // namespace detail
 
-/// Contiguous elements: a span, vector, array, ... A temporary must be a view such as a span, whose elements outlive
-/// it.
+/// Contiguous elements: a span, vector, array, ... A temporary must be a view such as a span, whose
+/// elements outlive it.
 template <class R>
 concept ElementRange = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
                        std::ranges::borrowed_range<R> && Element<detail::ElementOf<R>>;

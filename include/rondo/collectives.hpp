@@ -15,7 +15,8 @@
 
 namespace rondo {
 
-/// Builds a rank's calls from typed ranges, for the members of communicators. Throws UsageError if sizes do not fit.
+/// Builds a rank's calls from typed ranges, for the members of communicators. Throws UsageError if
+/// sizes do not fit.
 struct Calls {
   int rank = 0;
   int size = 1;
@@ -105,14 +106,16 @@ struct Calls {
                               std::size_t expected) const;
 };
 
-/// The collectives of a communicator `Self`. Each builds a Call from its ranges, which `Self` runs or enqueues.
-/// `Where`: the further arguments of a call: none for host memory; a stream for a device, whose ranges are of device
-/// memory. Ranges are spans, vectors, arrays; a member that takes one range works in place. In host memory, all_reduce,
-/// broadcast and reduce also take one element, such as a loss; the asynchronous forms do not.
+/// The collectives of a communicator `Self`. Each builds a Call from its ranges, which `Self` runs
+/// or enqueues. `Where`: the further arguments of a call: none for host memory; a stream for a
+/// device, whose ranges are of device memory. Ranges are spans, vectors, arrays; a member that
+/// takes one range works in place. In host memory, all_reduce, broadcast and reduce also take one
+/// element, such as a loss; the asynchronous forms do not.
 template <class Self, class... Where>
 class Collectives {
  public:
-  /// Every element becomes the reduction of that element over all ranks: their sum, where no operation is named.
+  /// Every element becomes the reduction of that element over all ranks: their sum, where no
+  /// operation is named.
   template <OutputRange R>
   void all_reduce(R&& buffer, Where... where) {
     all_reduce(buffer, ReduceOp::sum, where...);
@@ -169,9 +172,9 @@ class Collectives {
     start(calls().all_gather(in, out, options), where...);
   }
 
-  /// All ranks get the root's elements. No rank returns before the ranks from which it receives something, directly
-  /// or through others, have entered: the root waits for the last rank of the ring to enter. With two ranges, `in` is
-  /// read on the root only and may be empty elsewhere.
+  /// All ranks get the root's elements. No rank returns before the ranks from which it receives
+  /// something, directly or through others, have entered: the root waits for the last rank of the
+  /// ring to enter. With two ranges, `in` is read on the root only and may be empty elsewhere.
   template <OutputRange R>
   void broadcast(R&& buffer, int root, Where... where, CallOptions options = {}) {
     start(calls().broadcast(buffer, buffer, root, options), where...);
@@ -187,9 +190,9 @@ class Collectives {
     broadcast(std::span(&element, 1), root, options);
   }
 
-  /// The root gets the reduction over all ranks; the first rank of the ring's chain waits for the root to enter.
-  /// `out` is not touched on other ranks and may be empty there. The form with one range changes only the root's
-  /// buffer.
+  /// The root gets the reduction over all ranks; the first rank of the ring's chain waits for the
+  /// root to enter. `out` is not touched on other ranks and may be empty there. The form with one
+  /// range changes only the root's buffer.
   template <OutputRange R>
   void reduce(R&& buffer, int root, Where... where) {
     reduce(buffer, root, ReduceOp::sum, where...);
@@ -239,8 +242,8 @@ class Collectives {
   }
 };
 
-/// The same collectives, asynchronous: each returns a handle of its call. `Self` runs the calls in the order in which
-/// they were made.
+/// The same collectives, asynchronous: each returns a handle of its call. `Self` runs the calls in
+/// the order in which they were made.
 template <class Self>
 class AsyncCollectives {
  public:

@@ -28,42 +28,43 @@ CommunicatorState& state_of(const Communicator& communicator);
 Communicator share(Communicator& communicator, const void* user);
 }  // namespace detail
 
-/// One rank's membership in a group. It can be moved, not copied; an object that was moved from may only be destroyed
-/// or assigned to. Its calls are members of Collectives and AsyncCollectives (collectives.hpp), Exchanges and
-/// AsyncExchanges (exchanges.hpp):
+/// One rank's membership in a group. It can be moved, not copied; an object that was moved from may
+/// only be destroyed or assigned to. Its calls are members of Collectives and AsyncCollectives
+/// (collectives.hpp), Exchanges and AsyncExchanges (exchanges.hpp):
 ///
-///     rondo::Communicator comm = rondo::from_socket("/tmp/ranks", rank, size);  // or from_mpi, or local_group
-///     std::vector<float> gradient(1000);
-///     comm.all_reduce(gradient, rondo::ReduceOp::avg);
-///     rondo::Work work = comm.all_reduce_async(gradient);
-///     work.wait();
+///     rondo::Communicator comm = rondo::from_socket("/tmp/ranks", rank, size);  // or from_mpi, or
+///     local_group std::vector<float> gradient(1000); comm.all_reduce(gradient,
+///     rondo::ReduceOp::avg); rondo::Work work = comm.all_reduce_async(gradient); work.wait();
 ///
-/// Every rank must make the same collectives in the same order, with the same type, count, reduction, root and algorithm.
-/// Messages are made by two ranks only (exchanges.hpp). If a rank makes another collective, each rank gets a
-/// MismatchError, or a PeerError that quotes it. The call in question throws it; or, on a rank whose part of that call
-/// was over before the difference was found, the rank's next call. That may be so in calls with a root: for a rank
-/// between two others in the chain of a broadcast or reduce, or one that is not the root of a gather or scatter. If such a
-/// rank makes no further call, the error is logged when its communicator is destroyed: the destructor waits until all ranks have
-/// made its last call, if that had a root.
-/// All ranks get bit-identical results, whatever rounding mode or other floating-point state a rank's thread has set: calls
-/// have the usual one, and give the thread's back. Every run gives the same bits with the same placement of ranks and the same
-/// kind of memory (ordinary, or of allocate()), since the kind of memory decides which algorithm is used.
-/// CommunicatorOptions::rank_order promises more.
+/// Every rank must make the same collectives in the same order, with the same type, count,
+/// reduction, root and algorithm. Messages are made by two ranks only (exchanges.hpp). If a rank
+/// makes another collective, each rank gets a MismatchError, or a PeerError that quotes it. The
+/// call in question throws it; or, on a rank whose part of that call was over before the difference
+/// was found, the rank's next call. That may be so in calls with a root: for a rank between two
+/// others in the chain of a broadcast or reduce, or one that is not the root of a gather or
+/// scatter. If such a rank makes no further call, the error is logged when its communicator is
+/// destroyed: the destructor waits until all ranks have made its last call, if that had a root. All
+/// ranks get bit-identical results, whatever rounding mode or other floating-point state a rank's
+/// thread has set: calls have the usual one, and give the thread's back. Every run gives the same
+/// bits with the same placement of ranks and the same kind of memory (ordinary, or of allocate()),
+/// since the kind of memory decides which algorithm is used. CommunicatorOptions::rank_order
+/// promises more.
 ///
-/// Buffers: any host memory; calls between processes of one host are fastest with memory of allocate(). `in` and `out`
-/// are either the same buffer (in place) or do not overlap. In place, a rank's own chunk lies at its position in the
-/// whole vector: `chunk_range(count, size, rank)`.
+/// Buffers: any host memory; calls between processes of one host are fastest with memory of
+/// allocate(). `in` and `out` are either the same buffer (in place) or do not overlap. In place, a
+/// rank's own chunk lies at its position in the whole vector: `chunk_range(count, size, rank)`.
 ///
-/// A blocking call runs on the caller's thread if no call is queued, else after the queued calls. Asynchronous calls
-/// run on a progress thread in the order of issue. Any thread may call, if the order of calls is the same on all
-/// ranks.
+/// A blocking call runs on the caller's thread if no call is queued, else after the queued calls.
+/// Asynchronous calls run on a progress thread in the order of issue. Any thread may call, if the
+/// order of calls is the same on all ranks.
 ///
-/// Errors: UsageError is thrown before any data moves. MismatchError, TimeoutError, PeerError and TransportError end
-/// the communicator: queued calls and every later call fail as PeerError with the first error's text. Asynchronous
-/// calls throw UsageError at once, and TransportError if Rondo's thread for them cannot be started, which ends the
-/// communicator; all other errors come in Work::wait(). One UsageError comes later, in the call or in
-/// Work::wait(), on all ranks: the call names Algorithm::direct, and the buffers of a rank cannot be reached. Nothing
-/// has been written then, and the communicator goes on.
+/// Errors: UsageError is thrown before any data moves. MismatchError, TimeoutError, PeerError and
+/// TransportError end the communicator: queued calls and every later call fail as PeerError with
+/// the first error's text. Asynchronous calls throw UsageError at once, and TransportError if
+/// Rondo's thread for them cannot be started, which ends the communicator; all other errors come in
+/// Work::wait(). One UsageError comes later, in the call or in Work::wait(), on all ranks: the call
+/// names Algorithm::direct, and the buffers of a rank cannot be reached. Nothing has been written
+/// then, and the communicator goes on.
 class RONDO_API Communicator : public Collectives<Communicator>,
                                public AsyncCollectives<Communicator>,
                                public Exchanges<Communicator>,
@@ -74,54 +75,60 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   Communicator& operator=(Communicator&&) noexcept;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
-  /// Leaves the group, unless reducers that were made with the communicator still exist: then the last of them leaves
-  /// it. Finishes the queued calls, each within its deadline. If the last collective had a root (broadcast, reduce,
-  /// gather, scatter), waits until all ranks have made it, for at most that call's timeout; between hosts it does not wait after MPI_Finalize, or
-  /// on a thread that may not call MPI. If an exception is unwinding the stack, aborts instead: this rank will not
-  /// make the calls that the others wait for.
+  /// Leaves the group, unless reducers that were made with the communicator still exist: then the
+  /// last of them leaves it. Finishes the queued calls, each within its deadline. If the last
+  /// collective had a root (broadcast, reduce, gather, scatter), waits until all ranks have made
+  /// it, for at most that call's timeout; between hosts it does not wait after MPI_Finalize, or on
+  /// a thread that may not call MPI. If an exception is unwinding the stack, aborts instead: this
+  /// rank will not make the calls that the others wait for.
   ~Communicator();
 
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
   /// Where the ranks are, the ring's order and the carrier of each edge.
   [[nodiscard]] const Topology& topology() const;
-  /// The algorithm that `call` would use: `direct` if this rank's buffers can be reached, although the call itself takes
-  /// another if those of another rank cannot. Throws UsageError as the call would. Not while another thread is in
-  /// allocate().
+  /// The algorithm that `call` would use: `direct` if this rank's buffers can be reached, although
+  /// the call itself takes another if those of another rank cannot. Throws UsageError as the call
+  /// would. Not while another thread is in allocate().
   [[nodiscard]] Algorithm algorithm_for(const Call& call) const;
 
   /// Runs one call; see Call.
   void run(const Call& call);
   [[nodiscard]] Work run_async(const Call& call);
 
-  /// Memory for `count` elements, zeroed, whose bytes the other ranks of this host can reach: if all ranks pass such
-  /// memory to a call, whole or in parts, Algorithm::direct can carry the call, and no byte is copied on its way from one
-  /// rank's buffer to another's. Where hosts hold several ranks, Algorithm::hierarchical uses it so inside each host; for other
-  /// communicators it is ordinary memory. Ranks of one process reach all memory anyway; buffers that they pass to one call must not
-  /// overlap, unless the call only reads them. A process that the program forks shares the memory with all ranks: what it writes
-  /// there, they read. Collective, and ordered among the other calls: every rank calls it, with a count of its own. The caller
-  /// owns the memory, and each rank may free its own at any time and on any thread, also after the communicator has
-  /// failed or was destroyed, but not while a call uses it. Throws, on all ranks, UsageError (more bytes than there are
-  /// addresses), TransportError (too little memory), and the errors that any call throws.
+  /// Memory for `count` elements, zeroed, whose bytes the other ranks of this host can reach: if
+  /// all ranks pass such memory to a call, whole or in parts, Algorithm::direct can carry the call,
+  /// and no byte is copied on its way from one rank's buffer to another's. Where hosts hold several
+  /// ranks, Algorithm::hierarchical uses it so inside each host; for other communicators it is
+  /// ordinary memory. Ranks of one process reach all memory anyway; buffers that they pass to one
+  /// call must not overlap, unless the call only reads them. A process that the program forks
+  /// shares the memory with all ranks: what it writes there, they read. Collective, and ordered
+  /// among the other calls: every rank calls it, with a count of its own. The caller owns the
+  /// memory, and each rank may free its own at any time and on any thread, also after the
+  /// communicator has failed or was destroyed, but not while a call uses it. Throws, on all ranks,
+  /// UsageError (more bytes than there are addresses), TransportError (too little memory), and the
+  /// errors that any call throws.
   template <Element T>
   [[nodiscard]] RegisteredMemory<T> allocate(std::size_t count) {
     return RegisteredMemory<T>(allocate_bytes(count, sizeof(T)), count);
   }
 
-  /// A communicator of this rank and of all ranks that pass the same `color`, in the order of their `key`, and of their
-  /// ranks here where keys are equal; nothing for a rank that passes no color. It has the options and the tuning of this
-  /// one, and no more to do with it: either may be destroyed or fail first. Collective, and ordered among the other calls; all
-  /// ranks stay in it until all groups have joined, each step within this communicator's timeout. Communicators with
+  /// A communicator of this rank and of all ranks that pass the same `color`, in the order of their
+  /// `key`, and of their ranks here where keys are equal; nothing for a rank that passes no color.
+  /// It has the options and the tuning of this one, and no more to do with it: either may be
+  /// destroyed or fail first. Collective, and ordered among the other calls; all ranks stay in it
+  /// until all groups have joined, each step within this communicator's timeout. Communicators with
   /// edges by MPI may be used by several threads at once with MPI_THREAD_MULTIPLE only.
-  /// Throws, on all ranks of a color, UsageError and TransportError (too little memory), and the errors that any call
-  /// throws; after TransportError this communicator goes on.
+  /// Throws, on all ranks of a color, UsageError and TransportError (too little memory), and the
+  /// errors that any call throws; after TransportError this communicator goes on.
   [[nodiscard]] std::optional<Communicator> split(std::optional<int> color, int key = 0);
   /// Another communicator of the same ranks: split() with one color.
   [[nodiscard]] Communicator duplicate();
 
   /// Ends the communicator on all ranks: calls in progress and later ones fail as PeerError with
-  /// `reason`. Any thread may call; does not block. Ranks of this host see it at once; ranks of other hosts learn of
-  /// it from the first rank of this host that is in a call, makes a call or is destroyed.
+  /// `reason`. Any thread may call; does not block. Ranks of this host see it at once; ranks of
+  /// other hosts learn of it from the first rank of this host that is in a call, makes a call or is
+  /// destroyed.
   void abort(const std::string& reason);
 
  private:
@@ -136,16 +143,17 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   const void* user_ = nullptr;  // null: the program; else the reducer that this object belongs to
 };
 
-/// A group of `size` ranks in this process, one for each element of the result; give each to its own thread. Needs no
-/// MPI. The ranks share the memory of their links, which is freed with the last rank. Throws UsageError when `size` <
-/// 1 or an option is out of range.
+/// A group of `size` ranks in this process, one for each element of the result; give each to its
+/// own thread. Needs no MPI. The ranks share the memory of their links, which is freed with the
+/// last rank. Throws UsageError when `size` < 1 or an option is out of range.
 RONDO_API std::vector<Communicator> local_group(int size, const CommunicatorOptions& options = {});
 
-/// This process as rank `rank` of `size` processes of one host and user that meet at the Unix socket `path`, which
-/// rank 0 makes (mode 0600) and removes. Needs neither MPI nor root. Ranks share memory that no process of another
-/// user can get. A connection from a process that is not one of the ranks is closed. Throws, on all ranks that have
-/// connected: UsageError (ranks that do not fit together), TimeoutError (names the ranks that did not connect within
-/// `options.timeout`), TransportError (also if `path` belongs to another user).
+/// This process as rank `rank` of `size` processes of one host and user that meet at the Unix
+/// socket `path`, which rank 0 makes (mode 0600) and removes. Needs neither MPI nor root. Ranks
+/// share memory that no process of another user can get. A connection from a process that is not
+/// one of the ranks is closed. Throws, on all ranks that have connected: UsageError (ranks that do
+/// not fit together), TimeoutError (names the ranks that did not connect within `options.timeout`),
+/// TransportError (also if `path` belongs to another user).
 RONDO_API Communicator from_socket(const std::string& path, int rank, int size,
                                    const CommunicatorOptions& options = {});
 

@@ -18,10 +18,10 @@ class DeviceReducer;
 
 namespace rondo::cuda {
 
-/// rondo::GradientReducer for device memory. The host only enqueues, and waits only where it is far ahead of the
-/// device (see Communicator): a mark records an event on the stream that produces the gradient; the reducer's own
-/// stream averages a bucket as soon as the events of its gradients have happened; and finish() makes a stream wait
-/// for the last bucket.
+/// rondo::GradientReducer for device memory. The host only enqueues, and waits only where it is far
+/// ahead of the device (see Communicator): a mark records an event on the stream that produces the
+/// gradient; the reducer's own stream averages a bucket as soon as the events of its gradients have
+/// happened; and finish() makes a stream wait for the last bucket.
 ///
 ///     rondo::cuda::GradientReducer reducer(devices, parameters);
 ///     for (...) {
@@ -31,22 +31,24 @@ namespace rondo::cuda {
 ///       update(stream);  // finds averages
 ///     }
 ///
-/// An iteration can be captured in a CUDA graph and replayed, except with Average::samples; every rank must then
-/// replay the same, and the order of the buckets no longer changes. Destroy the graphs before the reducer, after
-/// their replays have ended. If ranks share a device, destroy their reducers when none of those ranks has calls to
-/// make: freeing device memory waits for such calls. The reducer's own memory is of cuda::Communicator::allocate: where
-/// ranks are on several devices or processes, it goes back to the device as RegisteredMemory says.
+/// An iteration can be captured in a CUDA graph and replayed, except with Average::samples; every
+/// rank must then replay the same, and the order of the buckets no longer changes. Destroy the
+/// graphs before the reducer, after their replays have ended. If ranks share a device, destroy
+/// their reducers when none of those ranks has calls to make: freeing device memory waits for such
+/// calls. The reducer's own memory is of cuda::Communicator::allocate: where ranks are on several
+/// devices or processes, it goes back to the device as RegisteredMemory says.
 ///
-/// As with rondo::GradientReducer, the communicator may be moved or destroyed, and other calls on it in an iteration throw
-/// UsageError; those on its host() do not. Work that writes the parameters' values must have ended when the reducer is
-/// made.
+/// As with rondo::GradientReducer, the communicator may be moved or destroyed, and other calls on
+/// it in an iteration throw UsageError; those on its host() do not. Work that writes the
+/// parameters' values must have ended when the reducer is made.
 ///
-/// Differences: GradientOptions::overlap, hook, trace and progress_core are for host memory, and so is join. Since
-/// hosts do not wait for each other in an iteration, a wrong or missing mark ends the communicator on all ranks: the
-/// rank at fault throws UsageError, the others PeerError with its text. Statistics have no times. The host threads of
-/// the ranks wait for each other when the reducer is made, at the end of the first iteration (unless it is captured
-/// or order_by_arrival is off), and with Average::samples at an iteration's first mark; and a mark waits where the
-/// host is far ahead. So each rank needs a thread of its own.
+/// Differences: GradientOptions::overlap, hook, trace and progress_core are for host memory, and so
+/// is join. Since hosts do not wait for each other in an iteration, a wrong or missing mark ends
+/// the communicator on all ranks: the rank at fault throws UsageError, the others PeerError with
+/// its text. Statistics have no times. The host threads of the ranks wait for each other when the
+/// reducer is made, at the end of the first iteration (unless it is captured or order_by_arrival is
+/// off), and with Average::samples at an iteration's first mark; and a mark waits where the host is
+/// far ahead. So each rank needs a thread of its own.
 class RONDO_API GradientReducer {
  public:
   /// Collective. `parameters`: on the communicator's device. Throws UsageError on all ranks, as
@@ -60,13 +62,13 @@ class RONDO_API GradientReducer {
   /// Waits for the buckets under way.
   ~GradientReducer();
 
-  /// Says that gradient `parameter` is complete when the work that is on `stream` so far has run. Any thread may
-  /// call.
+  /// Says that gradient `parameter` is complete when the work that is on `stream` so far has run.
+  /// Any thread may call.
   void mark_ready(std::size_t parameter, Stream stream);
   /// As rondo::GradientReducer::set_samples.
   void set_samples(std::uint64_t samples);
-  /// Work that is enqueued on `stream` after this call finds the averages in place. The next iteration's gradients
-  /// must be written after this point of `stream`.
+  /// Work that is enqueued on `stream` after this call finds the averages in place. The next
+  /// iteration's gradients must be written after this point of `stream`.
   void finish(Stream stream);
 
   /// The gradient. If it is in the reducer's own memory, it moves when layout() changes.

@@ -1,5 +1,6 @@
 /// \file
-/// Device memory that the devices of a group reach without copies in between: made by cuda::Communicator::allocate.
+/// Device memory that the devices of a group reach without copies in between: made by
+/// cuda::Communicator::allocate.
 #pragma once
 
 #include <cstddef>
@@ -35,17 +36,18 @@ class RONDO_API RegisteredBytes {
   std::shared_ptr<detail::gpu::DeviceBlock> block_;
 };
 
-/// Owns `size()` elements on a rank's device, aligned to 256 bytes. Where ranks have different devices or processes, it takes
-/// a multiple of 2 MiB. It can be moved, not copied; an object that was moved
-/// from is empty. Calls take its span(), or parts of it:
+/// Owns `size()` elements on a rank's device, aligned to 256 bytes. Where ranks have different
+/// devices or processes, it takes a multiple of 2 MiB. It can be moved, not copied; an object that
+/// was moved from is empty. Calls take its span(), or parts of it:
 ///
 ///     rondo::cuda::RegisteredMemory<float> gradient = gpus.allocate<float>(1'000'000);
 ///     gpus.all_reduce(gradient.span(), rondo::ReduceOp::avg, stream);
 ///
-/// A host can read it only by cudaMemcpy. It must not be destroyed before the calls that use it have ended, and graphs
-/// with such calls must not be launched afterwards. Where other devices or processes reach the memory, the device has it
-/// again at the next allocate() after all ranks have destroyed theirs; once the communicator is destroyed, when the object
-/// is. Elsewhere it is freed at once, which waits for the calls that run on the device, also for those of other ranks.
+/// A host can read it only by cudaMemcpy. It must not be destroyed before the calls that use it
+/// have ended, and graphs with such calls must not be launched afterwards. Where other devices or
+/// processes reach the memory, the device has it again at the next allocate() after all ranks have
+/// destroyed theirs; once the communicator is destroyed, when the object is. Elsewhere it is freed
+/// at once, which waits for the calls that run on the device, also for those of other ranks.
 template <Element T>
 class RegisteredMemory {
  public:

@@ -1,6 +1,7 @@
 /// \file
 /// Every error that Rondo throws. Each message says which rank, towards which peer, in which call,
-/// what happened, and the likely cure. docs/errors.md lists the texts, and says after which of them a program may go on.
+/// what happened, and the likely cure. docs/errors.md lists the texts, and says after which of them
+/// a program may go on.
 #pragma once
 
 #include <stdexcept>
@@ -17,9 +18,10 @@ class RONDO_API Error : public std::runtime_error {
   ~Error() override;
 };
 
-/// Wrong arguments, or a call made at the wrong time. No data has moved; the communicator is intact and the call may
-/// be made again, corrected. But if a gradient reducer throws it in an iteration, that iteration's gradients are
-/// unspecified, and for device memory the communicator has ended: see the reducers' headers.
+/// Wrong arguments, or a call made at the wrong time. No data has moved; the communicator is intact
+/// and the call may be made again, corrected. But if a gradient reducer throws it in an iteration,
+/// that iteration's gradients are unspecified, and for device memory the communicator has ended:
+/// see the reducers' headers.
 class RONDO_API UsageError : public Error {
  public:
   using Error::Error;
@@ -40,19 +42,21 @@ class RONDO_API TimeoutError : public Error {
   ~TimeoutError() override;
 };
 
-/// Another rank failed, ended, called abort() or destroyed its communicator before this call, or its host vanished. Ends the
-/// communicator. On one host and between hosts by UCX each rank that waits gets it, within a second (a host that vanishes: within
-/// ten), and it names the rank; between hosts, others are told only as long as rank 0's process has a communicator, and after that a
-/// deadline may come first. Between hosts by MPI it depends on how the ranks were started, since Open MPI's mpirun ends all when one
-/// is killed: docs/starting.md.
+/// Another rank failed, ended, called abort() or destroyed its communicator before this call, or
+/// its host vanished. Ends the communicator. On one host and between hosts by UCX each rank that
+/// waits gets it, within a second (a host that vanishes: within ten), and it names the rank;
+/// between hosts, others are told only as long as rank 0's process has a communicator, and after
+/// that a deadline may come first. Between hosts by MPI it depends on how the ranks were started,
+/// since Open MPI's mpirun ends all when one is killed: docs/starting.md.
 class RONDO_API PeerError : public Error {
  public:
   using Error::Error;
   ~PeerError() override;
 };
 
-/// The system, MPI or UCX refused something that a link needs (shared memory, a message). Too little shared memory is found
-/// when ranks join, or in the first call that needs it; a call ends the communicator then.
+/// The system, MPI or UCX refused something that a link needs (shared memory, a message). Too
+/// little shared memory is found when ranks join, or in the first call that needs it; a call ends
+/// the communicator then.
 class RONDO_API TransportError : public Error {
  public:
   using Error::Error;

@@ -1,6 +1,6 @@
 /// \file
-/// Calls that move elements without reducing them, from one rank to another or between all; and reduce_scatter and
-/// all_gather with chunks of different sizes.
+/// Calls that move elements without reducing them, from one rank to another or between all; and
+/// reduce_scatter and all_gather with chunks of different sizes.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ namespace rondo {
 /// Elements of each rank's chunk, by rank: the same on all ranks. The call copies them.
 using ChunkCounts = std::span<const std::size_t>;
 
-/// Builds a rank's calls from typed ranges, for the members of communicators. Throws UsageError if sizes do not fit.
+/// Builds a rank's calls from typed ranges, for the members of communicators. Throws UsageError if
+/// sizes do not fit.
 struct ExchangeCalls : Calls {
   template <class In>
   Call send(const In& in, int to, CallOptions options) const {
@@ -80,12 +81,13 @@ struct ExchangeCalls : Calls {
     return between(call, in, out, 0);
   }
 
-  /// This rank's chunk. Throws UsageError unless there are `size` counts, whose sum is `whole`: the number of elements
-  /// of buffer `which` of `call`.
+  /// This rank's chunk. Throws UsageError unless there are `size` counts, whose sum is `whole`: the
+  /// number of elements of buffer `which` of `call`.
   Range chunk_with(const char* call, const char* which, std::size_t whole,
                    ChunkCounts counts) const {
     require_size(call, "counts", counts.size(), static_cast<std::size_t>(size));
-    // Counts whose sum exceeds `whole`, or even wraps, end here: no rank's chunk is computed from them.
+    // Counts whose sum exceeds `whole`, or even wraps, end here: no rank's chunk is computed from
+    // them.
     std::size_t left = whole;
     for (const std::size_t count : counts) {
       if (count > left) require_size(call, which, whole, whole - left + count);
@@ -121,22 +123,25 @@ struct ExchangeCalls : Calls {
   }
 };
 
-/// The exchanges of a communicator `Self`. Each builds a Call from its ranges, which `Self` runs or enqueues. `Where`: as in
-/// Collectives.
+/// The exchanges of a communicator `Self`. Each builds a Call from its ranges, which `Self` runs or
+/// enqueues. `Where`: as in Collectives.
 ///
-/// A message (send, recv, sendrecv) goes between two ranks; the others take no part. Each of the two names the other, and
-/// both pass the same type and number of elements: if these differ, the receiver throws MismatchError (on a device, at its
-/// next call, check() or wait()). There are no tags:
-/// messages from one rank to another arrive in the order in which they were sent. For messages that are independent of
-/// these, or that go on beside collectives, make another communicator by duplicate().
+/// A message (send, recv, sendrecv) goes between two ranks; the others take no part. Each of the
+/// two names the other, and both pass the same type and number of elements: if these differ, the
+/// receiver throws MismatchError (on a device, at its next call, check() or wait()). There are no
+/// tags: messages from one rank to another arrive in the order in which they were sent. For
+/// messages that are independent of these, or that go on beside collectives, make another
+/// communicator by duplicate().
 ///
-/// A rank carries out one call at a time, also asynchronous ones. So two ranks that both send a long message first wait
-/// for each other until the deadline: use sendrecv. A send returns (on a device, its work ends) when `buffer` may be
-/// changed, which may be before the receiver calls recv. A recv without a send ends as TimeoutError. A message that was sent and that nobody has
+/// A rank carries out one call at a time, also asynchronous ones. So two ranks that both send a
+/// long message first wait for each other until the deadline: use sendrecv. A send returns (on a
+/// device, its work ends) when `buffer` may be changed, which may be before the receiver calls
+/// recv. A recv without a send ends as TimeoutError. A message that was sent and that nobody has
 /// received when the communicator is destroyed is lost without an error.
 ///
-/// gather, scatter, all_to_all and the forms with counts are collectives: all ranks make them. Gather, scatter and
-/// all_to_all go along the same edges as messages: a message that was sent before one of these has to be received before it.
+/// gather, scatter, all_to_all and the forms with counts are collectives: all ranks make them.
+/// Gather, scatter and all_to_all go along the same edges as messages: a message that was sent
+/// before one of these has to be received before it.
 template <class Self, class... Where>
 class Exchanges {
  public:
@@ -150,31 +155,34 @@ class Exchanges {
   void recv(R&& buffer, int from, Where... where, CallOptions options = {}) {
     start(calls().recv(buffer, from, options), where...);
   }
-  /// Both at once: `in` goes to rank `to`, and `out` is filled by rank `from`. Sizes may differ, and so may the ranks, as
-  /// where all ranks shift elements round a ring. At the other ends are calls of sendrecv, send or recv. `to` and `from`
-  /// may both be this rank. The ranges must not overlap.
+  /// Both at once: `in` goes to rank `to`, and `out` is filled by rank `from`. Sizes may differ,
+  /// and so may the ranks, as where all ranks shift elements round a ring. At the other ends are
+  /// calls of sendrecv, send or recv. `to` and `from` may both be this rank. The ranges must not
+  /// overlap.
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
   void sendrecv(In&& in, int to, Out&& out, int from, Where... where, CallOptions options = {}) {
     start(calls().sendrecv(in, to, out, from, options), where...);
   }
 
-  /// The root gets the elements of all ranks, in rank order: `in` has the same size on all ranks, `out` size() times
-  /// that on the root; it may be empty elsewhere. In place on the root: `in` is its part of `out`.
+  /// The root gets the elements of all ranks, in rank order: `in` has the same size on all ranks,
+  /// `out` size() times that on the root; it may be empty elsewhere. In place on the root: `in` is
+  /// its part of `out`.
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
   void gather(In&& in, Out&& out, int root, Where... where, CallOptions options = {}) {
     start(calls().gather(in, out, root, options), where...);
   }
-  /// Each rank gets its part of the root's elements: `out` has the same size on all ranks, `in` size() times that on
-  /// the root; it may be empty elsewhere. In place on the root: `out` is its part of `in`.
+  /// Each rank gets its part of the root's elements: `out` has the same size on all ranks, `in`
+  /// size() times that on the root; it may be empty elsewhere. In place on the root: `out` is its
+  /// part of `in`.
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
   void scatter(In&& in, Out&& out, int root, Where... where, CallOptions options = {}) {
     start(calls().scatter(in, out, root, options), where...);
   }
-  /// Rank r gets part r of every rank's `in`, and in its `out` they lie in the order of the ranks. Both have the same
-  /// size on all ranks, a multiple of size(), and do not overlap.
+  /// Rank r gets part r of every rank's `in`, and in its `out` they lie in the order of the ranks.
+  /// Both have the same size on all ranks, a multiple of size(), and do not overlap.
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
   void all_to_all(In&& in, Out&& out, Where... where, CallOptions options = {}) {
@@ -193,7 +201,8 @@ class Exchanges {
     const auto own = calls().own_part("all_gather_v", buffer, counts);
     start(calls().all_gather_v(own, buffer, counts, options), where...);
   }
-  /// reduce_scatter with chunks of `counts` elements: their sum, where no operation is named. With one range: in place.
+  /// reduce_scatter with chunks of `counts` elements: their sum, where no operation is named. With
+  /// one range: in place.
   template <OutputRange R>
   void reduce_scatter_v(R&& buffer, ChunkCounts counts, Where... where) {
     reduce_scatter_v(buffer, counts, ReduceOp::sum, where...);
@@ -236,8 +245,8 @@ class Exchanges {
   }
 };
 
-/// The same exchanges, asynchronous: each returns a handle of its call. `Self` runs the calls in the order in which they
-/// were made.
+/// The same exchanges, asynchronous: each returns a handle of its call. `Self` runs the calls in
+/// the order in which they were made.
 template <class Self>
 class AsyncExchanges {
  public:

@@ -1,5 +1,6 @@
 /// \file
-/// Memory that the ranks of one host reach without copies in between: made by Communicator::allocate.
+/// Memory that the ranks of one host reach without copies in between: made by
+/// Communicator::allocate.
 #pragma once
 
 #include <cstddef>
@@ -32,15 +33,17 @@ class RONDO_API RegisteredBytes {
   std::shared_ptr<detail::RegisteredBlock> block_;
 };
 
-/// Owns `size()` elements, aligned to a page. It can be moved, not copied, and passed to calls as it is, or in parts:
+/// Owns `size()` elements, aligned to a page. It can be moved, not copied, and passed to calls as
+/// it is, or in parts:
 ///
 ///     rondo::RegisteredMemory<float> gradient = comm.allocate<float>(1'000'000);
 ///     comm.all_reduce(gradient, rondo::ReduceOp::avg);
 ///     comm.all_reduce(gradient.span().subspan(10, 100));
 ///
-/// Its memory is given back to the system when it is destroyed, on this rank alone. An object that was moved from is
-/// empty. If a call on a failed communicator finds that a process which was stopped still writes to this rank's memory,
-/// it replaces that memory by private memory with the same contents, at the same addresses.
+/// Its memory is given back to the system when it is destroyed, on this rank alone. An object that
+/// was moved from is empty. If a call on a failed communicator finds that a process which was
+/// stopped still writes to this rank's memory, it replaces that memory by private memory with the
+/// same contents, at the same addresses.
 template <Element T>
 class RegisteredMemory {
  public:

@@ -1,6 +1,7 @@
 /// \file
-/// All that a program needs for ranks and host memory, in one include. Not included, since not every build has or
-/// needs them: mpi.hpp (needs MPI's header), cuda.hpp and cuda_gradient_reducer.hpp (device memory).
+/// All that a program needs for ranks and host memory, in one include. Not included, since not
+/// every build has or needs them: mpi.hpp (needs MPI's header), cuda.hpp and
+/// cuda_gradient_reducer.hpp (device memory).
 #pragma once
 
 // A program starts here: groups of ranks, and their calls.

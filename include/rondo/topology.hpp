@@ -20,8 +20,9 @@ struct RankPlace {
   int numa_node = -1;
   /// The rank's GPU; empty for a communicator over host memory.
   std::string device = {};
-  /// Equal on ranks of one host, and made from the host's name and from what Linux draws at each start of the machine, since hosts
-  /// may have equal names. Means nothing outside this run; compare by on_one_host().
+  /// Equal on ranks of one host, and made from the host's name and from what Linux draws at each
+  /// start of the machine, since hosts may have equal names. Means nothing outside this run;
+  /// compare by on_one_host().
   std::uint64_t host_id = 0;
 };
 
@@ -46,7 +47,8 @@ struct Edge {
   int to = 0;
   Carrier carrier = Carrier::shm;
   std::string reason;
-  /// Part of the ring. Otherwise only `naive`, `recursive_doubling`, `halving_doubling` or `hierarchical` uses it.
+  /// Part of the ring. Otherwise only `naive`, `recursive_doubling`, `halving_doubling` or
+  /// `hierarchical` uses it.
   bool in_ring = false;
 };
 

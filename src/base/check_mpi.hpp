@@ -5,8 +5,8 @@
 
 namespace rondo::detail {
 
-// Throws TransportError with MPI's error text unless `code` is MPI_SUCCESS. `peer`: the rank at the other
-// end of the operation.
+// Throws TransportError with MPI's error text unless `code` is MPI_SUCCESS. `peer`: the rank at the
+// other end of the operation.
 void check_mpi(int code, const char* what, int peer = kAnyPeer);
 
 }  // namespace rondo::detail

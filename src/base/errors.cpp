@@ -4,7 +4,8 @@ namespace rondo {
 
 const char RONDO_LAYOUT = 0;
 
-// Not inline, so that the library and all code that uses it share one type information for each error.
+// Not inline, so that the library and all code that uses it share one type information for each
+// error.
 Error::~Error() = default;
 UsageError::~UsageError() = default;
 MismatchError::~MismatchError() = default;

@@ -1,7 +1,8 @@
-// How this thread rounds, what it does with numbers that are almost zero, and which exceptions stop it, while this object
-// lives: as IEEE 754 has it by default, whatever the program has set. Each rank may reduce the same elements for itself,
-// and all must get the same bits. The program gets back what it had; on x86, where they are in the same register, also which
-// exceptions had occurred.
+// How this thread rounds, what it does with numbers that are almost zero, and which exceptions stop
+// it, while this object lives: as IEEE 754 has it by default, whatever the program has set. Each
+// rank may reduce the same elements for itself, and all must get the same bits. The program gets
+// back what it had; on x86, where they are in the same register, also which exceptions had
+// occurred.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ class FloatState {
   FloatState(const FloatState&) = delete;
   FloatState& operator=(const FloatState&) = delete;
   ~FloatState() {
-    // Where exceptions are in the same register, writing it costs less than reading whether one has occurred.
+    // Where exceptions are in the same register, writing it costs less than reading whether one has
+    // occurred.
     const bool may_differ = kHasExceptions ? computes_ : (before_ & kControls) != kDefault;
     if (may_differ) write(before_);
   }

@@ -1,4 +1,5 @@
-// A socket that this process keeps for long, while the program may do with descriptors what it wants.
+// A socket that this process keeps for long, while the program may do with descriptors what it
+// wants.
 #pragma once
 
 #include <sys/stat.h>
@@ -10,8 +11,8 @@
 
 namespace rondo::detail {
 
-// The program may close descriptors that are not its own, all of them above 2, say, and have opened something else that has the
-// socket's number now. What is there then is not used, and not closed.
+// The program may close descriptors that are not its own, all of them above 2, say, and have opened
+// something else that has the socket's number now. What is there then is not used, and not closed.
 class KeptSocket {
  public:
   KeptSocket() = default;

@@ -36,7 +36,8 @@ struct Sink {
   }
 };
 
-// Never destroyed: a static communicator may log after the library's static objects would have been destroyed.
+// Never destroyed: a static communicator may log after the library's static objects would have been
+// destroyed.
 Sink& sink() {
   static Sink& instance = *new Sink;
   return instance;

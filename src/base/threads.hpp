@@ -1,5 +1,6 @@
-// The library's own threads. They and UCX's block the signals that are for the program's threads: a program that takes SIGTERM by
-// signalfd or sigwait blocks it in all threads that it knows, and would be ended by one in a thread of a library.
+// The library's own threads. They and UCX's block the signals that are for the program's threads: a
+// program that takes SIGTERM by signalfd or sigwait blocks it in all threads that it knows, and
+// would be ended by one in a thread of a library.
 #pragma once
 
 #include <csignal>
@@ -10,8 +11,9 @@
 
 namespace rondo::detail {
 
-// While it lives, this thread and those that it starts block all signals, except those by which the system answers a faulty
-// instruction: blocked, these would end the process without the program's handler.
+// While it lives, this thread and those that it starts block all signals, except those by which the
+// system answers a faulty instruction: blocked, these would end the process without the program's
+// handler.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -30,7 +32,8 @@ class SignalsBlocked {
   sigset_t before_{};
 };
 
-// `task`: what the thread does, in words that follow "the thread that". Throws TransportError, with the limits that forbid it.
+// `task`: what the thread does, in words that follow "the thread that". Throws TransportError, with
+// the limits that forbid it.
 [[noreturn]] void throw_no_thread(std::string_view task, const std::system_error& error);
 template <class Thread = std::thread, class Function>
 Thread start_thread(std::string_view task, Function&& work) {

@@ -1,5 +1,6 @@
-// What a write may meet as an error of the system call alone: the limit of file sizes (ulimit -f), and a pipe that nobody reads.
-// Otherwise the system also sends SIGXFSZ or SIGPIPE, which ends a program that has not thought of it.
+// What a write may meet as an error of the system call alone: the limit of file sizes (ulimit -f),
+// and a pipe that nobody reads. Otherwise the system also sends SIGXFSZ or SIGPIPE, which ends a
+// program that has not thought of it.
 #pragma once
 
 #include <csignal>

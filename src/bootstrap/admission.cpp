@@ -23,57 +23,61 @@
 namespace rondo::detail {
 namespace {
 
-// Rank 0 keeps so many visitors, processes that have not proven yet to be a rank, beside one for each rank.
+// Rank 0 keeps so many connections of strangers, beside one for each rank. A stranger is a process
+// that has not proven yet that it is a rank.
 constexpr std::size_t kMostStrangers = 1024;
-// A rank introduces itself as soon as it has connected, and says who it is as soon as it is asked. Nobody is sent away before
-// the first of these times, and nobody who speaks as a rank does before the second.
+// A rank introduces itself as soon as it has connected, and says who it is as soon as it is asked.
+// Nobody is sent away before the first of these times, and nobody who speaks as a rank does before
+// the second.
 constexpr std::chrono::milliseconds kForAWord{50};
 constexpr std::chrono::seconds kForAnAnswer{3};
-// So many connections are taken in before those who are here already are heard again.
+// Rank 0 accepts so many connections before it reads again from those that it has.
 constexpr int kMostAtOnce = 256;
-// How long rank 0 takes in nobody, where it can keep no more visitors and may send none away.
+// How long rank 0 accepts no connection, where it can keep no more strangers and may send none
+// away.
 constexpr std::chrono::milliseconds kFullFor{20};
-// Texts of those who were sent away, for the error of a rank that never comes.
+// How many reasons for which strangers were sent away the error names, if a rank never comes.
 constexpr std::size_t kMostNotes = 4;
 // How often rank 0 looks whether it is still the one that others find.
 constexpr std::chrono::milliseconds kBetweenLooks{200};
 
 // A process that has connected to rank 0.
-class Visitor {
+class Stranger {
  public:
-  Visitor(FileDescriptor socket, std::string name, const std::string& secret, const Run& run,
-          bool one_run)
+  Stranger(FileDescriptor socket, std::string name, const std::string& secret, const Run& run,
+           bool one_run)
       : socket_(std::move(socket)),
         name_(std::move(name)),
-        interview_(secret, run, introduce(!secret.empty()), one_run) {}
+        handshake_(secret, run, introduce(!secret.empty()), one_run) {}
 
   [[nodiscard]] const FileDescriptor& socket() const { return socket_; }
   [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] const Hello* hello() const { return interview_.hello(); }
+  [[nodiscard]] const Hello* hello() const { return handshake_.hello(); }
   FileDescriptor take_socket() { return std::move(socket_); }
   [[nodiscard]] Clock::time_point came() const { return came_; }
-  // Whether it may be sent away, so that others can come: whoever has said nothing, and whoever does not go on.
+  // Whether it may be sent away, so that others can come: whoever has said nothing, and whoever
+  // does not go on.
   [[nodiscard]] bool may_be_sent_away(Clock::time_point now) const {
-    const auto time = interview_.introduced() ? std::chrono::milliseconds(kForAnAnswer) : kForAWord;
+    const auto time = handshake_.introduced() ? std::chrono::milliseconds(kForAnAnswer) : kForAWord;
     return now - came_ > time;
   }
 
-  // Reads what has arrived, and replies. Returns why the visitor must go; empty if it may stay.
+  // Reads what has arrived, and replies. Returns why the stranger must go; empty if it may stay.
   std::string listen() {
-    while (interview_.hello() == nullptr) {
-      const std::span<std::byte> room = interview_.room();
+    while (handshake_.hello() == nullptr) {
+      const std::span<std::byte> room = handshake_.room();
       const ssize_t received = ::recv(socket_.get(), room.data(), room.size(), MSG_DONTWAIT);
       if (received < 0 && errno == EINTR) continue;
       if (received < 0 && errno == EAGAIN) return {};
       if (received <= 0) return "it left";
-      const std::optional<Reply> reply = interview_.took(static_cast<std::size_t>(received));
+      const std::optional<Reply> reply = handshake_.took(static_cast<std::size_t>(received));
       if (reply) say(*reply);
-      if (!interview_.objection().empty()) return interview_.objection();
+      if (!handshake_.objection().empty()) return handshake_.objection();
     }
     return {};
   }
 
-  // Replies fit the buffer of a new socket. If the visitor has left, reading from it tells.
+  // Replies fit the buffer of a new socket. If the stranger has left, reading from it tells.
   void say(const Reply& reply) const {
     static_cast<void>(::send(socket_.get(), &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT));
   }
@@ -81,7 +85,7 @@ class Visitor {
  private:
   FileDescriptor socket_;
   std::string name_;
-  Interview interview_;
+  ServerHandshake handshake_;
   Clock::time_point came_ = Clock::now();
 };
 
@@ -100,13 +104,14 @@ class Admission {
   void let_in();
   // Sends the one away that has waited longest, of those who may be; false if there is none.
   bool make_room();
-  void hear_ready();
-  // Hears what the visitor has said. False if it is no visitor any more, since it has a seat or was sent away.
-  bool hear(Visitor& visitor);
-  void seat(Visitor& visitor);
-  void send_away(const Visitor& visitor, const std::string& why);
-  void empty_seats_of_those_who_left();
-  [[nodiscard]] bool all_seated() const { return seated_ + 1 == seats_.size(); }
+  void read_ready();
+  // Reads what the stranger has sent. False if it is no stranger any more, since it was admitted or
+  // sent away.
+  bool read_from(Stranger& stranger);
+  void admit(Stranger& stranger);
+  void send_away(const Stranger& stranger, const std::string& why);
+  void drop_ranks_that_left();
+  [[nodiscard]] bool all_admitted() const { return admitted_ + 1 == ranks_.size(); }
   void answer_all(const std::exception_ptr& refusal) noexcept;
   [[noreturn]] void throw_missing() const;
 
@@ -116,25 +121,26 @@ class Admission {
   Clock::time_point deadline_;
   Run run_{};
   std::vector<FileDescriptor> listeners_;
-  std::vector<Visitor> visitors_;         // who have not proven anything yet
-  std::vector<FileDescriptor> seats_;     // by rank; rank 0's stays empty
-  std::vector<std::uint64_t> processes_;  // by rank: who sits there
-  std::size_t seated_ = 0;
+  std::vector<Stranger> strangers_;
+  std::vector<FileDescriptor> ranks_;     // their sockets, by rank; rank 0 has none
+  std::vector<std::uint64_t> processes_;  // by rank
+  std::size_t admitted_ = 0;
   std::vector<FileDescriptor> refused_;  // ranks that make all fail, and are told so
   std::vector<std::string> notes_;
-  // What wait_for_any() asks poll(), of the visitors first, and then of these seats; and what it has found.
+  // What wait_for_any() asks poll(), of the strangers first, and then of these ranks; and what it
+  // has found.
   std::vector<pollfd> requests_;
-  std::vector<std::size_t> asked_seats_;
-  std::vector<std::size_t> ready_visitors_;  // places in visitors_, ascending
-  std::vector<std::size_t> ready_seats_;     // ranks
+  std::vector<std::size_t> asked_ranks_;
+  std::vector<std::size_t> ready_strangers_;  // places in strangers_, ascending
+  std::vector<std::size_t> ready_ranks_;      // ranks
   Clock::time_point full_until_;
   bool is_late_ = false;
 };
 
 std::vector<FileDescriptor> Admission::run() {
   listeners_ = place_.listen(deadline_);
-  seats_.resize(static_cast<std::size_t>(size_));
-  processes_.resize(seats_.size());
+  ranks_.resize(static_cast<std::size_t>(size_));
+  processes_.resize(ranks_.size());
   run_ = run_name(place_.run());
   try {
     admit_all();
@@ -146,33 +152,35 @@ std::vector<FileDescriptor> Admission::run() {
   }
   answer_all(nullptr);
   place_.close();
-  return std::move(seats_);
+  return std::move(ranks_);
 }
 
 void Admission::admit_all() {
-  while (!all_seated()) {
+  while (!all_admitted()) {
     if (!wait_for_any()) {
       if (place_.refusal() != nullptr) return;
       throw_missing();
     }
     const std::string objection = place_.objection_to_myself();
     if (!objection.empty()) throw UsageError(objection);
-    hear_ready();
-    empty_seats_of_those_who_left();
+    read_ready();
+    drop_ranks_that_left();
     let_in();
   }
 }
 
-// poll() takes no more requests than the process may open files, so there are none for empty seats.
+// poll() takes no more requests than the process may open files, so there are none for ranks
+// without a socket.
 bool Admission::wait_for_any() {
   requests_.clear();
-  asked_seats_.clear();
+  asked_ranks_.clear();
   const bool full = Clock::now() < full_until_;
-  for (const Visitor& visitor : visitors_) requests_.push_back({visitor.socket().get(), POLLIN, 0});
-  for (std::size_t rank = 1; rank < seats_.size(); ++rank) {
-    if (!seats_[rank].valid()) continue;
-    asked_seats_.push_back(rank);
-    requests_.push_back({seats_[rank].get(), POLLRDHUP, 0});
+  for (const Stranger& stranger : strangers_)
+    requests_.push_back({stranger.socket().get(), POLLIN, 0});
+  for (std::size_t rank = 1; rank < ranks_.size(); ++rank) {
+    if (!ranks_[rank].valid()) continue;
+    asked_ranks_.push_back(rank);
+    requests_.push_back({ranks_[rank].get(), POLLRDHUP, 0});
   }
   for (const FileDescriptor& listener : listeners_) {
     if (!full) requests_.push_back({listener.get(), POLLIN, 0});
@@ -182,25 +190,25 @@ bool Admission::wait_for_any() {
                                                           std::chrono::milliseconds(0),
                                                           full ? kFullFor : kBetweenLooks);
   const bool any = ::poll(requests_.data(), requests_.size(), static_cast<int>(wait.count())) > 0;
-  ready_visitors_.clear();
-  ready_seats_.clear();
-  for (std::size_t i = 0; any && i < visitors_.size() + asked_seats_.size(); ++i) {
+  ready_strangers_.clear();
+  ready_ranks_.clear();
+  for (std::size_t i = 0; any && i < strangers_.size() + asked_ranks_.size(); ++i) {
     if (requests_[i].revents == 0) continue;
-    if (i < visitors_.size()) {
-      ready_visitors_.push_back(i);
+    if (i < strangers_.size()) {
+      ready_strangers_.push_back(i);
     } else {
-      ready_seats_.push_back(asked_seats_[i - visitors_.size()]);
+      ready_ranks_.push_back(asked_ranks_[i - strangers_.size()]);
     }
   }
   if (left.count() >= 0) return true;
-  return any && !std::exchange(is_late_, true);  // what has come until now is heard once more
+  return any && !std::exchange(is_late_, true);  // what has come until now is still read
 }
 
 void Admission::let_in() {
   if (Clock::now() < full_until_) return;
   for (const FileDescriptor& listener : listeners_) {
     for (int come = 0; come < kMostAtOnce; ++come) {
-      if (visitors_.size() >= kMostStrangers + seats_.size() && !make_room()) {
+      if (strangers_.size() >= kMostStrangers + ranks_.size() && !make_room()) {
         full_until_ = Clock::now() + kFullFor;
         break;
       }
@@ -209,23 +217,23 @@ void Admission::let_in() {
       if (!socket.valid() && (errno == EMFILE || errno == ENFILE)) {
         const int code = errno;
         if (make_room()) continue;
-        if (visitors_.empty()) {
+        if (strangers_.empty()) {
           throw TransportError(
               fmt::format("{}: rank 0 cannot take in more ranks: {}; allow more open files "
                           "(ulimit -n)",
                           place_.caller(), std::strerror(code)));
         }
-        full_until_ = Clock::now() + kFullFor;  // until one of those who are heard has its place
+        full_until_ = Clock::now() + kFullFor;  // until one of the strangers has been admitted
       }
       if (!socket.valid()) break;
-      const std::string objection = place_.objection_to_visitor(socket);
-      std::string name = place_.visitor_name(socket);
-      Visitor visitor(std::move(socket), std::move(name), place_.secret(), run_,
-                      place_.is_of_one_run());
+      const std::string objection = place_.objection_to_stranger(socket);
+      std::string name = place_.stranger_name(socket);
+      Stranger stranger(std::move(socket), std::move(name), place_.secret(), run_,
+                        place_.is_of_one_run());
       if (!objection.empty()) {
-        send_away(visitor, objection);
-      } else if (hear(visitor)) {  // a rank speaks as soon as it has connected
-        visitors_.push_back(std::move(visitor));
+        send_away(stranger, objection);
+      } else if (read_from(stranger)) {  // a rank speaks as soon as it has connected
+        strangers_.push_back(std::move(stranger));
       }
     }
   }
@@ -233,72 +241,72 @@ void Admission::let_in() {
 
 bool Admission::make_room() {
   const Clock::time_point now = Clock::now();
-  auto oldest = visitors_.end();
-  for (auto one = visitors_.begin(); one != visitors_.end(); ++one) {
+  auto oldest = strangers_.end();
+  for (auto one = strangers_.begin(); one != strangers_.end(); ++one) {
     if (!one->may_be_sent_away(now)) continue;
-    if (oldest == visitors_.end() || one->came() < oldest->came()) oldest = one;
+    if (oldest == strangers_.end() || one->came() < oldest->came()) oldest = one;
   }
-  if (oldest == visitors_.end()) return false;
+  if (oldest == strangers_.end()) return false;
   send_away(*oldest, "it did not say who it is, and others came");
-  std::swap(*oldest, visitors_.back());
-  visitors_.pop_back();
+  std::swap(*oldest, strangers_.back());
+  strangers_.pop_back();
   return true;
 }
 
-void Admission::hear_ready() {
-  // From the last one on, so that the places of those that are still to be heard stay as they are.
-  for (auto place = ready_visitors_.rbegin(); place != ready_visitors_.rend(); ++place) {
-    if (hear(visitors_[*place])) continue;
-    std::swap(visitors_[*place], visitors_.back());
-    visitors_.pop_back();
+void Admission::read_ready() {
+  // From the last one on, so that the indexes of those that are still to be read stay as they are.
+  for (auto place = ready_strangers_.rbegin(); place != ready_strangers_.rend(); ++place) {
+    if (read_from(strangers_[*place])) continue;
+    std::swap(strangers_[*place], strangers_.back());
+    strangers_.pop_back();
   }
 }
 
-bool Admission::hear(Visitor& visitor) {
-  const std::string objection = visitor.listen();
+bool Admission::read_from(Stranger& stranger) {
+  const std::string objection = stranger.listen();
   if (!objection.empty()) {
-    send_away(visitor, objection);
+    send_away(stranger, objection);
     return false;
   }
-  if (visitor.hello() == nullptr) return true;
-  seat(visitor);
+  if (stranger.hello() == nullptr) return true;
+  admit(stranger);
   return false;
 }
 
 // The log tells of the first ones of each kind alone: strangers may be many.
-void Admission::send_away(const Visitor& visitor, const std::string& why) {
+void Admission::send_away(const Stranger& stranger, const std::string& why) {
   const bool known = std::any_of(notes_.begin(), notes_.end(),
                                  [&](const std::string& note) { return note.ends_with(why); });
   if (known || notes_.size() == kMostNotes) return;
-  notes_.push_back(fmt::format("{}: {}", visitor.name(), why));
+  notes_.push_back(fmt::format("{}: {}", stranger.name(), why));
   log(LogLevel::warning, "{}: rank 0 sends {} away that came to {}: {}", place_.caller(),
-      visitor.name(), place_.name(), why);
+      stranger.name(), place_.name(), why);
 }
 
-void Admission::seat(Visitor& visitor) {
-  const Hello hello = *visitor.hello();
+void Admission::admit(Stranger& stranger) {
+  const Hello hello = *stranger.hello();
   const bool fits = hello.rank > 0 && hello.rank < size_ && hello.size == size_;
   const auto place = static_cast<std::size_t>(fits ? hello.rank : 0);
-  FileDescriptor& seat = seats_[place];
+  FileDescriptor& socket = ranks_[place];
   // A rank that has lost its connection comes again, perhaps before rank 0 knows that.
-  const bool comes_again = fits && seat.valid() && processes_[place] == hello.process;
-  if (!fits || (seat.valid() && !comes_again && !has_hung_up(seat))) {
-    refused_.push_back(visitor.take_socket());
+  const bool comes_again = fits && socket.valid() && processes_[place] == hello.process;
+  if (!fits || (socket.valid() && !comes_again && !has_hung_up(socket))) {
+    refused_.push_back(stranger.take_socket());
     throw UsageError(
         fmt::format("{}: somebody came to {} as rank {} of {}, but rank 0 was told of {} ranks, "
                     "each of which comes once",
                     place_.caller(), place_.name(), hello.rank, hello.size, size_));
   }
-  seated_ += seat.valid() ? 0 : 1;
-  seat = visitor.take_socket();
+  admitted_ += socket.valid() ? 0 : 1;
+  socket = stranger.take_socket();
   processes_[place] = hello.process;
 }
 
-void Admission::empty_seats_of_those_who_left() {
-  for (const std::size_t rank : ready_seats_) {
-    if (!seats_[rank].valid() || !has_hung_up(seats_[rank])) continue;
-    seats_[rank] = FileDescriptor();
-    --seated_;
+void Admission::drop_ranks_that_left() {
+  for (const std::size_t rank : ready_ranks_) {
+    if (!ranks_[rank].valid() || !has_hung_up(ranks_[rank])) continue;
+    ranks_[rank] = FileDescriptor();
+    --admitted_;
     if (notes_.size() < kMostNotes) notes_.push_back(fmt::format("rank {} came and left", rank));
   }
 }
@@ -314,20 +322,21 @@ void Admission::answer_all(const std::exception_ptr& refusal) noexcept {
     // No file descriptors are left to accept them.
   }
   const auto tell = [&](const FileDescriptor& socket) {
-    // The answer fits the buffer of a new socket. A rank that has left is noticed when blobs are exchanged.
+    // The answer fits the buffer of a new socket. A rank that has left is noticed when blobs are
+    // exchanged.
     if (socket.valid())
       static_cast<void>(::send(socket.get(), &answer, sizeof(answer), MSG_NOSIGNAL));
   };
-  for (const FileDescriptor& seat : seats_) tell(seat);
+  for (const FileDescriptor& socket : ranks_) tell(socket);
   for (const FileDescriptor& socket : refused_) tell(socket);
   if (refusal == nullptr) return;
-  for (const Visitor& visitor : visitors_) tell(visitor.socket());
+  for (const Stranger& stranger : strangers_) tell(stranger.socket());
 }
 
 void Admission::throw_missing() const {
   std::string missing;
   for (int rank = 1; rank < size_; ++rank) {
-    if (seats_[Index(rank)].valid()) continue;
+    if (ranks_[Index(rank)].valid()) continue;
     missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
   }
   std::string notes;

@@ -21,7 +21,8 @@ class Bootstrap {
   // Collective: `all` gets every rank's `bytes` bytes, by rank. Throws TransportError.
   virtual void all_gather(const void* mine, void* all, std::size_t bytes) = 0;
 
-  // How long what ranks do beside these exchanges may wait for a rank: a minute, or `timeout` if that is shorter.
+  // How long what ranks do beside these exchanges may wait for a rank: a minute, or `timeout` if
+  // that is shorter.
   void set_patience(std::chrono::milliseconds timeout) { patience_ = std::min(patience_, timeout); }
   [[nodiscard]] std::chrono::milliseconds patience() const { return patience_; }
 

@@ -14,7 +14,7 @@
 #include <rondo/errors.hpp>
 
 #include "base/write_signals.hpp"
-#include "bootstrap/card_listener.hpp"
+#include "bootstrap/contact_listener.hpp"
 #include "bootstrap/network.hpp"
 #include "bootstrap/proof.hpp"
 
@@ -23,9 +23,9 @@ namespace {
 
 constexpr std::size_t kMostCardBytes = 65536;
 
-// What is in the folder: a card, or why there is none.
+// What is in the folder: the contact of rank 0, or why there is none.
 struct Found {
-  std::optional<Card> card = std::nullopt;
+  std::optional<Contact> contact = std::nullopt;
   std::string why_not = {};
 };
 
@@ -34,7 +34,7 @@ class FileMeetingPoint final : public MeetingPoint {
   FileMeetingPoint(const std::string& folder, std::string run, const NetworkOptions& network)
       : MeetingPoint(std::move(run)),
         name_("file://" + folder),
-        card_path_(folder + "/rondo-rank-0"),
+        contact_path_(folder + "/rondo-rank-0"),
         folder_(folder),
         given_secret_(network.secret.value_or("")),
         interface_(network.interface.value_or("")) {
@@ -54,7 +54,7 @@ class FileMeetingPoint final : public MeetingPoint {
   std::vector<FileDescriptor> listen(Clock::time_point deadline) override;
   void close() noexcept override;
   [[nodiscard]] std::string objection_to_myself() const override;
-  [[nodiscard]] std::string visitor_name(const FileDescriptor& socket) const override {
+  [[nodiscard]] std::string stranger_name(const FileDescriptor& socket) const override {
     return peer_address_of(socket).text();
   }
   Attempt try_connect(int rank, Clock::time_point deadline) override;
@@ -62,43 +62,45 @@ class FileMeetingPoint final : public MeetingPoint {
   [[nodiscard]] int looks_for_another() const override { return 1; }
 
  private:
-  [[nodiscard]] Found find_card() const;
-  void leave_card(const Card& card);
+  [[nodiscard]] Found find_contact() const;
+  void leave_contact(const Contact& contact);
   // `another_cure`: what also helps, for the error's text.
   void require_mine(uid_t owner, const char* another_cure) const;
   [[noreturn]] void fail_to_write(const char* what) const;
 
   std::string name_;
-  std::string card_path_;
+  std::string contact_path_;
   std::string folder_;
   std::string given_secret_;
   std::string interface_;
-  std::string token_;     // of the card that this process has left, or last read
+  std::string token_;     // of the contact that this process has left, or last read
   bool is_left_ = false;  // by this process
 };
 
-Found FileMeetingPoint::find_card() const {
+Found FileMeetingPoint::find_contact() const {
   const FileDescriptor file(
-      ::open(card_path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+      ::open(contact_path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat facts{};
   if (!file.valid()) {
     const int code = errno;
-    if (code == EACCES && ::lstat(card_path_.c_str(), &facts) == 0) require_mine(facts.st_uid, "");
-    return {std::nullopt, fmt::format("{}: {}", card_path_, std::strerror(code))};
+    if (code == EACCES && ::lstat(contact_path_.c_str(), &facts) == 0)
+      require_mine(facts.st_uid, "");
+    return {std::nullopt, fmt::format("{}: {}", contact_path_, std::strerror(code))};
   }
   if (::fstat(file.get(), &facts) != 0) return {std::nullopt, std::strerror(errno)};
-  if (!S_ISREG(facts.st_mode)) return {std::nullopt, fmt::format("{} is no file", card_path_)};
+  if (!S_ISREG(facts.st_mode))
+    return {std::nullopt, fmt::format("{} is not a regular file", contact_path_)};
   if (given_secret_.empty()) {
     require_mine(facts.st_uid, ", or give all ranks the same secret (RONDO_SECRET)");
   }
   std::string text(kMostCardBytes, '\0');
   const ssize_t bytes = ::read(file.get(), text.data(), text.size());
-  if (bytes < 0) return {std::nullopt, fmt::format("{}: {}", card_path_, std::strerror(errno))};
+  if (bytes < 0) return {std::nullopt, fmt::format("{}: {}", contact_path_, std::strerror(errno))};
   text.resize(static_cast<std::size_t>(bytes));
   try {
-    return {parse_card(text)};
+    return {parse_contact(text)};
   } catch (const UsageError& error) {
-    return {std::nullopt, fmt::format("{}: {}", card_path_, error.what())};
+    return {std::nullopt, fmt::format("{}: {}", contact_path_, error.what())};
   }
 }
 
@@ -107,19 +109,19 @@ void FileMeetingPoint::require_mine(uid_t owner, const char* another_cure) const
   throw TransportError(fmt::format(
       "from_store: {} belongs to user {}, and this process to user {}: remove that file, or choose "
       "a folder that only you may write to{}",
-      card_path_, owner, ::geteuid(), another_cure));
+      contact_path_, owner, ::geteuid(), another_cure));
 }
 
 void FileMeetingPoint::fail_to_write(const char* what) const {
   const int code = errno;
   struct stat facts{};
   // In a folder for all users, as /tmp is, nobody may replace the file of another.
-  if (code == EPERM && ::lstat(card_path_.c_str(), &facts) == 0 && facts.st_uid != ::geteuid()) {
+  if (code == EPERM && ::lstat(contact_path_.c_str(), &facts) == 0 && facts.st_uid != ::geteuid()) {
     throw TransportError(
         fmt::format("from_store: rank 0 cannot replace {}, which belongs to user {}, while this "
                     "process belongs to user {}: remove it, or "
                     "choose a folder that only you may write to",
-                    card_path_, facts.st_uid, ::geteuid()));
+                    contact_path_, facts.st_uid, ::geteuid()));
   }
   throw TransportError(fmt::format("from_store: rank 0 cannot {} in {}: {}{}", what, folder_,
                                    std::strerror(code),
@@ -127,16 +129,16 @@ void FileMeetingPoint::fail_to_write(const char* what) const {
 }
 
 // Under another name first, so that nobody reads a part of it.
-void FileMeetingPoint::leave_card(const Card& card) {
+void FileMeetingPoint::leave_contact(const Contact& contact) {
   const WriteSignalsHeld held;
-  const std::string text = to_text(card);
-  const std::string draft = fmt::format("{}.{}", card_path_, token_.substr(0, 16));
+  const std::string text = to_text(contact);
+  const std::string draft = fmt::format("{}.{}", contact_path_, token_.substr(0, 16));
   const FileDescriptor file(
       ::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!file.valid()) fail_to_write("make a file");
   const bool written =
       ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-      ::fsync(file.get()) == 0 && ::rename(draft.c_str(), card_path_.c_str()) == 0;
+      ::fsync(file.get()) == 0 && ::rename(draft.c_str(), contact_path_.c_str()) == 0;
   if (!written) {
     const int code = errno;
     ::unlink(draft.c_str());
@@ -149,40 +151,40 @@ void FileMeetingPoint::leave_card(const Card& card) {
 }
 
 std::vector<FileDescriptor> FileMeetingPoint::listen(Clock::time_point /*deadline*/) {
-  CardOfListener made = [&] {
+  ListeningContact made = [&] {
     try {
-      return listen_with_card(interface_);
+      return listen_with_contact(interface_);
     } catch (const UsageError&) {
       refuse_all(std::current_exception());
-      return listen_with_card("");
+      return listen_with_contact("");
     }
   }();
-  token_ = made.card.token;
-  leave_card(made.card);
+  token_ = made.contact.token;
+  leave_contact(made.contact);
   return std::move(made.listeners);
 }
 
 void FileMeetingPoint::close() noexcept {
   if (!std::exchange(is_left_, false)) return;
   try {
-    const Found found = find_card();
-    if (found.card && found.card->token == token_) ::unlink(card_path_.c_str());
+    const Found found = find_contact();
+    if (found.contact && found.contact->token == token_) ::unlink(contact_path_.c_str());
   } catch (const std::exception&) {
     // Another user has put a file there.
   }
 }
 
 std::string FileMeetingPoint::objection_to_myself() const {
-  const Found found = find_card();
-  if (!found.card || found.card->token == token_) return {};
+  const Found found = find_contact();
+  if (!found.contact || found.contact->token == token_) return {};
   return fmt::format("from_store: another process came to {} as rank 0", name_);
 }
 
 Attempt FileMeetingPoint::try_connect(int /*rank*/, Clock::time_point deadline) {
-  const Found found = find_card();
-  if (!found.card) return {FileDescriptor(), found.why_not};
-  token_ = found.card->token;
-  Attempt attempt = connect_by(*found.card, deadline);
+  const Found found = find_contact();
+  if (!found.contact) return {FileDescriptor(), found.why_not};
+  token_ = found.contact->token;
+  Attempt attempt = connect_by(*found.contact, deadline);
   if (!attempt.socket.valid()) {
     attempt.why_not = fmt::format(
         "rank 0, or one of an earlier run, has left a file there, and does not answer: {}",

@@ -1,8 +1,10 @@
-// A folder that all ranks share, which may be on NFS: rank 0 leaves a card there (card.hpp), and the others connect to the
-// addresses that it names. Nothing is asked of the file system but that a file can be renamed; nothing is locked.
+// A folder that all ranks share, which may be on NFS: rank 0 leaves a contact there (contact.hpp),
+// and the others connect to the addresses that it names. Nothing is asked of the file system but
+// that a file can be renamed; nothing is locked.
 //
-// A card of an earlier run may still be there, if its rank 0 was killed. Nobody listens at its addresses any more, or
-// somebody who does not know its token; so a rank reads the card again until it meets a rank 0 that knows it.
+// A contact of an earlier run may still be there, if its rank 0 was killed. Nobody listens at its
+// addresses any more, or somebody who does not know its token; so a rank reads the contact again
+// until it meets a rank 0 that knows it.
 #pragma once
 
 #include <memory>

@@ -1,12 +1,14 @@
-// Some of the ranks of a communicator as a bootstrap, for a communicator of their own; several such groups at once.
+// Some of the ranks of a communicator as a bootstrap, for a communicator of their own; several such
+// groups at once.
 //
-// All ranks of the parent make their exchanges in rounds: in each, every rank says how many bytes it has for its group, or
-// that it needs no more rounds, and brings them at once if they are few, as they mostly are; if some rank has more, all exchange as
-// many bytes as the longest of them. So groups need not make the same exchanges, nor as many.
+// All ranks of the parent make their exchanges in rounds: in each, every rank says how many bytes
+// it has for its group, or that it needs no more rounds, and brings them at once if they are few,
+// as they mostly are; if some rank has more, all exchange as many bytes as the longest of them. So
+// groups need not make the same exchanges, nor as many.
 //
-// Example: ranks 0 and 1 are a group, rank 2 is alone, and rank 3 in none. The group makes two exchanges, of 100 and 8
-// bytes. Ranks 2 and 3 call leave() at once: their part in these two rounds is empty. In the third round ranks 0 and 1 have
-// come to leave(), too, and all return.
+// Example: ranks 0 and 1 are a group, rank 2 is alone, and rank 3 in none. The group makes two
+// exchanges, of 100 and 8 bytes. Ranks 2 and 3 call leave() at once: their part in these two rounds
+// is empty. In the third round ranks 0 and 1 have come to leave(), too, and all return.
 #pragma once
 
 #include <array>
@@ -21,7 +23,8 @@
 
 namespace rondo::detail {
 
-// A rank that was to be in the group has failed outside an exchange. Its text has a number of the communicator that is split.
+// A rank that was to be in the group has failed outside an exchange. Its text has a number of the
+// communicator that is split.
 class MemberHasLeft : public TransportError {
  public:
   using TransportError::TransportError;
@@ -29,17 +32,17 @@ class MemberHasLeft : public TransportError {
 
 class GroupBootstrap final : public Bootstrap {
  public:
-  // `members`: the ranks of the group in `parent`, in the order that they have in the group; empty for a rank in none. `function`:
-  // what the program has called.
+  // `members`: the ranks of the group in `parent`, in the order that they have in the group; empty
+  // for a rank in none. `function`: what the program has called.
   GroupBootstrap(Communicator& parent, std::vector<int> members, PartOf function = PartOf::split);
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return static_cast<int>(members_.size()); }
   void all_gather(const void* mine, void* all, std::size_t bytes) override;
 
-  // Collective over the parent's ranks: every rank calls it when it needs no more exchanges, whether they went well or
-  // not. Returns when all ranks have. If a rank leaves while others of its group need it, their exchange throws
-  // TransportError.
+  // Collective over the parent's ranks: every rank calls it when it needs no more exchanges,
+  // whether they went well or not. Returns when all ranks have. If a rank leaves while others of
+  // its group need it, their exchange throws TransportError.
   void leave();
 
  private:
@@ -51,11 +54,12 @@ class GroupBootstrap final : public Bootstrap {
         few{};  // all of them, if there is room: what together() exchanges has
   };
   static std::size_t longest(const std::vector<Part>& parts);
-  // What every rank of the parent brings, `bytes` bytes each, by rank: empty where all of them are few.
+  // What every rank of the parent brings, `bytes` bytes each, by rank: empty where all of them are
+  // few.
   std::vector<std::byte> exchange_many(const void* mine, std::size_t mine_bytes, std::size_t bytes);
 
-  // The round that the body makes. If this rank cannot end it, it ends the parent: else the others would take what it
-  // brings to the next round for a part of this one.
+  // The round that the body makes. If this rank cannot end it, it ends the parent: else the others
+  // would take what it brings to the next round for a part of this one.
   template <class Body>
   void in_round(Body body);
 

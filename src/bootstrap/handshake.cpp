@@ -127,17 +127,18 @@ void throw_refusal(Reply answer) {
   }
 }
 
-Interview::Interview(std::string secret, const Run& run, const Introduction& mine, bool one_run)
+ServerHandshake::ServerHandshake(std::string secret, const Run& run, const Introduction& mine,
+                                 bool one_run)
     : secret_(std::move(secret)), run_(run), mine_(mine), one_run_(one_run) {}
 
-std::span<std::byte> Interview::room() {
+std::span<std::byte> ServerHandshake::room() {
   if (proven_ || !objection_.empty()) return {};
   const std::span<std::byte> message = introduced_ ? std::as_writable_bytes(std::span(&hello_, 1))
                                                    : std::as_writable_bytes(std::span(&theirs_, 1));
   return message.subspan(heard_);
 }
 
-std::optional<Reply> Interview::took(std::size_t bytes) {
+std::optional<Reply> ServerHandshake::took(std::size_t bytes) {
   heard_ += bytes;
   if (!introduced_ && heard_ >= kMagic.size() && theirs_.magic != kMagic) {
     objection_ = objection_to(theirs_, mine_);  // whoever this is may never send as much as a rank
@@ -148,7 +149,7 @@ std::optional<Reply> Interview::took(std::size_t bytes) {
   return introduced_ ? judge_hello() : std::optional(judge_introduction());
 }
 
-Reply Interview::reply(Reply::Kind kind) const {
+Reply ServerHandshake::reply(Reply::Kind kind) const {
   Reply reply;
   reply.introduction = mine_;
   reply.kind = kind;
@@ -156,17 +157,18 @@ Reply Interview::reply(Reply::Kind kind) const {
   return reply;
 }
 
-Reply Interview::judge_introduction() {
+Reply ServerHandshake::judge_introduction() {
   introduced_ = true;
   objection_ = objection_to(theirs_, mine_);
-  return reply(Reply::Kind::introduction);  // from which the visitor draws the same conclusion
+  return reply(Reply::Kind::introduction);  // from which the stranger draws the same conclusion
 }
 
-std::optional<Reply> Interview::judge_hello() {
+std::optional<Reply> ServerHandshake::judge_hello() {
   const auto proof_of = [&](Speaker speaker) {
     return prove_for(speaker, secret_, theirs_.nonce, mine_.nonce, hello_.rank, hello_.size);
   };
-  // Before the secret, which another run does not know. A rank that was told rank, size and address by hand has no run.
+  // Before the secret, which another run does not know. A rank that was told rank, size and address
+  // by hand has no run.
   const bool names_both = hello_.run != Run{} && run_ != Run{};
   if (hello_.run != run_ && (names_both || one_run_)) {
     objection_ = fmt::format("it belongs to another run: {}, and this is {}", text_of(hello_.run),

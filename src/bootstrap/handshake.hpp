@@ -8,14 +8,17 @@
 //   ... when all ranks have come, or rank 0 gives up:
 //                                              <--  Reply::answer: go on, or the reason
 //
-// A proof is a keyed hash over both nonces, who speaks, rank and size; the key is the secret. It cannot be used again,
-// since nonces differ each time. Without a secret there are no proofs: then who may connect is decided elsewhere.
+// A proof is a keyed hash over both nonces, who speaks, rank and size; the key is the secret. It
+// cannot be used again, since nonces differ each time. Without a secret there are no proofs: then
+// who may connect is decided elsewhere.
 //
-// The run is the launcher's name for these processes (a job and its step, say). Another run may have computed the same port, or
-// have been told the same address: a rank that comes there is told so, and tries the next port, if there are others.
-// An Introduction has the same form in all releases; what comes after it depends on the release that it names.
+// The run is the launcher's name for these processes (a job and its step, say). Another run may
+// have computed the same port, or have been told the same address: a rank that comes there is told
+// so, and tries the next port, if there are others. An Introduction has the same form in all
+// releases; what comes after it depends on the release that it names.
 //
-// Rank 0 may give its answer at any point. Nothing here uses a socket, so tests and a fuzzer can drive it.
+// Rank 0 may give its answer at any point. Nothing here uses a socket, so tests and a fuzzer can
+// drive it.
 #pragma once
 
 #include <array>
@@ -89,22 +92,25 @@ Reply answer_for(const std::exception_ptr& refusal);
 // Throws the error that the answer tells, if it tells one. `answer` may hold any bytes.
 void throw_refusal(Reply answer);
 
-// How rank 0 learns who a visitor is.
-class Interview {
+// Rank 0's side of the handshake with a stranger: a process that has connected, and has not proven
+// yet that it is a rank.
+class ServerHandshake {
  public:
-  // `one_run`: whether a visitor without a run is sent away, too, where this rank 0 has one, or the other way round.
-  Interview(std::string secret, const Run& run, const Introduction& mine, bool one_run = false);
+  // `one_run`: whether a stranger without a run is sent away, too, where this rank 0 has one, or
+  // the other way round.
+  ServerHandshake(std::string secret, const Run& run, const Introduction& mine,
+                  bool one_run = false);
 
-  // Where the bytes that come next belong; empty once the interview is over.
+  // Where the bytes that come next belong; empty once the handshake is over.
   [[nodiscard]] std::span<std::byte> room();
   // That many bytes have come into room(). Returns what to send back, if anything.
   std::optional<Reply> took(std::size_t bytes);
 
-  // Why the visitor must go; empty as long as it may stay.
+  // Why the stranger must go; empty as long as it may stay.
   [[nodiscard]] const std::string& objection() const { return objection_; }
-  // Whether the visitor speaks as a rank does.
+  // Whether the stranger speaks as a rank does.
   [[nodiscard]] bool introduced() const { return introduced_ && objection_.empty(); }
-  // Null until the visitor has proven who it is.
+  // Null until the stranger has proven who it is.
   [[nodiscard]] const Hello* hello() const { return proven_ ? &hello_ : nullptr; }
 
  private:

@@ -67,7 +67,8 @@ constexpr int kPorts = 12000;
 // Another program, or another run, may have some of them.
 constexpr int kTriedPorts = 16;
 
-// The ports of a run, of which rank 0 takes the first that is free: so runs that have some in common do not get in each other's way.
+// The ports of a run, of which rank 0 takes the first that is free: so runs that have some in
+// common do not get in each other's way.
 std::vector<std::uint16_t> ports_for(std::string_view run) {
   const std::uint64_t hash = fnv1a(run);
   const std::uint64_t stride = 1 + (hash >> 32U) % (kPorts / kTriedPorts);
@@ -192,12 +193,12 @@ constexpr const char* kNoMpi =
     "this launcher starts no MPI; start the program with mpirun, or join by "
     "rondo::from_environment()";
 
-// What a launcher starts. A batch system gives its variables to all that runs in one of its steps: to mpirun, say, or to a script
-// that starts torchrun.
+// What a launcher starts. A batch system gives its variables to all that runs in one of its steps:
+// to mpirun, say, or to a script that starts torchrun.
 enum class Starts : std::uint8_t { processes, mpi_processes, steps };
 
-// The launcher is known by variables that it always sets. WORLD_SIZE alone is no sign of torchrun: scripts for Slurm export it,
-// and leave it to PyTorch to take the rank from Slurm.
+// The launcher is known by variables that it always sets. WORLD_SIZE alone is no sign of torchrun:
+// scripts for Slurm export it, and leave it to PyTorch to take the rank from Slurm.
 struct Launcher {
   const char* name;
   std::array<const char*, 2> signs;
@@ -278,7 +279,8 @@ constexpr Launcher kLaunchers[] = {
      nullptr,
      Starts::steps,
      kOtherMpi},
-    // Of many launchers; where another one above is known by its own variables, these say nothing more.
+    // Of many launchers; where another one above is known by its own variables, these say nothing
+    // more.
     {"PMIx", {"PMIX_RANK", "PMIX_RANK"}, nullptr, "PMIX_RANK", nullptr, Starts::steps, kOtherMpi},
     {"PMI", {"PMI_RANK", "PMI_RANK"}, nullptr, "PMI_RANK", nullptr, Starts::steps, kOtherMpi},
 };
@@ -306,15 +308,16 @@ std::string how_to_unset(const Launcher& launcher) {
   return text + "...";
 }
 
-// Whether its variables say the same rank and size, as far as they say them. Compares texts, since those of another launcher
-// may be no numbers.
+// Whether its variables say the same rank and size, as far as they say them. Compares texts, since
+// those of another launcher may be no numbers.
 bool says(const Launcher& launcher, const Variables& variables, const LaunchedRank& launched) {
   return variables(launcher.rank) == std::to_string(launched.rank) &&
          (launcher.size == nullptr || variables(launcher.size) == std::to_string(launched.size));
 }
 
-// Whether a batch system has set these variables for what runs in its step. Some set those of other launchers, too: Slurm and Flux
-// PMI_RANK and PMI_SIZE, jsrun those of Open MPI. Such variables say the same as the batch system's own.
+// Whether a batch system has set these variables for what runs in its step. Some set those of other
+// launchers, too: Slurm and Flux PMI_RANK and PMI_SIZE, jsrun those of Open MPI. Such variables say
+// the same as the batch system's own.
 bool is_of_step(const Launcher& launcher, const Variables& variables) {
   if (launcher.starts == Starts::steps) return true;
   return std::any_of(std::begin(kLaunchers), std::end(kLaunchers), [&](const Launcher& step) {
@@ -329,7 +332,8 @@ bool is_started_by_slurm(const Launcher& launcher, const Variables& variables) {
   return launcher.read == from_slurm && variables("SLURM_TASK_PID") == std::to_string(::getpid());
 }
 
-// Whether `other` may have started the launcher itself, whose processes it then counts in its own way.
+// Whether `other` may have started the launcher itself, whose processes it then counts in its own
+// way.
 bool may_have_started(const Launcher& other, const Launcher& launcher, const Variables& variables) {
   if (is_started_by_slurm(other, variables)) return false;
   const bool is_step = is_of_step(other, variables);
@@ -341,8 +345,9 @@ bool may_have_started(const Launcher& other, const Launcher& launcher, const Var
                      variables("GROUP_WORLD_SIZE") == variables(other.size));
 }
 
-// Where two launchers say different things of this process, only one of them has started it, and Rondo cannot know which: by the
-// other one's variables it would join another group than the user meant.
+// Where two launchers say different things of this process, only one of them has started it, and
+// Rondo cannot know which: by the other one's variables it would join another group than the user
+// meant.
 void require_agreement(const Launcher& launcher, const LaunchedRank& launched,
                        const Variables& variables) {
   bool tells_size = false;  // one of the others
@@ -361,8 +366,9 @@ void require_agreement(const Launcher& launcher, const LaunchedRank& launched,
   }
 }
 
-// A script may give ranks their numbers and an address by the variables of one launcher, and take these numbers from another one,
-// which has started the processes: then they are of that one's run, and another run with the same address is not.
+// A script may give ranks their numbers and an address by the variables of one launcher, and take
+// these numbers from another one, which has started the processes: then they are of that one's run,
+// and another run with the same address is not.
 std::string run_by_another(const Launcher& launcher, const LaunchedRank& launched,
                            const Variables& variables) {
   for (const Launcher& other : kLaunchers) {
@@ -374,7 +380,8 @@ std::string run_by_another(const Launcher& launcher, const LaunchedRank& launche
   return {};
 }
 
-// Where no launcher is known: a script may have set some variables and forgotten others, and each process would work alone.
+// Where no launcher is known: a script may have set some variables and forgotten others, and each
+// process would work alone.
 void require_all_or_none(const Variables& variables) {
   struct Half {
     std::array<const char*, 2> set;
@@ -450,7 +457,8 @@ LaunchedRank launched_rank(const Variables& variables) {
       launched.url = *store;
       launched.ports.clear();
     }
-    // The components of a heterogeneous job of Slurm may have numbers of their own, by which their runs seem to differ.
+    // The components of a heterogeneous job of Slurm may have numbers of their own, by which their
+    // runs seem to differ.
     if (launched.ports.empty() && variables("SLURM_HET_SIZE")) launched.run.clear();
     return launched;
   }

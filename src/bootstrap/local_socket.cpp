@@ -127,7 +127,8 @@ FileDescriptor ask_for_file(const std::string& name, Clock::time_point deadline)
   FileDescriptor socket = make_local_socket();
   const AbstractAddress address(name);
   int code = ::connect(socket.get(), address.get(), address.bytes);
-  // Accepted only after all ranks have asked, so the queue may be full, also with other users, who see the name.
+  // Accepted only after all ranks have asked, so the queue may be full, also with other users, who
+  // see the name.
   while (code != 0 && errno == EAGAIN && Clock::now() < deadline) {
     ::sched_yield();
     code = ::connect(socket.get(), address.get(), address.bytes);

@@ -1,4 +1,5 @@
-// Unix sockets between processes of one user on one host: who is at the other end, and how to hand a file over.
+// Unix sockets between processes of one user on one host: who is at the other end, and how to hand
+// a file over.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +13,20 @@ namespace rondo::detail {
 // A stream socket that does not block. Throws TransportError.
 FileDescriptor make_local_socket();
 
-// Why the process at the other end is not trusted: it belongs to another user. Empty if it belongs to this one.
+// Why the process at the other end is not trusted: it belongs to another user. Empty if it belongs
+// to this one.
 std::string objection_to_peer(const FileDescriptor& socket);
 
-// An open file that processes of the same user fetch by a name: nobody else gets it, and nothing of it stays when
-// this process ends, however it ends.
+// An open file that processes of the same user fetch by a name: nobody else gets it, and nothing of
+// it stays when this process ends, however it ends.
 class FileOffer {
  public:
   // Throws TransportError.
   explicit FileOffer(const FileDescriptor& file);
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  // Hands the file to `receivers` processes that have called ask_for_file, or fewer if the deadline passes.
+  // Hands the file to `receivers` processes that have called ask_for_file, or fewer if the deadline
+  // passes.
   void give(int receivers, Clock::time_point deadline) const;
 
  private:
@@ -32,8 +35,8 @@ class FileOffer {
   FileDescriptor listener_;
 };
 
-// Asks for the file that is offered by this name; waits, until the deadline at most, only while too many others ask. Throws
-// TransportError.
+// Asks for the file that is offered by this name; waits, until the deadline at most, only while too
+// many others ask. Throws TransportError.
 FileDescriptor ask_for_file(const std::string& name, Clock::time_point deadline);
 // The file, once the other side gives it. Throws TransportError.
 FileDescriptor receive_file(const FileDescriptor& asked, Clock::time_point deadline);

@@ -36,7 +36,8 @@ class MeetingPoint {
   // Whether nobody else was told this place, so that only ranks of that very run belong here.
   [[nodiscard]] virtual bool is_of_one_run() const { return false; }
 
-  // Rank 0: sockets at which it listens, one or several. `deadline`: for name servers. Throws UsageError, TransportError.
+  // Rank 0: sockets at which it listens, one or several. `deadline`: for name servers. Throws
+  // UsageError, TransportError.
   virtual std::vector<FileDescriptor> listen(Clock::time_point deadline) = 0;
   // Rank 0, after listen(): why it listens only to tell that to all ranks; null if it does not.
   [[nodiscard]] const std::exception_ptr& refusal() const { return refusal_; }
@@ -44,17 +45,20 @@ class MeetingPoint {
   virtual void close() noexcept {}
   // Rank 0, now and then: why it is not the one whom the others find here; empty if it is.
   [[nodiscard]] virtual std::string objection_to_myself() const { return {}; }
-  // Who is at the other end of an accepted connection, and why that process is sent away at once; empty if it is not.
-  [[nodiscard]] virtual std::string visitor_name(const FileDescriptor& /*socket*/) const {
+  // Who is at the other end of an accepted connection, and why that process is sent away at once;
+  // empty if it is not.
+  [[nodiscard]] virtual std::string stranger_name(const FileDescriptor& /*socket*/) const {
     return "a process";
   }
-  [[nodiscard]] virtual std::string objection_to_visitor(const FileDescriptor& /*socket*/) const {
+  [[nodiscard]] virtual std::string objection_to_stranger(const FileDescriptor& /*socket*/) const {
     return {};
   }
 
-  // Another rank: tries once, until the deadline at most, and the next time may try somewhere else. Throws UsageError or TransportError if trying again is useless.
+  // Another rank: tries once, until the deadline at most, and the next time may try somewhere else.
+  // Throws UsageError or TransportError if trying again is useless.
   virtual Attempt try_connect(int rank, Clock::time_point deadline) = 0;
-  // Whether what answers there may be something else than rank 0, so that the next try may find rank 0.
+  // Whether what answers there may be something else than rank 0, so that the next try may find
+  // rank 0.
   [[nodiscard]] virtual bool may_be_stale() const { return false; }
   // At how many places a rank 0 looks for another one before it listens.
   [[nodiscard]] virtual int looks_for_another() const { return 0; }

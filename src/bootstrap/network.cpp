@@ -71,7 +71,8 @@ void switch_on(const FileDescriptor& socket, int level, int option) {
   static_cast<void>(::setsockopt(socket.get(), level, option, &on, sizeof(on)));
 }
 
-// Connects to one of several addresses: to the next one when the ones before have failed, or have not answered for a while.
+// Connects to one of several addresses: to the next one when the ones before have failed, or have
+// not answered for a while.
 class Connecting {
  public:
   Connecting(const std::vector<Address>& addresses, Clock::time_point deadline)
@@ -133,7 +134,8 @@ class Connecting {
       int code = 0;
       socklen_t bytes = sizeof(code);
       ::getsockopt(one->socket.get(), SOL_SOCKET, SO_ERROR, &code, &bytes);
-      // A socket without a listener may connect to itself, if the system gives it the very port that it connects to.
+      // A socket without a listener may connect to itself, if the system gives it the very port
+      // that it connects to.
       const bool itself =
           code == 0 && address_of(one->socket).text() == peer_address_of(one->socket).text();
       if (code == 0 && !itself) return std::move(one->socket);
@@ -211,7 +213,8 @@ Resolved HostLookup::ask(std::uint16_t port, Clock::time_point deadline) {
   Resolved resolved = resolve(host_, port, AI_NUMERICHOST);
   if (!resolved.addresses.empty()) return resolved;
   if (!asked_.valid()) {
-    // A thread asks, which ends by itself when nobody waits any more; that may be later than a plugin is unloaded.
+    // A thread asks, which ends by itself when nobody waits any more; that may be later than a
+    // plugin is unloaded.
     std::packaged_task<Resolved()> task([host = host_] { return resolve(host, 0, 0); });
     asked_ = task.get_future();
     keep_loaded();

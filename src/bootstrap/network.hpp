@@ -31,8 +31,8 @@ struct Resolved {
   std::string why_not = {};
 };
 
-// Asks for the addresses of a host's name, or of a text such as "10.0.0.1" or "fe80::1%eth0". Name servers may take longer than
-// one call's deadline: then the next call waits for the same answer.
+// Asks for the addresses of a host's name, or of a text such as "10.0.0.1" or "fe80::1%eth0". Name
+// servers may take longer than one call's deadline: then the next call waits for the same answer.
 class HostLookup {
  public:
   explicit HostLookup(std::string host) : host_(std::move(host)) {}
@@ -46,23 +46,27 @@ class HostLookup {
 bool is_numeric(const std::string& host);
 // All addresses of IPv4, or of both IPv6 and IPv4 where the machine has IPv6.
 Address every_address(std::uint16_t port);
-// The addresses of this machine's interfaces that are up; of one interface if it is named. Addresses that are valid only
-// together with an interface's name are left out. Throws UsageError if there is no such interface, or if it has none.
+// The addresses of this machine's interfaces that are up; of one interface if it is named.
+// Addresses that are valid only together with an interface's name are left out. Throws UsageError
+// if there is no such interface, or if it has none.
 std::vector<Address> own_addresses(const std::string& interface, std::uint16_t port);
 
-// The network interface of this machine that has this address, whatever the port; empty if none has, or the loopback interface.
+// The network interface of this machine that has this address, whatever the port; empty if none
+// has, or the loopback interface.
 std::string interface_with(const Address& address);
 
-// Listens there. Throws TransportError, with the address in use or not this machine's as the reason.
+// Listens there. Throws TransportError, with the address in use or not this machine's as the
+// reason.
 FileDescriptor listen_at(const Address& address);
-// Listens at all of them where that is possible; if it is possible at none, throws as listen_at() does.
+// Listens at all of them where that is possible; if it is possible at none, throws as listen_at()
+// does.
 std::vector<FileDescriptor> listen_at_any(const std::vector<Address>& addresses);
 // The address that a socket is bound to, and that of its other end.
 Address address_of(const FileDescriptor& socket);
 Address peer_address_of(const FileDescriptor& socket);
 
-// Tries each address once, for a few seconds and until the deadline at most. An address that does not answer holds up the
-// next one for a moment only.
+// Tries each address once, for a few seconds and until the deadline at most. An address that does
+// not answer holds up the next one for a moment only.
 Attempt connect_to_any(const std::vector<Address>& addresses, Clock::time_point deadline);
 
 }  // namespace rondo::detail

@@ -59,7 +59,8 @@ SharedMemory share_memory(Bootstrap& bootstrap, int leader, bool wanted, std::si
 
   try {
     if (asked.valid()) {
-      // All ranks have asked before a leader hands out its file, so this waits only for a process that has stopped.
+      // All ranks have asked before a leader hands out its file, so this waits only for a process
+      // that has stopped.
       mine.file = receive_file(asked, deadline_after(bootstrap.patience()));
       mine.mapping = map_shared(mine.file, bytes);
     }

@@ -16,9 +16,10 @@ struct SharedMemory {
   std::vector<std::string> reasons;  // by rank: why it is not
 };
 
-// One piece of shared memory for the ranks that name the same `leader`: made by that rank, and handed to the
-// others as an open file. Collective over all ranks. If a leader cannot make it, all ranks throw TransportError;
-// if a rank cannot map it, none throws for that. The pages of the first `reserved_bytes` are reserved here.
+// One piece of shared memory for the ranks that name the same `leader`: made by that rank, and
+// handed to the others as an open file. Collective over all ranks. If a leader cannot make it, all
+// ranks throw TransportError; if a rank cannot map it, none throws for that. The pages of the first
+// `reserved_bytes` are reserved here.
 SharedMemory share_memory(Bootstrap& bootstrap, int leader, bool wanted, std::size_t bytes,
                           std::size_t reserved_bytes);
 

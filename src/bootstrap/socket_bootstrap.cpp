@@ -38,11 +38,11 @@ class Entry {
   Entry(MeetingPoint& place, int rank, int size, std::uint64_t process)
       : place_(place), rank_(rank), size_(size), process_(process) {}
 
-  // Connects and proves who this rank is. Returns the socket once rank 0 has proven who it is; else why not. Throws what
-  // rank 0 answers if it has given up, and what the place throws.
+  // Connects and proves who this rank is. Returns the socket once rank 0 has proven who it is; else
+  // why not. Throws what rank 0 answers if it has given up, and what the place throws.
   Attempt run(Clock::time_point deadline);
-  // What replied is no rank 0 of these ranks: the next try would meet it again, unless the place may be stale. A connection that
-  // is lost on the way says nothing of that.
+  // What replied is no rank 0 of these ranks: the next try would meet it again, unless the place
+  // may be stale. A connection that is lost on the way says nothing of that.
   [[nodiscard]] bool is_final() const { return is_another_ && !place_.may_be_stale(); }
   [[nodiscard]] bool is_another() const { return is_another_; }
   [[nodiscard]] bool connected() const { return connected_; }
@@ -53,8 +53,8 @@ class Entry {
     return {FileDescriptor(), std::move(why)};
   }
   // Empty if the reply has come; else why not.
-  std::string hear(const FileDescriptor& socket, Reply& reply, Clock::time_point first_word,
-                   Clock::time_point deadline);
+  std::string receive(const FileDescriptor& socket, Reply& reply, Clock::time_point first_word,
+                      Clock::time_point deadline);
 
   MeetingPoint& place_;
   int rank_;
@@ -65,17 +65,17 @@ class Entry {
   Introduction mine_;
 };
 
-std::string Entry::hear(const FileDescriptor& socket, Reply& reply, Clock::time_point first_word,
-                        Clock::time_point deadline) {
+std::string Entry::receive(const FileDescriptor& socket, Reply& reply, Clock::time_point first_word,
+                           Clock::time_point deadline) {
   auto* bytes = reinterpret_cast<char*>(&reply);
   // Another program may say a few letters of its own, and then close the connection, or wait.
   constexpr std::size_t kMagicBytes = sizeof(reply.introduction.magic);
-  std::size_t heard = 0;
+  std::size_t received = 0;
   Moved moved;
-  const auto fits = [&] { return std::equal(bytes, bytes + heard, mine_.magic.begin()); };
-  while (heard < kMagicBytes && fits() && moved.end == Moved::End::done) {
-    moved = receive_all(socket, bytes + heard, 1, first_word);
-    if (moved.end == Moved::End::done) ++heard;
+  const auto fits = [&] { return std::equal(bytes, bytes + received, mine_.magic.begin()); };
+  while (received < kMagicBytes && fits() && moved.end == Moved::End::done) {
+    moved = receive_all(socket, bytes + received, 1, first_word);
+    if (moved.end == Moved::End::done) ++received;
   }
   is_another_ = moved.end == Moved::End::late && first_word < deadline;
   constexpr std::size_t kFirst = sizeof(reply.introduction);
@@ -107,9 +107,10 @@ Attempt Entry::run(Clock::time_point deadline) {
   Reply reply;
   // Rank 0 may have much to do; but something that never says a word may listen there, too.
   const Clock::time_point soon = std::min(deadline, deadline_after(kUntilFirstWord));
-  std::string why_not = hear(attempt.socket, reply, soon, deadline);
+  std::string why_not = receive(attempt.socket, reply, soon, deadline);
   if (!why_not.empty()) return stopped(std::move(why_not));
-  // What answers in a stale place is not to be trusted before it has proven who it is, or has named this run.
+  // What answers in a stale place is not to be trusted before it has proven who it is, or has named
+  // this run.
   const auto is_refusal = [&] {
     if (reply.kind != Reply::Kind::answer) return false;
     if (!place_.may_be_stale() || (!place_.run().empty() && reply.run == run)) throw_refusal(reply);
@@ -127,7 +128,7 @@ Attempt Entry::run(Clock::time_point deadline) {
   if (send_all(attempt.socket, &hello, sizeof(hello), deadline).end != Moved::End::done) {
     return stopped("it closed the connection");
   }
-  why_not = hear(attempt.socket, reply, deadline, deadline);
+  why_not = receive(attempt.socket, reply, deadline, deadline);
   if (!why_not.empty()) return stopped(std::move(why_not));
   if (reply.kind == Reply::Kind::another_run) return of_another_run();
   if (is_refusal()) return another("it refuses this rank");
@@ -187,7 +188,8 @@ void SocketBootstrap::connect_to_first(MeetingPoint& place) {
   }
 }
 
-// Two processes that are both rank 0: the one that came first refuses the other, and tells all ranks.
+// Two processes that are both rank 0: the one that came first refuses the other, and tells all
+// ranks.
 void SocketBootstrap::fail_if_another_is_first(MeetingPoint& place) {
   for (int looks = place.looks_for_another(); looks > 0; --looks) {
     Entry entry(place, 0, size_, random_number());
@@ -209,7 +211,8 @@ void SocketBootstrap::fail_if_another_is_first(MeetingPoint& place) {
 
 void SocketBootstrap::wait_for_answer() {
   Reply answer;
-  // Wait a second longer than rank 0, whose deadline is running already: its answer names the missing ranks.
+  // Wait a second longer than rank 0, whose deadline is running already: its answer names the
+  // missing ranks.
   deadline_ = deadline_after(timeout_) + std::chrono::seconds(1);
   receive(sockets_[0], &answer, sizeof(answer), 0);
   throw_refusal(answer);
@@ -261,14 +264,15 @@ void SocketBootstrap::all_gather(const void* mine, void* all, std::size_t bytes)
     }
     return;
   }
-  // Rank 0 may come to this exchange later, and then waits as long for another rank, before it tells which one it is.
+  // Rank 0 may come to this exchange later, and then waits as long for another rank, before it
+  // tells which one it is.
   deadline_ = deadline_after(timeout_ < std::chrono::hours(24) ? 2 * timeout_ : timeout_);
   // If rank 0 has given up, its reason may have arrived although nothing can be sent any more.
   const Moved sent = send_all(sockets_[0], mine, bytes, deadline_);
   Verdict verdict = Verdict::welcome;
-  const Moved heard = receive_all(sockets_[0], &verdict, sizeof(verdict), deadline_);
-  if (heard.end != Moved::End::done) require(sent, "to send to", 0);
-  require(heard, "for", 0);
+  const Moved received = receive_all(sockets_[0], &verdict, sizeof(verdict), deadline_);
+  if (received.end != Moved::End::done) require(sent, "to send to", 0);
+  require(received, "for", 0);
   if (verdict != Verdict::welcome) {
     Reply answer;
     receive(sockets_[0], &answer, sizeof(answer), 0);
@@ -290,8 +294,9 @@ void SocketBootstrap::gather_and_spread(char* rows, std::size_t bytes) {
   }
 }
 
-// A rank that has got the rows of this exchange hears the reason in the next one, if there is one. One whose rows are under way may
-// take the reason for rows: but its connection is closed then, so it has lost rank 0.
+// A rank that has got the rows of this exchange is told the reason in the next one, if there is
+// one. One whose rows are under way may take the reason for rows: but its connection is closed
+// then, so it has lost rank 0.
 void SocketBootstrap::tell_all(const std::exception_ptr& reason) const noexcept {
   const Reply answer = answer_for(reason);
   std::array<std::byte, sizeof(Verdict) + sizeof(Reply)> message{};

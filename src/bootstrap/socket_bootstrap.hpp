@@ -1,6 +1,8 @@
-// Joins processes that meet at a MeetingPoint: no MPI, no root. Rank 0 listens, and passes blobs on.
+// Joins processes that meet at a MeetingPoint: no MPI, no root. Rank 0 listens, and passes blobs
+// on.
 //
-// Rank 0 answers only when all ranks have come, or when it gives up, so that every rank gets the reason.
+// Rank 0 answers only when all ranks have come, or when it gives up, so that every rank gets the
+// reason.
 #pragma once
 
 #include <chrono>
@@ -21,24 +23,26 @@ namespace rondo::detail {
 
 class SocketBootstrap final : public Bootstrap {
  public:
-  // Waits for all `size` ranks to come to `place`. Throws UsageError, TimeoutError that names the ranks that have not
-  // come, TransportError; on all ranks that have come.
+  // Waits for all `size` ranks to come to `place`. Throws UsageError, TimeoutError that names the
+  // ranks that have not come, TransportError; on all ranks that have come.
   SocketBootstrap(std::unique_ptr<MeetingPoint> place, int rank, int size,
                   std::chrono::milliseconds timeout);
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return size_; }
   void all_gather(const void* mine, void* all, std::size_t bytes) override;
-  // The network interfaces of this host by which this rank has met others, of other hosts, with commas between them.
+  // The network interfaces of this host by which this rank has met others, of other hosts, with
+  // commas between them.
   [[nodiscard]] std::string interfaces() const;
-  // The connections, when nothing more is to be exchanged: rank 0's by rank, another rank's to rank 0 alone.
+  // The connections, when nothing more is to be exchanged: rank 0's by rank, another rank's to rank
+  // 0 alone.
   std::vector<FileDescriptor> release() { return std::exchange(sockets_, {}); }
 
  private:
   void connect_to_first(MeetingPoint& place);
   void fail_if_another_is_first(MeetingPoint& place);
   void wait_for_answer();
-  // Rank 0's part in all_gather(), and what the others hear if that fails.
+  // Rank 0's part in all_gather(), and what the others are told if that fails.
   void gather_and_spread(char* rows, std::size_t bytes);
   void tell_all(const std::exception_ptr& reason) const noexcept;
   // Errors name `peer`, which is gone or late.

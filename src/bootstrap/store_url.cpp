@@ -31,8 +31,8 @@ std::uint16_t parse_port(const std::string& text, std::string_view digits) {
   return port;
 }
 
-// Names of hosts have only some letters, and what looks like a number must be one: else a mistake is found only when the
-// name has been looked for until the deadline.
+// Names of hosts have only some letters, and what looks like a number must be one: else a mistake
+// is found only when the name has been looked for until the deadline.
 void require_host(const std::string& text, std::string_view host, bool in_brackets) {
   if (in_brackets) {
     const std::string number(host.substr(0, host.find('%')));

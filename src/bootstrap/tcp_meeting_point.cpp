@@ -34,7 +34,7 @@ class TcpMeetingPoint final : public MeetingPoint {
   [[nodiscard]] const char* caller() const override { return "from_store"; }
   [[nodiscard]] std::string secret() const override { return secret_; }
   std::vector<FileDescriptor> listen(Clock::time_point deadline) override;
-  [[nodiscard]] std::string visitor_name(const FileDescriptor& socket) const override {
+  [[nodiscard]] std::string stranger_name(const FileDescriptor& socket) const override {
     return peer_address_of(socket).text();
   }
   Attempt try_connect(int rank, Clock::time_point deadline) override;
@@ -71,8 +71,9 @@ void TcpMeetingPoint::require_loopback(const std::vector<Address>& addresses) co
   }
 }
 
-// A number says exactly where to listen. A name may stand for another address on its own host than on the others (Debian
-// gives a host's own name to 127.0.1.1), so there rank 0 listens at all addresses, or at those of the interface.
+// A number says exactly where to listen. A name may stand for another address on its own host than
+// on the others (Debian gives a host's own name to 127.0.1.1), so there rank 0 listens at all
+// addresses, or at those of the interface.
 std::vector<FileDescriptor> TcpMeetingPoint::listen(Clock::time_point deadline) {
   const Resolved resolved = lookup_.ask(url_.port, deadline);
   const std::vector<Address>& addresses = resolved.addresses;
@@ -105,7 +106,8 @@ std::vector<FileDescriptor> TcpMeetingPoint::listen_at_port(std::vector<Address>
   return listen_at_any(addresses);
 }
 
-// Goes on to the next port where nobody takes in the connection, or where the last one was not with this run.
+// Goes on to the next port where nobody takes in the connection, or where the last one was not with
+// this run.
 Attempt TcpMeetingPoint::try_connect(int /*rank*/, Clock::time_point deadline) {
   Resolved resolved = lookup_.ask(url_.port, deadline);
   std::vector<Address>& addresses = resolved.addresses;

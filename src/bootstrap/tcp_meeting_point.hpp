@@ -13,8 +13,9 @@
 
 namespace rondo::detail {
 
-// `ports`: one of which rank 0 takes, the URL's first; none: the URL's. `run`: whom they belong to; empty if nobody names it.
-// `network` has its settings from the environment already. Throws UsageError.
+// `ports`: one of which rank 0 takes, the URL's first; none: the URL's. `run`: whom they belong to;
+// empty if nobody names it. `network` has its settings from the environment already. Throws
+// UsageError.
 std::unique_ptr<MeetingPoint> meet_at_address(const TcpUrl& url, std::vector<std::uint16_t> ports,
                                               std::string run, const NetworkOptions& network);
 

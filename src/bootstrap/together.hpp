@@ -1,5 +1,5 @@
-// Whatever fails on one rank while links are made becomes an error of all, so that nobody waits for a
-// rank that has given up.
+// Whatever fails on one rank while links are made becomes an error of all, so that nobody waits for
+// a rank that has given up.
 #pragma once
 
 #include <exception>

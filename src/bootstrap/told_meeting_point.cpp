@@ -8,7 +8,7 @@
 #include <rondo/errors.hpp>
 
 #include "base/put.hpp"
-#include "bootstrap/card_listener.hpp"
+#include "bootstrap/contact_listener.hpp"
 #include "bootstrap/network.hpp"
 
 namespace rondo::detail {
@@ -22,7 +22,7 @@ class ToldMeetingPoint final : public MeetingPoint {
       : ranks_(ranks), interface_(std::move(interface)) {
     if (ranks_.rank() == 0) return;
     const CardText text = ranks_.exchange(CardText{})[0];
-    if (text[0] != '\0') card_ = parse_card(text.data());
+    if (text[0] != '\0') contact_ = parse_contact(text.data());
   }
   ~ToldMeetingPoint() override {
     try {
@@ -34,11 +34,11 @@ class ToldMeetingPoint final : public MeetingPoint {
 
   [[nodiscard]] const std::string& name() const override { return name_; }
   [[nodiscard]] const char* caller() const override { return "from_mpi"; }
-  [[nodiscard]] std::string secret() const override { return card_.token; }
+  [[nodiscard]] std::string secret() const override { return contact_.token; }
   std::vector<FileDescriptor> listen(Clock::time_point /*deadline*/) override {
-    CardOfListener made = listen_with_card(interface_);
-    card_ = std::move(made.card);
-    const std::string text = to_text(card_);
+    ListeningContact made = listen_with_contact(interface_);
+    contact_ = std::move(made.contact);
+    const std::string text = to_text(contact_);
     CardText told{};
     if (text.size() >= told.size()) throw TransportError("this host has too many addresses");
     put(told, text);
@@ -46,19 +46,19 @@ class ToldMeetingPoint final : public MeetingPoint {
     static_cast<void>(ranks_.exchange(told));
     return std::move(made.listeners);
   }
-  [[nodiscard]] std::string visitor_name(const FileDescriptor& socket) const override {
+  [[nodiscard]] std::string stranger_name(const FileDescriptor& socket) const override {
     return peer_address_of(socket).text();
   }
   Attempt try_connect(int /*rank*/, Clock::time_point deadline) override {
-    if (card_.token.empty()) throw TransportError("rank 0 does not listen");
-    return connect_by(card_, deadline);
+    if (contact_.token.empty()) throw TransportError("rank 0 does not listen");
+    return connect_by(contact_, deadline);
   }
 
  private:
   Bootstrap& ranks_;
   std::string interface_;
   std::string name_ = "the addresses that it has told";
-  Card card_;
+  Contact contact_;
   bool told_ = false;
 };
 

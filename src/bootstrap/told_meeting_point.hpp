@@ -1,4 +1,5 @@
-// Where ranks meet that can exchange blobs already: rank 0 tells the others its card (card.hpp) by these.
+// Where ranks meet that can exchange blobs already: rank 0 tells the others its contact
+// (contact.hpp) by these.
 #pragma once
 
 #include <memory>
@@ -9,8 +10,8 @@
 
 namespace rondo::detail {
 
-// Collective: rank 0's part is made when it listens, or when the meeting point is destroyed. `interface`: where rank 0 listens;
-// empty: at all of this machine's.
+// Collective: rank 0's part is made when it listens, or when the meeting point is destroyed.
+// `interface`: where rank 0 listens; empty: at all of this machine's.
 std::unique_ptr<MeetingPoint> meet_where_told(Bootstrap& ranks, const std::string& interface);
 
 }  // namespace rondo::detail

@@ -41,7 +41,7 @@ class UnixMeetingPoint final : public MeetingPoint {
   std::vector<FileDescriptor> listen(Clock::time_point deadline) override;
   void close() noexcept override { remove_name(); }
   [[nodiscard]] std::string objection_to_myself() const override;
-  [[nodiscard]] std::string objection_to_visitor(const FileDescriptor& socket) const override {
+  [[nodiscard]] std::string objection_to_stranger(const FileDescriptor& socket) const override {
     return objection_to_peer(socket);
   }
   Attempt try_connect(int rank, Clock::time_point deadline) override;
@@ -112,8 +112,9 @@ std::vector<FileDescriptor> UnixMeetingPoint::listen(Clock::time_point /*deadlin
   return listeners;
 }
 
-// What the umask took away. Does not follow a link, which somebody may have put in the socket's place; for that the C library
-// needs /proc, and where that is missing, only a umask that takes rights from their own user leaves this rank unreachable.
+// What the umask took away. Does not follow a link, which somebody may have put in the socket's
+// place; for that the C library needs /proc, and where that is missing, only a umask that takes
+// rights from their own user leaves this rank unreachable.
 void UnixMeetingPoint::give_back_rights() const {
   struct stat facts{};
   constexpr mode_t kMine = S_IRUSR | S_IWUSR;

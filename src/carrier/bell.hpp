@@ -1,5 +1,5 @@
-// Wakes a rank of the same host that sleeps. Lies in memory that the ranks share; zeroed memory is the
-// bell of a rank that is awake.
+// Wakes a rank of the same host that sleeps. Lies in memory that the ranks share; zeroed memory is
+// the bell of a rank that is awake.
 #pragma once
 
 #include <atomic>
@@ -13,9 +13,10 @@ class alignas(128) Bell {
  public:
   // By its owner alone: sleeps until someone rings, `ready()` is true, or `at_most` has passed.
   //
-  // The rank that makes `ready()` true calls ring() after that, without a fence between the two: a fence for every
-  // slot would cost more than a late wake of the few ranks that sleep. So ring() may read `asleep_` before the owner
-  // has set it, while the owner still finds `ready()` false; then only `at_most` ends the sleep, so it must be short.
+  // The rank that makes `ready()` true calls ring() after that, without a fence between the two: a
+  // fence for every slot would cost more than a late wake of the few ranks that sleep. So ring()
+  // may read `asleep_` before the owner has set it, while the owner still finds `ready()` false;
+  // then only `at_most` ends the sleep, so it must be short.
   template <class Ready>
   void sleep(Ready ready, std::chrono::microseconds at_most) {
     const std::uint32_t before = std::atomic_ref(rings_).load(std::memory_order_relaxed);
@@ -33,8 +34,8 @@ class alignas(128) Bell {
   void wait_while(std::uint32_t before, std::chrono::microseconds at_most);
   void wake();
 
-  // Counts wakes: one between the owner's load of it and its sleep ends that sleep at once. Relaxed, since the data
-  // that the owner waits for is read with its own acquire.
+  // Counts wakes: one between the owner's load of it and its sleep ends that sleep at once.
+  // Relaxed, since the data that the owner waits for is read with its own acquire.
   std::uint32_t rings_ = 0;
   // Written by the owner, read by those who might ring.
   std::uint32_t asleep_ = 0;

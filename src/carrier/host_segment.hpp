@@ -1,10 +1,10 @@
-// The memory that the ranks of one host share: the abort board, a presence and a bell for each rank,
-// outboxes for one_shot, stages for data on their way inside the host, a FIFO for each edge between them, and, for
-// messages, a FIFO from each of them to each other.
+// The memory that the ranks of one host share: the abort board, a presence and a bell for each
+// rank, outboxes for one_shot, stages for data on their way inside the host, a FIFO for each edge
+// between them, and, for messages, a FIFO from each of them to each other.
 //
-// Most communicators use few of these parts. So only what ranks look at in all calls is reserved when the segment is made:
-// the board, presences, bells and the counters of FIFOs. The rest has no pages until a rank uses it; that rank calls
-// reserve() first.
+// Most communicators use few of these parts. So only what ranks look at in all calls is reserved
+// when the segment is made: the board, presences, bells and the counters of FIFOs. The rest has no
+// pages until a rank uses it; that rank calls reserve() first.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ struct SegmentPlan {
   int sharing = 0;              // ranks of this host, which have stages
   std::size_t stage_bytes = 0;  // of each stage, a multiple of 64; 0: no stages
   FifoGeometry pairwise = {};   // of the FIFOs between any two ranks of this host
-  int pairwise_ranks = 0;       // that have them
+  int pairwise_ranks = 0;       // how many ranks have pairwise edges
 
   // All of the segment, and the part of it that is reserved when it is made.
   [[nodiscard]] std::size_t bytes() const;
@@ -70,8 +70,8 @@ class HostSegment {
   // The FIFO from one rank to another by their numbers among the ranks that share the segment.
   [[nodiscard]] FifoMemory pairwise_fifo(int from, int to) const;
 
-  // What a rank has to reserve before it uses an outbox, its own stages, the slots of an edge, or a pairwise FIFO: also what
-  // it only reads, and also what another rank may have reserved.
+  // What a rank has to reserve before it uses an outbox, its own stages, the slots of an edge, or a
+  // pairwise FIFO: also what it only reads, and also what another rank may have reserved.
   [[nodiscard]] SegmentPart outboxes() const;
   [[nodiscard]] SegmentPart stages_of(int index) const;
   [[nodiscard]] SegmentPart slots_of(const RankPair& ranks) const;

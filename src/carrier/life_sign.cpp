@@ -78,7 +78,8 @@ LifeSign life_sign_of_this_process() {
   return sign;
 }
 
-// By an empty message, which a socket that is shut for reading refuses, with another error than one that is not there.
+// By an empty message, which a socket that is shut for reading refuses, with another error than one
+// that is not there.
 std::optional<bool> shows_life(LifeSign sign) {
   const std::lock_guard lock(own().mutex);
   if (!own().socket.valid()) return std::nullopt;

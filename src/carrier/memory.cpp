@@ -122,7 +122,7 @@ bool populate(std::byte* data, std::size_t bytes) {
 void touch(const SharedObject& object, std::size_t offset, std::size_t bytes) {
   require_room(bytes);
   std::byte* data = object.mapping.data() + offset;
-  ::madvise(data, bytes, MADV_HUGEPAGE);  // a wish
+  ::madvise(data, bytes, MADV_HUGEPAGE);  // the system may decline
   if (populate(data, bytes)) return;
   if (errno != EINVAL) throw_no_room(bytes, std::strerror(errno));
   // Linux before 5.14.

@@ -37,35 +37,38 @@ class Mapping {
 // Zeroed pages of this process. Throws TransportError.
 Mapping map_private(std::size_t bytes);
 
-// Memory of a host's ranks, and the file by which other processes map it: without a name, so that nothing stays
-// when the processes end.
+// Memory of a host's ranks, and the file by which other processes map it: without a name, so that
+// nothing stays when the processes end.
 struct SharedObject {
   FileDescriptor file;
   Mapping mapping;
 };
 
-// It is sealed, so that no process can change its size. Reserves the pages of the first `reserved_bytes`, so that too
-// little memory is an error here and never a SIGBUS later; the rest is reserved by those who use it first: by touch(), or
-// reserve_pages(). Throws TransportError that says what to change.
+// It is sealed, so that no process can change its size. Reserves the pages of the first
+// `reserved_bytes`, so that too little memory is an error here and never a SIGBUS later; the rest
+// is reserved by those who use it first: by touch(), or reserve_pages(). Throws TransportError that
+// says what to change.
 SharedObject create_shared(std::size_t bytes, std::size_t reserved_bytes);
 
-// Reserves and maps `bytes` bytes from byte `offset` on, both in whole pages: in huge ones where the system allows it.
-// Throws TransportError.
+// Reserves and maps `bytes` bytes from byte `offset` on, both in whole pages: in huge ones where
+// the system allows it. Throws TransportError.
 void touch(const SharedObject& object, std::size_t offset, std::size_t bytes);
 
-// Whether so much memory is left, and a little to spare: where there is none, the next page that a process writes for the first
-// time, of its stack say, ends it. Small requests need nothing to spare.
+// Whether so much memory is left, and a little to spare: where there is none, the next page that a
+// process writes for the first time, of its stack say, ends it. Small requests need nothing to
+// spare.
 bool has_room(const MemoryLimit& limit, std::size_t bytes);
-// Throw TransportError that says what to change if there is no room, by any limit of this process or by this one.
+// Throw TransportError that says what to change if there is no room, by any limit of this process
+// or by this one.
 void require_room(std::size_t bytes);
 void require_room_within(const MemoryLimit& limit, std::size_t bytes);
 
-// Reserves whole pages of a mapping, to which other ranks may have written already: also by several ranks at once.
-// Throws TransportError.
+// Reserves whole pages of a mapping, to which other ranks may have written already: also by several
+// ranks at once. Throws TransportError.
 void reserve_pages(std::byte* data, std::size_t bytes);
 
-// Enters the pages of shared memory in this process's page table, so that no later access has to wait for that: a wish.
-// False, with errno, if the system does not do it.
+// Enters the pages of shared memory in this process's page table, so that no later access has to
+// wait for that. False, with errno, if the system does not do it.
 bool populate(std::byte* data, std::size_t bytes);
 
 std::size_t page_bytes();

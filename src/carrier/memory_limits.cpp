@@ -11,7 +11,8 @@
 namespace rondo::detail {
 namespace {
 
-// The number that follows `key` in a file of /proc or of a control group; the file's first word if `key` is empty.
+// The number that follows `key` in a file of /proc or of a control group; the file's first word if
+// `key` is empty.
 std::optional<std::uint64_t> number_in(const std::string& path, std::string_view key) {
   std::ifstream file(path);
   std::string word;
@@ -52,7 +53,8 @@ struct Mounted {
   std::string point;
 };
 
-// A line of /proc/self/mountinfo: "36 35 0:31 TOP POINT OPTIONS [TAGS] - TYPE SOURCE OPTIONS" (proc(5)).
+// A line of /proc/self/mountinfo: "36 35 0:31 TOP POINT OPTIONS [TAGS] - TYPE SOURCE OPTIONS"
+// (proc(5)).
 std::optional<Mounted> mounted(const std::string& root, bool second_version) {
   std::ifstream file(root + "/proc/self/mountinfo");
   std::string line;
@@ -73,7 +75,8 @@ std::optional<Mounted> mounted(const std::string& root, bool second_version) {
   return std::nullopt;
 }
 
-// This process's control group, by its path from the top: "0::PATH" for version 2, "7:cpu,memory:PATH" for version 1.
+// This process's control group, by its path from the top: "0::PATH" for version 2,
+// "7:cpu,memory:PATH" for version 1.
 std::optional<std::string> own_group(const std::string& root, bool second_version) {
   std::ifstream file(root + "/proc/self/cgroup");
   std::string line;

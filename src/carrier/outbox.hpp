@@ -1,5 +1,5 @@
-// What a rank contributes to a one_shot call: written once by the rank, read by all ranks of its host.
-// Zeroed memory is an outbox in which nothing was posted.
+// What a rank contributes to a one_shot call: written once by the rank, read by all ranks of its
+// host. Zeroed memory is an outbox in which nothing was posted.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,14 @@
 namespace rondo::detail {
 
 struct alignas(64) OutboxHeader {
-  // Number of the one_shot call, from 1. Written by the owner with release, after the rest of the outbox; read
-  // by the others with acquire, before the rest.
+  // Number of the one_shot call, from 1. Written by the owner with release, after the rest of the
+  // outbox; read by the others with acquire, before the rest.
   std::uint64_t number = 0;
   Signature signature;
 };
 
-// A payload up to this size lies in the rest of the header's cache line, so that readers fetch one line only.
+// A payload up to this size lies in the rest of the header's cache line, so that readers fetch one
+// line only.
 inline constexpr std::size_t kOutboxInlineBytes =
     sizeof(OutboxHeader) - sizeof(std::uint64_t) - sizeof(Signature);
 

@@ -24,12 +24,13 @@ namespace rondo::detail {
 
 namespace {
 
-// What tells a process, and the program that it executes, from others; zeros where the system does not say it.
+// What tells a process, and the program that it executes, from others; zeros where the system does
+// not say it.
 struct ProcessFacts {
   bool lives = false;
   std::uint64_t started = 0;  // when: another process may get the id of one that has ended
-  std::uint64_t stack =
-      0;  // where its stack begins: each program has another place, where the system makes it random
+  std::uint64_t stack = 0;    // where its stack begins: each program has another place, where the
+                              // system makes it random
   std::pair<dev_t, ino_t> program{};  // the file that it executes
 };
 
@@ -55,7 +56,8 @@ std::optional<ProcessFacts> facts_of(int id) {
     return std::strtoull(fields[Index(field)].c_str(), nullptr, 10);
   };
   ProcessFacts facts;
-  // A process whose first thread has ended looks like one that has ended, except that it has others.
+  // A process whose first thread has ended looks like one that has ended, except that it has
+  // others.
   facts.lives = (fields[kState] != "Z" && fields[kState] != "X") || number(kThreads) > 1;
   facts.started = number(kStarted);
   facts.stack = number(kStack);
@@ -74,7 +76,8 @@ bool execute_the_same(const ProcessFacts& a, const ProcessFacts& b) {
   return a.started == b.started && !other_stack && !other_program;
 }
 
-// Whether the pidfd is not known to be that of another process than `id`. One that has ended and was waited for has no id any more.
+// Whether the pidfd is not known to be that of another process than `id`. One that has ended and
+// was waited for has no id any more.
 bool may_be_pidfd_of(int id, int descriptor) {
   std::ifstream file("/proc/self/fdinfo/" + std::to_string(descriptor));
   for (std::string line; std::getline(file, line);) {
@@ -103,7 +106,8 @@ class WatchedProcess {
     return descriptor_ >= 0 && (::syscall(SYS_pidfd_send_signal, descriptor_, 0, nullptr, 0) == 0 ||
                                 (errno != EBADF && errno != EINVAL));
   }
-  // By one system call, as long as the process lives. Nothing if it is found that there is no pidfd any more.
+  // By one system call, as long as the process lives. Nothing if it is found that there is no pidfd
+  // any more.
   [[nodiscard]] std::optional<bool> has_ended() const {
     if (descriptor_ < 0) return std::nullopt;
     pollfd request{descriptor_, POLLIN, 0};  // readable when its process ends
@@ -111,8 +115,8 @@ class WatchedProcess {
     if (!has_pidfd() || !may_be_pidfd_of(id_, descriptor_)) return std::nullopt;
     return (request.revents & POLLIN) != 0;
   }
-  // Whether there is this process still, and executes the program that it executed when it was first watched, or this process
-  // cannot tell.
+  // Whether there is this process still, and executes the program that it executed when it was
+  // first watched, or this process cannot tell.
   [[nodiscard]] bool is_as_it_was() const {
     if (!facts_) return true;
     const std::optional<ProcessFacts> now = facts_of(id_);
@@ -184,7 +188,8 @@ bool PeerWatch::ended(int rank) const {
   return by_id ? *by_id : is_gone(index);
 }
 
-// A process that lives without its sign has closed it, as programs do that close every descriptor, or executes another program.
+// A process that lives without its sign has closed it, as programs do that close every descriptor,
+// or executes another program.
 bool PeerWatch::is_gone(std::size_t index) const {
   const WatchedProcess* process = processes_[index].get();
   const std::optional<bool> life = shows_life(index);

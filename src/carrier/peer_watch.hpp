@@ -14,13 +14,16 @@ class WatchedProcess;
 
 class PeerWatch {
  public:
-  // Watches the process of `rank`, by its id, its sign of life, or both. The id sees through children that keep copies of a socket;
-  // the sign serves where ids do not, and shows that the process executes another program. `process_id`: 0 where it is not one of this
-  // process's namespace; such a process counts as ended also if it closes all of its descriptors. Returns zero, or the system's error number if it cannot be watched; the rank then counts as alive, and only
-  // deadlines end a wait for it.
+  // Watches the process of `rank`, by its id, its sign of life, or both. The id sees through
+  // children that keep copies of a socket; the sign serves where ids do not, and shows that the
+  // process executes another program. `process_id`: 0 where it is not one of this process's
+  // namespace; such a process counts as ended also if it closes all of its descriptors. Returns
+  // zero, or the system's error number if it cannot be watched; the rank then counts as alive, and
+  // only deadlines end a wait for it.
   int watch(int rank, int process_id, LifeSign life);
 
-  // By one system call while its process lives and is watched by its id, so not whether the process executes another program.
+  // By one system call while its process lives and is watched by its id, so not whether the process
+  // executes another program.
   [[nodiscard]] bool ended(int rank) const;
   // The ranks whose processes have ended, or execute another program.
   [[nodiscard]] std::vector<int> ended() const;
@@ -36,7 +39,8 @@ class PeerWatch {
   std::vector<LifeSign> lives_;
 };
 
-// Identifies the process id namespace of this process: process ids are comparable only within one namespace.
+// Identifies the process id namespace of this process: process ids are comparable only within one
+// namespace.
 unsigned long process_namespace();
 
 }  // namespace rondo::detail

@@ -1,6 +1,7 @@
-// What a rank shows to the other ranks of its host: how many calls it has entered and ended, the signature of the last
-// one and where its buffers are, whether it is touching the others' buffers, the last call that it has confirmed, and
-// whether it has left. Lies in memory that they share; zeroed memory is the presence of a rank that has entered no call.
+// What a rank shows to the other ranks of its host: how many calls it has entered and ended, the
+// signature of the last one and where its buffers are, whether it is touching the others' buffers,
+// the last call that it has confirmed, and whether it has left. Lies in memory that they share;
+// zeroed memory is the presence of a rank that has entered no call.
 #pragma once
 
 #include <array>
@@ -30,25 +31,30 @@ class alignas(128) Presence {
  public:
   // By its owner alone.
   void enter(const ShownCall& call) {
-    // Readers discard words that are being changed: a reader that sees a new word also sees the new `begun_`.
+    // Readers discard words that are being changed: a reader that sees a new word also sees the new
+    // `begun_`.
     store_release(begun_, call.signature.sequence);
     const auto words = std::bit_cast<Words>(call);
     for (std::size_t i = 0; i < words.size(); ++i) store_release(words_[i], words[i]);
     store_release(complete_, call.signature.sequence + 1);
   }
 
-  // By its owner alone: from now on it reads and writes the buffers of the other ranks, for call number `sequence`.
-  // Sequentially consistent, as is the look at the abort board that follows: see engine/touching.hpp.
+  // By its owner alone: from now on it reads and writes the buffers of the other ranks, for call
+  // number `sequence`. Sequentially consistent, as is the look at the abort board that follows: see
+  // engine/touching.hpp.
   void begin_touching(std::uint64_t sequence) {
     std::atomic_ref(touching_).exchange(2 * sequence + 1, std::memory_order_seq_cst);
   }
-  // By its owner alone, after begin_touching: the call has failed, and the owner touches nothing any more; nobody finds
-  // its part done. Release: whoever finds this finds the owner's last reads and writes over.
+  // By its owner alone, after begin_touching: the call has failed, and the owner touches nothing
+  // any more; nobody finds its part done. Release: whoever finds this finds the owner's last reads
+  // and writes over.
   void renounce_touching(std::uint64_t sequence) { store_release(touching_, 2 * sequence); }
-  // By its owner alone: it touches them no more. Release: whoever finds this also finds what it wrote.
+  // By its owner alone: it touches them no more. Release: whoever finds this also finds what it
+  // wrote.
   void end_touching(std::uint64_t sequence) { store_release(touching_, 2 * sequence + 2); }
 
-  // By its owner alone: it has written its stage of window number `windows` of the communicator, counted from 1.
+  // By its owner alone: it has written its stage of window number `windows` of the communicator,
+  // counted from 1.
   void arrive(std::uint64_t windows) { store_release(arrived_, windows); }
   // By any rank: whether the owner has.
   [[nodiscard]] bool has_arrived(std::uint64_t windows) {
@@ -62,13 +68,15 @@ class alignas(128) Presence {
   // By its owner alone: there will be no further call.
   void leave() { store_release(left_, 1); }
 
-  // By any rank: whether the owner has ended call number `sequence`, so that no rank waits for it in that call.
+  // By any rank: whether the owner has ended call number `sequence`, so that no rank waits for it
+  // in that call.
   [[nodiscard]] bool has_ended(std::uint64_t sequence) { return load_acquire(ended_) > sequence; }
   // By any rank: whether the owner has confirmed call number `sequence`, or a later one.
   [[nodiscard]] bool has_confirmed(std::uint64_t sequence) {
     return load_acquire(confirmed_) > sequence;
   }
-  // By any rank: whether the owner has destroyed its communicator without making call number `sequence`.
+  // By any rank: whether the owner has destroyed its communicator without making call number
+  // `sequence`.
   [[nodiscard]] bool left_before(std::uint64_t sequence) {
     return load_acquire(left_) != 0 && !has_entered(sequence);
   }
@@ -81,7 +89,8 @@ class alignas(128) Presence {
     return load_acquire(complete_) > sequence;
   }
 
-  // By any rank: whether the owner is touching, or has touched, the buffers of the others for call number `sequence`.
+  // By any rank: whether the owner is touching, or has touched, the buffers of the others for call
+  // number `sequence`.
   [[nodiscard]] bool is_touching(std::uint64_t sequence) {
     return std::atomic_ref(touching_).load(std::memory_order_seq_cst) == 2 * sequence + 1;
   }
@@ -89,12 +98,14 @@ class alignas(128) Presence {
     return load_acquire(touching_) >= 2 * sequence + 2;
   }
 
-  // By any rank: the owner's call number `sequence`, if it is the last one that the owner has entered.
+  // By any rank: the owner's call number `sequence`, if it is the last one that the owner has
+  // entered.
   [[nodiscard]] std::optional<ShownCall> call(std::uint64_t sequence) {
     if (load_acquire(complete_) != sequence + 1) return std::nullopt;
     return read(sequence);
   }
-  // By any rank: the last call that the owner has entered; nothing if there is none, or it is just entering one.
+  // By any rank: the last call that the owner has entered; nothing if there is none, or it is just
+  // entering one.
   [[nodiscard]] std::optional<ShownCall> last_call() {
     const std::uint64_t complete = load_acquire(complete_);
     return complete == 0 ? std::nullopt : read(complete - 1);
@@ -111,14 +122,15 @@ class alignas(128) Presence {
     return std::bit_cast<ShownCall>(words);
   }
 
-  // Only the owner writes them. Each is written with release and read by other ranks with acquire, except that
-  // begin_touching() and is_touching() are sequentially consistent. enter() and read() say in which order the first three
-  // are written and read.
-  // These three fill one cache line, the one that ranks wait for in `direct`.
+  // Only the owner writes them. Each is written with release and read by other ranks with acquire,
+  // except that begin_touching() and is_touching() are sequentially consistent. enter() and read()
+  // say in which order the first three are written and read. These three fill one cache line, the
+  // one that ranks wait for in `direct`.
   std::uint64_t complete_ = 0;  // one more than the number of the call that `words_` describes
   std::uint64_t begun_ = 0;     // the number of the call that is, or is being, written to `words_`
   Words words_{};
-  // 2k + 1 while the owner touches the buffers of the others for call number k, 2k + 2 from then on; 2k if it does not.
+  // 2k + 1 while the owner touches the buffers of the others for call number k, 2k + 2 from then
+  // on; 2k if it does not.
   std::uint64_t touching_ = 0;
   std::uint64_t arrived_ = 0;    // windows at which the owner has arrived: engine/inside.hpp
   std::uint64_t ended_ = 0;      // calls that the owner has ended

@@ -15,7 +15,8 @@ void RegisteredBlock::map_pages() { populate(pieces_.mapping.data(), pieces_.map
 void RegisteredBlock::free_own() {
   // A forked child has a copy of the owner, but it is the parent's memory.
   if (!owner_process_.is_this()) return;
-  // Shared pages are given back by the first, private ones by the second. The first stops where private pages begin.
+  // Shared pages are given back by the first, private ones by the second. The first stops where
+  // private pages begin.
   std::sort(private_.begin(), private_.end(),
             [](const Range& a, const Range& b) { return a.begin < b.begin; });
   std::size_t shared_from = 0;

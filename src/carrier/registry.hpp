@@ -1,11 +1,13 @@
-// Memory of a rank that the other ranks of its host can read and write, and where each rank finds the others'.
+// Memory of a rank that the other ranks of its host can read and write, and where each rank finds
+// the others'.
 //
-// A rank names a place in its memory by a word, its location, which it shows to the others in a call. Among ranks of one
-// process that word is the address. Among processes every rank has mapped the registered memory of the others, somewhere
-// else than they have; there, locations count through all blocks that were registered, in the same order on all ranks.
+// A rank names a place in its memory by a word, its location, which it shows to the others in a
+// call. Among ranks of one process that word is the address. Among processes every rank has mapped
+// the registered memory of the others, somewhere else than they have; there, locations count
+// through all blocks that were registered, in the same order on all ranks.
 //
-// Example: four processes register a block of at most 8 KiB each, then one of 4 KiB. Byte 100 of a rank's second block has the
-// location 2 + 8192 + 100, whichever rank's it is.
+// Example: four processes register a block of at most 8 KiB each, then one of 4 KiB. Byte 100 of a
+// rank's second block has the location 2 + 8192 + 100, whichever rank's it is.
 #pragma once
 
 #include <cstddef>
@@ -19,17 +21,19 @@
 
 namespace rondo::detail {
 
-// Locations that are no place: of memory that the others cannot reach, and of a buffer of which nothing is needed.
+// Locations that are no place: of memory that the others cannot reach, and of a buffer of which
+// nothing is needed.
 inline constexpr std::uint64_t kUnreachable = 0;
 inline constexpr std::uint64_t kNothingNeeded = 1;
 inline constexpr std::uint64_t kFirstLocation = 2;
 
-// What the ranks of a host registered together: a piece for each of them, in one mapping. The rank's own piece is given
-// back to the system when the rank frees it; its mapping of the others' pieces stays until all have freed theirs, since
-// they may still pass them to calls.
+// What the ranks of a host registered together: a piece for each of them, in one mapping. The
+// rank's own piece is given back to the system when the rank frees it; its mapping of the others'
+// pieces stays until all have freed theirs, since they may still pass them to calls.
 class RegisteredBlock {
  public:
-  // By rank: where its piece lies, null if it is on another host; and the same of `freed`, one word for each.
+  // By rank: where its piece lies, null if it is on another host; and the same of `freed`, one word
+  // for each.
   struct Pieces {
     Mapping mapping;
     std::vector<std::byte*> data;
@@ -54,8 +58,9 @@ class RegisteredBlock {
   void free_own();
   [[nodiscard]] bool all_have_freed() const;
 
-  // Replaces the pages of these bytes of the rank's own piece by private memory with the same contents at the same
-  // addresses: what other ranks write from now on does not reach them. False if there is no memory for that.
+  // Replaces the pages of these bytes of the rank's own piece by private memory with the same
+  // contents at the same addresses: what other ranks write from now on does not reach them. False
+  // if there is no memory for that.
   bool make_private(const std::byte* data, std::size_t bytes);
 
  private:
@@ -80,8 +85,8 @@ class Registry {
     return one_process_ || next_location_ != kFirstLocation;
   }
 
-  // Collective, in the order of calls: adds a block that all ranks have registered, and forgets those that all have
-  // freed. `most_bytes`: of the largest piece of any rank.
+  // Collective, in the order of calls: adds a block that all ranks have registered, and forgets
+  // those that all have freed. `most_bytes`: of the largest piece of any rank.
   void add(std::shared_ptr<RegisteredBlock> block, std::size_t most_bytes);
 
   // The location of this rank's memory; kUnreachable if not all of it is reachable.
@@ -103,8 +108,8 @@ class Registry {
     std::uint64_t first_location = 0;
     RegisteredBlock* block = nullptr;
   };
-  // Every call looks for its buffers, whether they are registered or not: so the search takes few steps, however many blocks
-  // there are.
+  // Every call looks for its buffers, whether they are registered or not: so the search takes few
+  // steps, however many blocks there are.
   [[nodiscard]] const OwnPiece* own_piece_with(const std::byte* data) const;
 
   bool one_process_;

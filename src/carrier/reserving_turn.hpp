@@ -1,5 +1,6 @@
-// Lets one rank of a host at a time look how much memory is left, and reserve its own. Ranks that need memory in the same call
-// would else each find room for their piece where there is none for all of them. Each communicator has a turn of its own.
+// Lets one rank of a host at a time look how much memory is left, and reserve its own. Ranks that
+// need memory in the same call would else each find room for their piece where there is none for
+// all of them. Each communicator has a turn of its own.
 #pragma once
 
 #include <chrono>
@@ -13,19 +14,21 @@ namespace rondo::detail {
 // Lies in memory that the ranks share; zeroed memory is a turn that nobody has.
 class ReservingTurn {
  public:
-  // Returns when no other rank has the turn, and whether this one has it now: not if others keep it for as long as `patience`,
-  // since one of them was stopped or killed in the middle, say. The caller then goes on without.
+  // Returns when no other rank has the turn, and whether this one has it now: not if others keep it
+  // for as long as `patience`, since one of them was stopped or killed in the middle, say. The
+  // caller then goes on without.
   [[nodiscard]] bool take(std::chrono::nanoseconds patience);
   // By a rank that has the turn.
   void give_back();
 
  private:
-  // 1 while a rank has the turn. take() stores 1 by a compare-exchange with acquire, which pairs with give_back()'s release of 0.
+  // 1 while a rank has the turn. take() stores 1 by a compare-exchange with acquire, which pairs
+  // with give_back()'s release of 0.
   alignas(kCounterSpacing) std::uint32_t taken_ = 0;
 };
 
-// How long ranks wait for each other before each reserves so many bytes: a second, and ten nanoseconds for each byte, in
-// which many ranks can fill that.
+// How long ranks wait for each other before each reserves so many bytes: a second, and ten
+// nanoseconds for each byte, in which many ranks can fill that.
 constexpr std::chrono::nanoseconds patience_for(std::size_t bytes) {
   return std::chrono::seconds(1) + std::chrono::nanoseconds(bytes) * 10;
 }

@@ -22,8 +22,9 @@
 namespace rondo::detail {
 namespace {
 
-// What UCX may use where ranks have met by these network interfaces: these, since others may be up and lead nowhere (a bridge
-// for containers has the same name and address on every host), and InfiniBand, whose devices have names of their own.
+// What UCX may use where ranks have met by these network interfaces: these, since others may be up
+// and lead nowhere (a bridge for containers has the same name and address on every host), and
+// InfiniBand, whose devices have names of their own.
 std::string devices_beside(const std::string& interfaces) {
   if (interfaces.empty()) return {};
   std::string devices = interfaces;
@@ -47,7 +48,8 @@ struct Opened {
 
   void open(Bootstrap& bootstrap) {
     together(bootstrap, [&] {
-      // UCX takes a name that it does not know for one without addresses. A name of its own kind has a port.
+      // UCX takes a name that it does not know for one without addresses. A name of its own kind
+      // has a port.
       if (!interface.empty() && interface.find(':') == std::string::npos) {
         static_cast<void>(own_addresses(interface, 0));
       }
@@ -56,7 +58,8 @@ struct Opened {
     std::vector<std::string> addresses = exchange_addresses(bootstrap);
     const std::uint64_t session = bootstrap.exchange(random_number())[0];
     messenger = network->messenger(bootstrap.rank(), std::move(addresses), session);
-    // Less than other ranks wait for this one, so that this rank can tell them whom it cannot reach.
+    // Less than other ranks wait for this one, so that this rank can tell them whom it cannot
+    // reach.
     messenger->set_patience(timeout / 4 * 3);
   }
 

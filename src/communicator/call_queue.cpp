@@ -50,7 +50,8 @@ bool CallQueue::wait_for_turn() {
 void CallQueue::pass_turn_on() {
   const std::lock_guard lock(mutex_);
   serving_ = !queue_.empty();
-  // Handed to the thread that has waited longest: else one that calls again at once would always be faster.
+  // Handed to the thread that has waited longest: else one that calls again at once would always be
+  // faster.
   if (!serving_ && !waiting_.empty()) granted_ = waiting_.front();
   if (!serving_ && granted_ == 0) turn_.store(kFree, std::memory_order_release);
   changed_.notify_all();

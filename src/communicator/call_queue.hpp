@@ -1,5 +1,5 @@
-// Orders the calls on one communicator: a progress thread runs queued calls; a blocking call runs on its caller's
-// thread if nothing is queued.
+// Orders the calls on one communicator: a progress thread runs queued calls; a blocking call runs
+// on its caller's thread if nothing is queued.
 #pragma once
 
 #include <atomic>
@@ -34,8 +34,9 @@ class CallQueue {
   // Runs what is queued, then ends the thread.
   ~CallQueue();
 
-  // Runs `call` on this thread if nothing is queued, else on the progress thread after the queued calls;
-  // returns when it is done and throws what it threw. Takes no lock if no other thread calls.
+  // Runs `call` on this thread if nothing is queued, else on the progress thread after the queued
+  // calls; returns when it is done and throws what it threw. Takes no lock if no other thread
+  // calls.
   template <class Function>
   void run(Function&& call) {
     if (!take_free_turn() && !wait_for_turn()) {
@@ -69,7 +70,8 @@ class CallQueue {
   //   kFree    no thread has it, and nothing is queued
   //   kTaken   a caller has it, and no thread waits for it
   //   kWanted  a thread has it, and the next holder is chosen with the lock held
-  // Taken with acquire and given back with release, so that a call sees what the previous call wrote.
+  // Taken with acquire and given back with release, so that a call sees what the previous call
+  // wrote.
   static constexpr std::uint32_t kFree = 0;
   static constexpr std::uint32_t kTaken = 1;
   static constexpr std::uint32_t kWanted = 2;

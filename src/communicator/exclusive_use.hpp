@@ -1,5 +1,5 @@
-// Lets a reducer have a communicator to itself for an iteration, so that a call that the program makes meanwhile is an
-// error and not a wrong order of calls.
+// Lets a reducer have a communicator to itself for an iteration, so that a call that the program
+// makes meanwhile is an error and not a wrong order of calls.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,8 @@ class ExclusiveUse {
     const void* holder = holder_.load(std::memory_order_relaxed);
     return holder != nullptr && holder != user;
   }
-  // Throws UsageError if `call` of `user` is forbidden. `user`: null for the program, else a reducer.
+  // Throws UsageError if `call` of `user` is forbidden. `user`: null for the program, else a
+  // reducer.
   void refuse_if_forbidden(std::string_view call, int rank, const void* user) const {
     if (forbids(user)) refuse(call, rank, "a");
   }
@@ -41,8 +42,9 @@ class ExclusiveUse {
         rank, call, which));
   }
 
-  // Null: all may make calls. Written by the thread that begins or ends an iteration, read by each call. Relaxed, since
-  // nothing else is published by it: a right program never makes a call in the middle of an iteration.
+  // Null: all may make calls. Written by the thread that begins or ends an iteration, read by each
+  // call. Relaxed, since nothing else is published by it: a right program never makes a call in the
+  // middle of an iteration.
   std::atomic<const void*> holder_ = nullptr;
 };
 

@@ -41,7 +41,8 @@ void require_running_mpi(MPI_Comm comm) {
   }
 }
 
-// Where MPI does not see the processes that were started together, each would be a world of its own.
+// Where MPI does not see the processes that were started together, each would be a world of its
+// own.
 void require_the_launchers_world(MPI_Comm comm) {
   int ranks_of_world = 0;
   int ranks = 0;
@@ -74,7 +75,8 @@ Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
     try {
       return detail::probe_links(*messenger, next, prev);
     } catch (...) {
-      // Messages may still be under way: never free the duplicate, so that no later communicator receives them.
+      // Messages may still be under way: never free the duplicate, so that no later communicator
+      // receives them.
       static_cast<void>(messenger.release());
       throw;
     }

@@ -1,4 +1,5 @@
-// Joining at a store, for processes that a launcher has started: what rondo::from_store() does, and more is known of the run.
+// Joining at a store, for processes that a launcher has started: what rondo::from_store() does, and
+// more is known of the run.
 #pragma once
 
 #include <rondo/communicator.hpp>

@@ -22,7 +22,8 @@ Joining prepare_to_join(const CommunicatorOptions& options, int rank) {
 
 std::unique_ptr<CommunicatorState> join(Bootstrap& bootstrap, const CommunicatorOptions& options,
                                         Joining joining, const Network& network) {
-  // Before wire_processes(), since the pump that it makes then owns the bootstrap's MPI communicator.
+  // Before wire_processes(), since the pump that it makes then owns the bootstrap's MPI
+  // communicator.
   joining.defaults.tuning = bootstrap.exchange(joining.defaults.tuning)[0];
   Wiring wiring = wire_processes(bootstrap, options, joining.refusal, network);
   return std::make_unique<CommunicatorState>(std::move(wiring), joining.defaults, options);

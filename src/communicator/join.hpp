@@ -22,7 +22,8 @@ struct Joining {
 // Only rank 0 reads the tuning, since files may differ between hosts. Never throws UsageError.
 Joining prepare_to_join(const CommunicatorOptions& options, int rank);
 
-// Collective over the bootstrap's ranks; all throw if one cannot join. Throws UsageError, TransportError.
+// Collective over the bootstrap's ranks; all throw if one cannot join. Throws UsageError,
+// TransportError.
 std::unique_ptr<CommunicatorState> join(Bootstrap& bootstrap, const CommunicatorOptions& options,
                                         Joining joining, const Network& network);
 

@@ -30,8 +30,8 @@ std::size_t piece_bytes(std::size_t count, std::size_t element_bytes) {
   return std::max<std::size_t>((count * element_bytes + page - 1) / page, 1) * page;
 }
 
-// Registers a block, step by step. All ranks make every step that exchanges data, and if one rank fails in a step, all
-// ranks throw.
+// Registers a block, step by step. All ranks make every step that exchanges data, and if one rank
+// fails in a step, all ranks throw.
 class BlockMaker {
  public:
   explicit BlockMaker(Communicator& communicator)
@@ -52,8 +52,8 @@ class BlockMaker {
     std::shared_ptr<RegisteredBlock> block;
     SharedObject object = share(of_ranks);
     together(bootstrap_, [&] { block = block_in(std::move(object), of_ranks); });
-    // Every rank has touched its own piece by now, so the others' pages are where they belong. No rank frees its piece
-    // before all have done this, which would bring its pages back.
+    // Every rank has touched its own piece by now, so the others' pages are where they belong. No
+    // rank frees its piece before all have done this, which would bring its pages back.
     together(bootstrap_, [&] { block->map_pages(); });
     if (!registry.one_process()) {
       const std::size_t most = *std::max_element(of_ranks.begin(), of_ranks.end());
@@ -69,7 +69,8 @@ class BlockMaker {
     return (words + page_bytes() - 1) / page_bytes() * page_bytes();
   }
 
-  // Ranks that share a limit of memory reach it together, although the piece of each of them alone would fit.
+  // Ranks that share a limit of memory reach it together, although the piece of each of them alone
+  // would fit.
   void require_room_for_all(const std::vector<std::size_t>& of_ranks) {
     constexpr std::size_t kMostLimits = 16;  // the machine's, and those of nested control groups
     std::vector<MemoryLimit> mine = memory_limits();

@@ -10,7 +10,8 @@
 
 namespace rondo::detail {
 
-// Collective; `count` elements may differ between ranks. Throws UsageError, TransportError, on all ranks.
+// Collective; `count` elements may differ between ranks. Throws UsageError, TransportError, on all
+// ranks.
 std::shared_ptr<RegisteredBlock> register_memory(Communicator& communicator, std::size_t count,
                                                  std::size_t element_bytes);
 

@@ -24,22 +24,22 @@ namespace rondo {
 namespace detail {
 namespace {
 
-struct Wish {
+struct Choice {
   bool joins = false;
   std::int32_t color = 0;
   std::int32_t key = 0;
 };
 
 // The ranks of `rank`'s group, in the order that they have there; none if `rank` wants no group.
-std::vector<int> members_with(const std::vector<Wish>& wishes, int rank) {
-  const auto wish_of = [&](int one) { return wishes[Index(one)]; };
+std::vector<int> members_with(const std::vector<Choice>& choices, int rank) {
+  const auto choice_of = [&](int one) { return choices[Index(one)]; };
   std::vector<int> members;
-  for (int one = 0; one < static_cast<int>(wishes.size()); ++one) {
-    const bool both_join = wish_of(rank).joins && wish_of(one).joins;
-    if (both_join && wish_of(one).color == wish_of(rank).color) members.push_back(one);
+  for (int one = 0; one < static_cast<int>(choices.size()); ++one) {
+    const bool both_join = choice_of(rank).joins && choice_of(one).joins;
+    if (both_join && choice_of(one).color == choice_of(rank).color) members.push_back(one);
   }
   std::sort(members.begin(), members.end(), [&](int a, int b) {
-    return std::pair(wish_of(a).key, a) < std::pair(wish_of(b).key, b);
+    return std::pair(choice_of(a).key, a) < std::pair(choice_of(b).key, b);
   });
   return members;
 }
@@ -105,7 +105,7 @@ std::optional<Communicator> Communicator::split_for(detail::PartOf function,
                                                     std::optional<int> color, int key) {
   using namespace detail;
   state_->refuse_if_held(name_of(function), user_);
-  const Wish mine{color.has_value(), color.value_or(0), key};
+  const Choice mine{color.has_value(), color.value_or(0), key};
   const std::vector<int> members =
       members_with(CommunicatorBootstrap(*this, function).exchange(mine), rank());
   GroupBootstrap group(*this, members, function);
@@ -128,8 +128,8 @@ std::optional<Communicator> Communicator::split_for(detail::PartOf function,
   } catch (...) {
     error = std::current_exception();
   }
-  // The other groups may not be through; if this communicator has failed, this throws why. What this rank has met first says
-  // more.
+  // The other groups may not be through; if this communicator has failed, this throws why. What
+  // this rank has met first says more.
   try {
     group.leave();
   } catch (const Error&) {

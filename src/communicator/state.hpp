@@ -37,7 +37,8 @@ struct CommunicatorState {
   CommunicatorState(const CommunicatorState&) = delete;
   CommunicatorState& operator=(const CommunicatorState&) = delete;
 
-  // Throws UsageError if a reducer has the communicator to itself. One that has ended says why, whoever has it.
+  // Throws UsageError if a reducer has the communicator to itself. One that has ended says why,
+  // whoever has it.
   void refuse_if_held(std::string_view call, const void* user) {
     if (!exclusive_use.forbids(user) || wiring.links.segment->board().raised()) return;
     exclusive_use.refuse_if_forbidden(call, wiring.rank, user);
@@ -64,7 +65,8 @@ struct CommunicatorState {
 // The state of a communicator, for the parts of the library that build upon it.
 CommunicatorState& state_of(const Communicator& communicator);
 
-// Another holder of the same state, for the calls of `user`. It goes on when the program moves or destroys its own.
+// Another holder of the same state, for the calls of `user`. It goes on when the program moves or
+// destroys its own.
 Communicator share(Communicator& communicator, const void* user);
 
 // Why blocking calls may not be made from this thread; empty if they may.

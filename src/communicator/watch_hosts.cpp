@@ -23,7 +23,8 @@
 namespace rondo::detail {
 namespace {
 
-// What both ends of a connection say when they have joined: whether they have another connection already, or can keep none.
+// What both ends of a connection say when they have joined: whether they have another connection
+// already, or can keep none.
 enum class Connected : std::uint32_t {
   not_yet = 0x6e6f7420,
   already = 0x79657320,
@@ -68,8 +69,8 @@ void add_links(HostWatch& hosts, const std::string& caller, std::vector<FileDesc
   for (std::size_t rank = 0; rank < sockets.size(); ++rank) {
     Connected theirs{};
     if (!sockets[rank].valid()) continue;
-    const Moved heard = receive_all(sockets[rank], &theirs, sizeof(theirs), deadline);
-    if (heard.end != Moved::End::done) {
+    const Moved received = receive_all(sockets[rank], &theirs, sizeof(theirs), deadline);
+    if (received.end != Moved::End::done) {
       // The other process may come later, and keep the connection.
       say_that_this_process_leaves(sockets[rank]);
       continue;
@@ -99,8 +100,8 @@ std::string interfaces_of_meeting(Bootstrap& bootstrap, const std::string& met_b
 }
 
 ToWatch connections_to_watch(Bootstrap& bootstrap, const std::string& interface) {
-  // Where the ranks could not connect once, the next communicator does not wait for that again. Written and read by threads of this
-  // process that join at the same time; it orders nothing else.
+  // Where the ranks could not connect once, the next communicator does not wait for that again.
+  // Written and read by threads of this process that join at the same time; it orders nothing else.
   static std::atomic<bool> has_failed = false;
   struct Place {
     std::uint64_t host = 0;

@@ -8,9 +8,10 @@
 
 namespace rondo::detail {
 
-// While it lives, the blocking calls of this thread on host memory are a part of `function`, which the program has called: errors name that function, and
-// not calls that the program has never made; and `timeout` holds for those that have none of their own. Where one function uses
-// another, the outer one counts.
+// While it lives, the blocking calls of this thread on host memory are a part of `function`, which
+// the program has called: errors name that function, and not calls that the program has never made;
+// and `timeout` holds for those that have none of their own. Where one function uses another, the
+// outer one counts.
 class WithinFunction {
  public:
   explicit WithinFunction(PartOf function,

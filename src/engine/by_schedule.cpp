@@ -9,8 +9,8 @@
 namespace rondo::detail {
 namespace {
 
-// Whether the output is larger than what a core's cache keeps, and not already in the cache: in a call in place its
-// cache lines have just been read as input.
+// Whether the output is larger than what a core's cache keeps, and not already in the cache: in a
+// call in place its cache lines have just been read as input.
 bool stores_non_temporally(const Wiring& wiring, const Call& call) {
   return call.in != call.out && call.count * size_of(call.type) >= wiring.offers.non_temporal_bytes;
 }

@@ -12,11 +12,12 @@ namespace rondo::detail {
 HostCall host_call_of(const Context& context, const Call& call, const Plan& plan,
                       const Signature& signature);
 
-// Walks the steps of the call's plan, and waits until what it has sent is on its way. Throws Failure.
+// Walks the steps of the call's plan, and waits until what it has sent is on its way. Throws
+// Failure.
 void walk(Context& context, const HostCall& call);
 
-// The whole call: with the pairwise edges that it needs, scratch memory, and the confirmation of the call before it.
-// Throws Failure, TransportError.
+// The whole call: with the pairwise edges that it needs, scratch memory, and the confirmation of
+// the call before it. Throws Failure, TransportError.
 void run_by_schedule(Context& context, const Call& call, Algorithm algorithm,
                      const Signature& signature);
 

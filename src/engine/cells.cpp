@@ -7,8 +7,8 @@
 namespace rondo::detail {
 namespace {
 
-// A chunk of up to so many bytes is one cell: to wait for all ranks of the host at each cell would take longer than what
-// goes on at once saves.
+// A chunk of up to so many bytes is one cell: to wait for all ranks of the host at each cell would
+// take longer than what goes on at once saves.
 constexpr std::size_t kWholeBytes = 8192;
 
 std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
@@ -50,7 +50,8 @@ Slicing Cells::rail_of(int owner) const {
   return rail;
 }
 
-// The first `ahead_` cells are reduced, then one is spread and one reduced in turn, then the last `ahead_` are spread.
+// The first `ahead_` cells are reduced, then one is spread and one reduced in turn, then the last
+// `ahead_` are spread.
 Job Cells::job_at(std::uint64_t number) const {
   if (number < ahead_) return {false, number};
   const std::uint64_t after = number - ahead_;
@@ -71,9 +72,9 @@ std::uint64_t Cells::windows_of(const Job& job) const {
   return std::max<std::uint64_t>(divide_up(count, at_once), 1);
 }
 
-// Where a part's cell is among those of its window: the ring's step i of a window sends or reduces part p - 1 - i, on host
-// p, and the parts become final in the order p, p - 1, and so on (schedule/ring_steps.hpp). The same function also says
-// which part is at a place.
+// Where a part's cell is among those of its window: the ring's step i of a window sends or reduces
+// part p - 1 - i, on host p, and the parts become final in the order p, p - 1, and so on
+// (schedule/ring_steps.hpp). The same function also says which part is at a place.
 int Cells::place_of(bool spreads, int part) const {
   return ring::wrap(host_ - (spreads ? 0 : 1) - part, parts_);
 }

@@ -20,12 +20,13 @@ bool Confirmation::look_for_confirmation() {
 
 void Confirmation::confirm_before(const Schedule& schedule, const Signature& signature,
                                   Waiter& waiter) {
-  const int position = schedule.position_that_hears_of_all();
+  const int position = schedule.confirming_position();
   if (position == kNobody) {
     forget();
     return;
   }
-  // Receives confirmations for which this rank did not wait, so that MPI does not have to keep them.
+  // Receives confirmations for which this rank did not wait, so that MPI does not have to keep
+  // them.
   if (!open_ && wiring_.links.pump != nullptr)
     wiring_.links.pump->notices().look_for_confirmations();
   if (position == schedule.position) {
@@ -48,7 +49,8 @@ void Confirmation::confirm_before(const Schedule& schedule, const Signature& sig
   }
 }
 
-// Does not use a Waiter: a Waiter tells other ranks which call this rank is in, and this rank is in none.
+// Does not use a Waiter: a Waiter tells other ranks which call this rank is in, and this rank is in
+// none.
 void Confirmation::confirm_last() {
   if (!open_) return;
   Pump* pump = wiring_.links.pump.get();
@@ -71,7 +73,8 @@ void Confirmation::confirm_last() {
     if (!failure && Clock::now() >= deadline) {
       failure = Failure{Cause::timed_out, open_->confirmer};
     }
-    // That rank may have confirmed before it left, or have ended the communicator: then the abort board has the real cause.
+    // That rank may have confirmed before it left, or have ended the communicator: then the abort
+    // board has the real cause.
     if (failure && over()) return;
     if (failure) {
       failure->unconfirmed = open_->call;

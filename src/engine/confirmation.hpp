@@ -1,15 +1,18 @@
-// How a rank learns that all others made the same call with a root: broadcast, reduce, gather or scatter.
+// How a rank learns that all others made the same call with a root: broadcast, reduce, gather or
+// scatter.
 //
-// In such a call, except by one_shot and direct, a rank may finish its part before other ranks have begun theirs. One rank,
-// the confirmer, has received something from every other rank, directly or through others, when it finishes. It then
-// confirms the call: in shared memory, and by a message to each rank that does not share that memory. No rank ends its
-// next call with a root before the last one is confirmed, so if ranks made different calls, a rank learns it in its next
-// call at the latest. All other collectives need something from every rank, and so confirm all calls before them;
-// messages have nothing to do with all this.
+// In such a call, except by one_shot and direct, a rank may finish its part before other ranks have
+// begun theirs. One rank, the confirmer, has received something from every other rank, directly or
+// through others, when it finishes. It then confirms the call: in shared memory, and by a message
+// to each rank that does not share that memory. No rank ends its next call with a root before the
+// last one is confirmed, so if ranks made different calls, a rank learns it in its next call at the
+// latest. All other collectives need something from every rank, and so confirm all calls before
+// them; messages have nothing to do with all this.
 //
-// Example: four ranks broadcast from rank 0, then from rank 1. Rank 3 is last in the first chain, 0 → 1 → 2 → 3, and
-// confirms that call. Rank 2 sends the data of the first call on to rank 3 and receives those of the second from
-// rank 1, but it ends the second call only when rank 3 has confirmed the first.
+// Example: four ranks broadcast from rank 0, then from rank 1. Rank 3 is last in the first chain, 0
+// → 1 → 2 → 3, and confirms that call. Rank 2 sends the data of the first call on to rank 3 and
+// receives those of the second from rank 1, but it ends the second call only when rank 3 has
+// confirmed the first.
 #pragma once
 
 #include <chrono>
@@ -29,12 +32,13 @@ class Confirmation {
   // After a call that needed something from every rank: all calls before it are confirmed.
   void forget() { open_.reset(); }
 
-  // After this rank's part of a call by `schedule`: waits until the last call with a root before it is confirmed. Throws
-  // Failure, with that call.
+  // After this rank's part of a call by `schedule`: waits until the last call with a root before it
+  // is confirmed. Throws Failure, with that call.
   void confirm_before(const Schedule& schedule, const Signature& signature, Waiter& waiter);
-  // Before the communicator is destroyed: waits until the last call is confirmed, a rank has ended the communicator,
-  // a rank has left or its process has ended without that call, or the call's timeout has passed. Throws Failure, with
-  // that call, in the last three cases, and TransportError.
+  // Before the communicator is destroyed: waits until the last call is confirmed, a rank has ended
+  // the communicator, a rank has left or its process has ended without that call, or the call's
+  // timeout has passed. Throws Failure, with that call, in the last three cases, and
+  // TransportError.
   void confirm_last();
 
  private:

@@ -1,4 +1,5 @@
-// What the algorithms of an engine stand on: a rank's wiring, how it waits, and what they share during a call.
+// What the algorithms of an engine stand on: a rank's wiring, how it waits, and what they share
+// during a call.
 #pragma once
 
 #include <chrono>
@@ -33,10 +34,11 @@ class Context {
   [[nodiscard]] Plan plan(const Call& call, Algorithm algorithm) {
     return make_plan(call, algorithm, place_, kChunkGranuleBytes);
   }
-  // Reserves what this rank uses of the segment in calls by `algorithm`, in the first of them. Throws TransportError.
+  // Reserves what this rank uses of the segment in calls by `algorithm`, in the first of them.
+  // Throws TransportError.
   void reserve_for(Algorithm algorithm);
-  // Waits until what this rank has published is on its way to other hosts, since this thread stops driving the pump then.
-  // Throws Failure.
+  // Waits until what this rank has published is on its way to other hosts, since this thread stops
+  // driving the pump then. Throws Failure.
   void drain();
 
   Wiring& wiring;

@@ -1,14 +1,15 @@
 // The host's port of run_direct: each rank reads and writes the buffers of all ranks of its host.
 //
-// Ranks show their buffers in their Presence (carrier/presence.hpp), with the call's signature; every rank compares all
-// signatures with its own before it touches anything. The release store that completes a Presence pairs with the acquire
-// load of those who wait for it, so they find the inputs as the caller left them. What holds before and after a rank
-// touches buffers, and when a call fails: engine/touching.hpp.
+// Ranks show their buffers in their Presence (carrier/presence.hpp), with the call's signature;
+// every rank compares all signatures with its own before it touches anything. The release store
+// that completes a Presence pairs with the acquire load of those who wait for it, so they find the
+// inputs as the caller left them. What holds before and after a rank touches buffers, and when a
+// call fails: engine/touching.hpp.
 //
-// Whether all buffers are reachable is known only from what all ranks show. A rank whose own buffers are not reachable
-// knows at once that the call goes another way, and does not wait. It may end the call and enter later ones while others
-// still look for what it showed: they find it in a later call, and conclude the same, since nobody leaves a direct call
-// before all have touched.
+// Whether all buffers are reachable is known only from what all ranks show. A rank whose own
+// buffers are not reachable knows at once that the call goes another way, and does not wait. It may
+// end the call and enter later ones while others still look for what it showed: they find it in a
+// later call, and conclude the same, since nobody leaves a direct call before all have touched.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +31,12 @@ class Direct {
  public:
   explicit Direct(Context& context);
 
-  // `shown`: what this rank has shown in its Presence. Returns false if some rank's buffers cannot be reached: then nothing
-  // was touched. `or_else`: in that case all ranks carry out the call in another way, and no rank has to wait to learn that.
-  // Throws Failure.
+  // `shown`: what this rank has shown in its Presence. Returns false if some rank's buffers cannot
+  // be reached: then nothing was touched. `or_else`: in that case all ranks carry out the call in
+  // another way, and no rank has to wait to learn that. Throws Failure.
   bool run(const Call& call, const ShownCall& shown, bool or_else);
-  // After that: throws UsageError, which names the lowest rank whose buffers cannot be reached, unless that rank has gone on.
+  // After that: throws UsageError, which names the lowest rank whose buffers cannot be reached,
+  // unless that rank has gone on.
   [[noreturn]] void throw_unreachable() const;
 
   // The port of run_direct.

@@ -17,8 +17,8 @@ void Ending::throw_if_ended(const Signature& signature) {
   if (!wiring_.links.segment->board().raised()) return;
   told_ = true;
   const AbortRecord record = wiring_.links.segment->board().read();
-  // The rank that raised the board may be in no call, and so may not have told other hosts: every rank that finds
-  // the board raised tells them.
+  // The rank that raised the board may be in no call, and so may not have told other hosts: every
+  // rank that finds the board raised tells them.
   if (wiring_.links.pump != nullptr) wiring_.links.pump->notices().announce_abort(record);
   throw PeerError(fmt::format("rank {}: {} cannot go on, rank {} has ended the communicator: {}",
                               wiring_.rank, describe(signature), record.rank, record.text));
@@ -92,8 +92,8 @@ void Ending::throw_failure(const Signature& signature, const Failure& failure) {
   throw PeerError(text);
 }
 
-// A lost connection is noticed at the same time as the end of the process that had it, by another connection, and maybe by another
-// process, which passes that on.
+// A lost connection is noticed at the same time as the end of the process that had it, by another
+// connection, and maybe by another process, which passes that on.
 std::optional<Failure> Ending::who_is_gone() const {
   constexpr std::chrono::milliseconds kForTheWord{300};
   const auto give_up = Clock::now() + kForTheWord;
@@ -141,8 +141,8 @@ void Ending::leave() noexcept {
   }
   context_.presence(wiring_.rank).leave();
   if (!board.raised()) return;
-  // Other hosts may not know that the communicator has ended. The caller does not know it either, if no call of this
-  // rank has thrown it.
+  // Other hosts may not know that the communicator has ended. The caller does not know it either,
+  // if no call of this rank has thrown it.
   const AbortRecord record = board.read();
   if (pump != nullptr) pump->notices().announce_abort(record);
   if (!told_ && record.rank != wiring_.rank) {

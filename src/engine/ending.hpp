@@ -1,4 +1,5 @@
-// How a communicator ends: what a call has thrown becomes the error that its caller gets, and what the other ranks are told.
+// How a communicator ends: what a call has thrown becomes the error that its caller gets, and what
+// the other ranks are told.
 #pragma once
 
 #include <exception>
@@ -14,20 +15,22 @@ class Ending {
  public:
   explicit Ending(Context& context) : context_(context), wiring_(context.wiring) {}
 
-  // Throws PeerError if a rank has ended the communicator. `signature`: of the call that cannot go on.
+  // Throws PeerError if a rank has ended the communicator. `signature`: of the call that cannot go
+  // on.
   void throw_if_ended(const Signature& signature);
 
-  // In a handler of what a call has thrown: the communicator ends. `buffers`: those that the call showed, which no rank
-  // touches any more when this throws. Throws an Error, or what was thrown.
+  // In a handler of what a call has thrown: the communicator ends. `buffers`: those that the call
+  // showed, which no rank touches any more when this throws. Throws an Error, or what was thrown.
   [[noreturn]] void end_with_thrown(const Signature& signature, const BufferLocations& buffers);
 
-  // This rank destroys its communicator. Waits until the last call is confirmed (engine/confirmation.hpp). Whoever the caller
-  // or the other ranks do not know yet why the communicator has ended is told.
+  // This rank destroys its communicator. Waits until the last call is confirmed
+  // (engine/confirmation.hpp). Whoever the caller or the other ranks do not know yet why the
+  // communicator has ended is told.
   void leave() noexcept;
 
  private:
-  // Raises the abort board with the text of what was thrown, unless that was done where the error was found. Returns what the
-  // caller is to be told.
+  // Raises the abort board with the text of what was thrown, unless that was done where the error
+  // was found. Returns what the caller is to be told.
   std::exception_ptr raise_thrown(const Signature& signature) noexcept;
   [[noreturn]] void throw_failure(const Signature& signature, const Failure& failure);
   [[nodiscard]] std::optional<Failure> who_is_gone() const;

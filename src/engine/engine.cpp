@@ -11,7 +11,8 @@
 namespace rondo::detail {
 namespace {
 
-// Open MPI writes to sockets of processes that may have ended; their SIGPIPE would end this one, too.
+// Open MPI writes to sockets of processes that may have ended; their SIGPIPE would end this one,
+// too.
 bool is_carried_by_mpi(const Wiring& wiring) {
   return wiring.links.pump != nullptr && wiring.links.network == Carrier::mpi;
 }

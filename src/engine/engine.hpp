@@ -1,4 +1,5 @@
-// Carries out calls on the host: takes each to what its algorithm needs, and turns a failure into an error.
+// Carries out calls on the host: takes each to what its algorithm needs, and turns a failure into
+// an error.
 #pragma once
 
 #include <cstdint>
@@ -26,17 +27,20 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
   ~Engine();
 
-  // Blocks until the call is done; one thread at a time. Throws an Error; or what a failed allocation throws.
+  // Blocks until the call is done; one thread at a time. Throws an Error; or what a failed
+  // allocation throws.
   void run(const PlannedCall& planned);
 
   // Any thread may call.
   void abort(const std::string& reason) noexcept;
 
  private:
-  // A collective begins: from now on the other ranks of the host see it. Throws PeerError if the communicator has ended.
+  // A collective begins: from now on the other ranks of the host see it. Throws PeerError if the
+  // communicator has ended.
   ShownCall enter(const PlannedCall& planned);
-  // The algorithm that remains to be run: none if `direct` has carried out the call. Throws UsageError where not all ranks'
-  // buffers can be reached, and the plan names no other algorithm for that.
+  // The algorithm that remains to be run: none if `direct` has carried out the call. Throws
+  // UsageError where not all ranks' buffers can be reached, and the plan names no other algorithm
+  // for that.
   std::optional<Algorithm> after_direct(const PlannedCall& planned, const ShownCall& shown);
 
   Wiring& wiring_;

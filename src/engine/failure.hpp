@@ -17,13 +17,14 @@ enum class Cause : std::uint8_t {
   timed_out
 };
 
-// What a wait on a host throws in place of returning. It never leaves the engine, which makes a public error of it
-// (engine/ending.hpp).
+// What a wait on a host throws in place of returning. It never leaves the engine, which makes a
+// public error of it (engine/ending.hpp).
 struct Failure {
   Cause cause = Cause::aborted;
   int peer = 0;  // the rank that the failure is about: the one waited for, or another of this host
   std::optional<Signature> other_call = std::nullopt;  // the peer's call, if that is the cause
-  // The earlier call that `peer` has not confirmed, if this rank waited for that (engine/confirmation.hpp).
+  // The earlier call that `peer` has not confirmed, if this rank waited for that
+  // (engine/confirmation.hpp).
   std::optional<Signature> unconfirmed = std::nullopt;
 };
 
@@ -32,7 +33,8 @@ struct Progress {
   std::uint64_t slices_received = 0;
   std::uint64_t bytes_sent = 0;
   std::uint64_t jobs = 0;  // done inside the host, through stages
-  // Where ranks reach each other's buffers, or their host's: how many there are, have shown theirs, and have done their part.
+  // Where ranks reach each other's buffers, or their host's: how many there are, have shown theirs,
+  // and have done their part.
   int ranks = 0;
   int ranks_shown = 0;
   int ranks_done = 0;

@@ -15,7 +15,8 @@ void Hierarchical::run(const Call& call, Algorithm between_hosts, const ShownCal
   context_.reserve_for(Algorithm::hierarchical);
   const Links& links = context_.wiring.links;
   const bool crosses = links.hosts > 1;
-  // Averages are divided by the number of all ranks between hosts; inside, they are parts of averages, or sums.
+  // Averages are divided by the number of all ranks between hosts; inside, they are parts of
+  // averages, or sums.
   const bool sums = crosses && call.op == ReduceOp::avg && !sums_as_parts(call.type);
   const ReduceOp op = sums ? ReduceOp::sum : call.op;
   AverageFactors average = average_of(call.type, context_.wiring.size);

@@ -1,5 +1,5 @@
-// All-reduces that go first inside each host, then between the hosts, then inside each host: engine/inside.hpp says how these
-// three overlap.
+// All-reduces that go first inside each host, then between the hosts, then inside each host:
+// engine/inside.hpp says how these three overlap.
 #pragma once
 
 #include <rondo/call.hpp>
@@ -13,8 +13,8 @@ class Hierarchical {
  public:
   explicit Hierarchical(Context& context);
 
-  // `between_hosts`: how each host's leader exchanges its host's result with the others'; `ring`: along rails, by several
-  // owners. `shown`: what this rank has shown. Throws Failure.
+  // `between_hosts`: how each host's leader exchanges its host's result with the others'; `ring`:
+  // along rails, by several owners. `shown`: what this rank has shown. Throws Failure.
   void run(const Call& call, Algorithm between_hosts, const ShownCall& shown);
 
  private:

@@ -27,7 +27,8 @@ struct HostCall {
   ReduceKernel kernel;
   AverageFactors average;     // of averages alone; where inputs are parts already, without a scale
   bool non_temporal = false;  // the output is written with non-temporal stores
-  // Set where two partners compute the same sums, products or averages, each for itself: the NaNs among them are made alike.
+  // Set where two partners compute the same sums, products or averages, each for itself: the NaNs
+  // among them are made alike.
   std::optional<DataType> alike_nans_of = {};
 };
 

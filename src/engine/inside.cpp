@@ -8,7 +8,8 @@
 namespace rondo::detail {
 namespace {
 
-// How often a rank that works and never waits drives the pump: MPI may give its core away when it has nothing to move.
+// How often a rank that works and never waits drives the pump: MPI may give its core away when it
+// has nothing to move.
 constexpr int kStepsPerPoll = 16;
 
 }  // namespace
@@ -88,7 +89,8 @@ void Inside::do_jobs_before(std::uint64_t number) {
       if (++worked % kStepsPerPoll == 0) context_.waiter.poll();
       continue;
     }
-    // The cells that are to be spread before are final (docs/ring.md), so only a rank that has not arrived is missing.
+    // The cells that are to be spread before are final (docs/ring.md), so only a rank that has not
+    // arrived is missing.
     assert(arrived_);
     const std::optional<int> rank = missing();
     if (!rank) continue;
@@ -107,8 +109,9 @@ void Inside::finish() {
 
 void Inside::meet(const ShownCall& shown) {
   const std::uint64_t sequence = shown.signature.sequence;
-  // This rank knows already that data goes through stages, so it writes its own before the others come. None of them
-  // enters the next call before this rank has met it: that needs this rank's arrival at the second window.
+  // This rank knows already that data goes through stages, so it writes its own before the others
+  // come. None of them enters the next call before this rank has met it: that needs this rank's
+  // arrival at the second window.
   if (!reachable(shown.buffers)) {
     work();
   } else {
@@ -141,7 +144,8 @@ void Inside::meet(const ShownCall& shown) {
 void Inside::arrive() {
   ++windows_;
   arrived_ = true;
-  // Release pairs with the acquire in has_arrived(): whoever finds this finds the stage as it was written.
+  // Release pairs with the acquire in has_arrived(): whoever finds this finds the stage as it was
+  // written.
   context_.presence(wiring_.rank).arrive(windows_);
   for (const int rank : wiring_.links.ranks_sharing) {
     if (rank != wiring_.rank) wiring_.links.segment->bell(rank).ring();

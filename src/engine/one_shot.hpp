@@ -1,13 +1,15 @@
-// Small collectives in one hop: every rank posts its contribution in its outbox, which all ranks of its host can
-// read, and reads what it needs from all outboxes.
+// Small collectives in one hop: every rank posts its contribution in its outbox, which all ranks of
+// its host can read, and reads what it needs from all outboxes.
 //
-// The call's number in an outbox shows that the outbox is complete. It lies in the same cache line as the signature
-// and the first bytes, so the smallest calls cost one line each way. When all have come, every rank reduces in the order
-// of ranks, rounding once, so all ranks get the same bits, and the same as by `direct`.
+// The call's number in an outbox shows that the outbox is complete. It lies in the same cache line
+// as the signature and the first bytes, so the smallest calls cost one line each way. When all have
+// come, every rank reduces in the order of ranks, rounding once, so all ranks get the same bits,
+// and the same as by `direct`.
 //
-// Every rank waits for the outboxes of all ranks, in rooted collectives too, so that none is overwritten too early.
-// Call k + 2 uses the outbox of call k. A rank posts call k + 2 only after it has ended call k + 1, in which it
-// waited for all outboxes of call k + 1; and each rank posts call k + 1 only after it has ended its reads of call k.
+// Every rank waits for the outboxes of all ranks, in rooted collectives too, so that none is
+// overwritten too early. Call k + 2 uses the outbox of call k. A rank posts call k + 2 only after
+// it has ended call k + 1, in which it waited for all outboxes of call k + 1; and each rank posts
+// call k + 1 only after it has ended its reads of call k.
 #pragma once
 
 #include <cstdint>

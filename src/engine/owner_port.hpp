@@ -1,5 +1,5 @@
-// The port of an owner's schedule between hosts: takes a slice when the ranks of the host have reduced it, and says when it
-// is final (engine/inside.hpp).
+// The port of an owner's schedule between hosts: takes a slice when the ranks of the host have
+// reduced it, and says when it is final (engine/inside.hpp).
 #pragma once
 
 #include "engine/host_port.hpp"

@@ -5,16 +5,18 @@
 namespace rondo::detail {
 namespace {
 
-// About 100 µs of spinning: longer than a peer needs for a slice, shorter than the scheduler's time slice.
+// About 100 µs of spinning: longer than a peer needs for a slice, shorter than the scheduler's time
+// slice.
 constexpr std::uint64_t kSpinRounds = 64;
 // Yielding is cheap where there is something else to run, and a sleep may take tens of µs to end.
 constexpr std::uint64_t kYieldRounds = 2000;
-// In a call with large chunks on a network, transfers take longer than a nap and the training program needs the core,
-// so a wait naps after a few rounds.
+// In a call with large chunks on a network, transfers take longer than a nap and the training
+// program needs the core, so a wait naps after a few rounds.
 constexpr std::uint64_t kBulkAwakeRounds = 4;
 constexpr auto kShortestNap = std::chrono::microseconds(50);
 constexpr auto kLongestNap = std::chrono::microseconds(1000);
-// How often a wait checks all ranks of this host; it checks the rank waited for each time that it reads the clock.
+// How often a wait checks all ranks of this host; it checks the rank waited for each time that it
+// reads the clock.
 constexpr auto kRollCallInterval = std::chrono::milliseconds(100);
 
 }  // namespace

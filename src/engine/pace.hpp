@@ -1,5 +1,5 @@
-// The pace of a wait: it spins, then yields its core, then sleeps until it is woken or a nap is over. Also the deadline
-// of a call. This code reads no clock: its caller passes rounds and times.
+// The pace of a wait: it spins, then yields its core, then sleeps until it is woken or a nap is
+// over. Also the deadline of a call. This code reads no clock: its caller passes rounds and times.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,8 @@
 
 namespace rondo::detail {
 
-// How long to sleep at a time while the network works on a long vector, and from which chunk on; 0: not at all.
+// How long to sleep at a time while the network works on a long vector, and from which chunk on; 0:
+// not at all.
 struct Naps {
   std::chrono::microseconds length{};
   std::uint64_t from_chunk_bytes = 0;
@@ -23,14 +24,16 @@ struct Surroundings {
   Naps naps;
 };
 
-// A wait is a sequence of rounds. In each round it looks several times for what it waits for, and then it may rest.
+// A wait is a sequence of rounds. In each round it looks several times for what it waits for, and
+// then it may rest.
 class Pace {
  public:
   enum class Rest : std::uint8_t { none, yield, sleep };
 
   explicit Pace(const Surroundings& surroundings);
 
-  // A call begins. `chunk_bytes`: of the vector, for each rank. In the background, a wait sleeps almost at once.
+  // A call begins. `chunk_bytes`: of the vector, for each rank. In the background, a wait sleeps
+  // almost at once.
   void begin_call(std::uint64_t chunk_bytes, bool background);
 
   // How many looks come before the first round, without a pause between them.
@@ -47,7 +50,8 @@ class Pace {
   // The longest sleep after this round.
   [[nodiscard]] std::chrono::microseconds nap_after(std::uint64_t round) const;
 
-  // Whether this round also reads the clock and looks for ranks that are gone, and whether it compares calls.
+  // Whether this round also reads the clock and looks for ranks that are gone, and whether it
+  // compares calls.
   [[nodiscard]] bool reads_clock(std::uint64_t round) const {
     return round >= awake_rounds_ || compares_calls(round);
   }
@@ -63,8 +67,9 @@ class Pace {
   // With a pump a wait yields less often: MPI itself yields where it is configured to.
   static constexpr std::uint64_t kRoundsPerYieldWithPump = 8;
   static constexpr std::uint64_t kRoundsPerClock = 64;
-  // Naps grow to a millisecond. Ranks of two hosts may wait in different calls, whose messages go along different edges: then
-  // each learns of the other's call only when both compare calls. With 64 naps between two looks that took 0.1 s.
+  // Naps grow to a millisecond. Ranks of two hosts may wait in different calls, whose messages go
+  // along different edges: then each learns of the other's call only when both compare calls. With
+  // 64 naps between two looks that took 0.1 s.
   static constexpr std::uint64_t kLongNapsPerLook = 16;
 
   Surroundings around_;
@@ -75,7 +80,8 @@ class Pace {
   bool background_ = false;         // likewise
 };
 
-// The deadline of a call. It starts when a wait of the call first reads the clock; short waits never read it.
+// The deadline of a call. It starts when a wait of the call first reads the clock; short waits
+// never read it.
 class CallDeadline {
  public:
   void begin_call(std::chrono::milliseconds timeout) {

@@ -1,4 +1,5 @@
-// Edges between any two ranks, along which `pairwise` goes. Each rank makes its end of one when it first uses it.
+// Edges between any two ranks, along which `pairwise` goes. Each rank makes its end of one when it
+// first uses it.
 #pragma once
 
 #include "engine/wiring.hpp"
@@ -6,7 +7,8 @@
 
 namespace rondo::detail {
 
-// Makes this rank's ends of all edges of the schedule, unless it has them. Throws TransportError (too little memory).
+// Makes this rank's ends of all edges of the schedule, unless it has them. Throws TransportError
+// (too little memory).
 void open_pairwise_edges(Wiring& wiring, const Schedule& schedule);
 
 }  // namespace rondo::detail

@@ -13,11 +13,12 @@ namespace rondo::detail {
 // What the loop needs: engine/host_port.hpp on a host, protocol/device_port.hpp in a kernel.
 template <class P>
 concept Port = requires(P& port, const Step& step, const Range& slice, int position) {
-  // The number in the vector of a chunk of the schedule, which numbers chunks by position in the ring.
+  // The number in the vector of a chunk of the schedule, which numbers chunks by position in the
+  // ring.
   { port.chunk_at(position) } -> std::convertible_to<std::uint64_t>;
-  // Waits for the slots of this slice: one that holds it, if the step receives, and a free one, if the step sends.
-  // False: the port has given up and has recorded its failure elsewhere; the loop then stops at once. A host's port throws
-  // its Failure in place of that.
+  // Waits for the slots of this slice: one that holds it, if the step receives, and a free one, if
+  // the step sends. False: the port has given up and has recorded its failure elsewhere; the loop
+  // then stops at once. A host's port throws its Failure in place of that.
   { port.acquire(step, slice) } -> std::same_as<bool>;
   // Copies or reduces, from and to these slots and the rank's buffers.
   port.move(step, slice);

@@ -24,11 +24,12 @@ namespace rondo::detail {
       (bytes + 1023) / 1024, why));
 }
 
-// Throws TransportError where there is no room for it. `turn`: that of the ranks of this host, which take scratch memory in
-// the same calls.
+// Throws TransportError where there is no room for it. `turn`: that of the ranks of this host,
+// which take scratch memory in the same calls.
 template <class T>
 std::vector<T> take_scratch(ReservingTurn& turn, std::size_t count) {
-  // Looking at the limits takes a while, so this thread looks once for each size; the heap may keep the memory of the last call.
+  // Looking at the limits takes a while, so this thread looks once for each size; the heap may keep
+  // the memory of the last call.
   thread_local std::size_t most_bytes = std::size_t{1} << 20U;
   const std::size_t bytes = count * sizeof(T);
   std::optional<ReservingScope> reserving;

@@ -1,5 +1,6 @@
-// Sends the slices of one message while the rank does something else: as many as there are free slots, whenever it is
-// asked. So a sendrecv sends and receives independently: neither waits for the other.
+// Sends the slices of one message while the rank does something else: as many as there are free
+// slots, whenever it is asked. So a sendrecv sends and receives independently: neither waits for
+// the other.
 #pragma once
 
 #include "engine/host_port.hpp"

@@ -1,15 +1,17 @@
-// What a rank does before and after it touches the buffers of the other ranks of its host, as `direct` does, and
-// `hierarchical` inside hosts.
+// What a rank does before and after it touches the buffers of the other ranks of its host, as
+// `direct` does, and `hierarchical` inside hosts.
 //
-// The release store of end() pairs with the acquire in has_touched, so a rank that returns from wait_for_all() finds what
-// the others wrote to its buffers, and nobody reads them any more.
+// The release store of end() pairs with the acquire in has_touched, so a rank that returns from
+// wait_for_all() finds what the others wrote to its buffers, and nobody reads them any more.
 //
-// When a call fails, the caller may free its buffers at once. So a rank that fails does not return while another may
-// touch them. Both sides store, then load, all sequentially consistent: a rank first sets begin_touching and then looks at
-// the abort board; one that fails first raises the board and then looks who is touching. So either the first finds the
-// board raised and touches nothing, or the second finds it touching and waits for it. A rank that touches looks at the
-// board in all its waits, so this takes no longer than its work between two waits; a process that was stopped in the
-// middle keeps others no longer than kPatience: they then replace their registered memory by private memory.
+// When a call fails, the caller may free its buffers at once. So a rank that fails does not return
+// while another may touch them. Both sides store, then load, all sequentially consistent: a rank
+// first sets begin_touching and then looks at the abort board; one that fails first raises the
+// board and then looks who is touching. So either the first finds the board raised and touches
+// nothing, or the second finds it touching and waits for it. A rank that touches looks at the board
+// in all its waits, so this takes no longer than its work between two waits; a process that was
+// stopped in the middle keeps others no longer than kPatience: they then replace their registered
+// memory by private memory.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +45,8 @@ class Touching {
     call_ = &call;
     sequence_ = sequence;
   }
-  // From now on this rank touches the others' buffers. Throws Failure if it must not, since the communicator has ended.
+  // From now on this rank touches the others' buffers. Throws Failure if it must not, since the
+  // communicator has ended.
   void begin();
   // This rank has done its part.
   void end();
@@ -52,7 +55,8 @@ class Touching {
 
   // The call has failed: this rank touches no buffers any more.
   void renounce();
-  // After that, and after the abort board was raised: returns when no rank touches this rank's buffers.
+  // After that, and after the abort board was raised: returns when no rank touches this rank's
+  // buffers.
   void withdraw();
 
  private:

@@ -20,7 +20,8 @@ std::optional<Failure> find_missing_rank(const Wiring& wiring, std::uint64_t seq
 
 namespace {
 
-// What a process has sent before it ended may still be on its way. So a rank fails only if it has waited for so long since.
+// What a process has sent before it ended may still be on its way. So a rank fails only if it has
+// waited for so long since.
 constexpr std::chrono::milliseconds kStillOnItsWay{500};
 
 // What ends within so long after another has the same cause.
@@ -108,8 +109,9 @@ std::optional<Failure> WaitEnds::if_another(int rank, const Signature& call) con
   return Failure{Cause::other_call, rank, call};
 }
 
-// Ranks of several hosts may wait for each other in different calls before any of them has sent anything. Then at least
-// one of them waits for a rank that is in another call. So each rank tells the rank it waits for which call it is in.
+// Ranks of several hosts may wait for each other in different calls before any of them has sent
+// anything. Then at least one of them waits for a rank that is in another call. So each rank tells
+// the rank it waits for which call it is in.
 std::optional<Failure> WaitEnds::find_told_call(int peer) {
   Pump& pump = *wiring_.links.pump;
   pump.drive_all();
@@ -122,8 +124,9 @@ std::optional<Failure> WaitEnds::find_told_call(int peer) {
   return std::nullopt;
 }
 
-// Ranks of this host show which call they are in. Ranks that have ended that call, and ranks of other hosts, have sent
-// slots of their call, maybe along an edge that this rank's call does not use: so the FIFOs of all edges are checked.
+// Ranks of this host show which call they are in. Ranks that have ended that call, and ranks of
+// other hosts, have sent slots of their call, maybe along an edge that this rank's call does not
+// use: so the FIFOs of all edges are checked.
 std::optional<Failure> WaitEnds::find_other_call(int peer, bool at_rest) {
   if (message_) return std::nullopt;
   for (const int rank : wiring_.links.ranks_sharing) {

@@ -39,9 +39,9 @@ void Waiter::begin_message(const Signature& signature, std::chrono::milliseconds
 
 void Waiter::yield() { ::sched_yield(); }
 
-// A rank may have ended the communicator and then left since this rank last looked at the board; the board then has
-// the real cause. That rank raised the board before it left, and what was found was found by a load with acquire: in
-// that case board_.raised() is true here.
+// A rank may have ended the communicator and then left since this rank last looked at the board;
+// the board then has the real cause. That rank raised the board before it left, and what was found
+// was found by a load with acquire: in that case board_.raised() is true here.
 Failure Waiter::first_cause(const Failure& found) const {
   return board_.raised() ? Failure{Cause::aborted, found.peer} : found;
 }

@@ -1,5 +1,6 @@
-// How a rank waits for another: at the pace that engine/pace.hpp sets, driving the pump, until what it waits for has
-// come, a cause in engine/wait_ends.hpp ends the wait, or the call's deadline has passed.
+// How a rank waits for another: at the pace that engine/pace.hpp sets, driving the pump, until what
+// it waits for has come, a cause in engine/wait_ends.hpp ends the wait, or the call's deadline has
+// passed.
 #pragma once
 
 #include <chrono>
@@ -19,16 +20,16 @@ class Waiter {
  public:
   explicit Waiter(Wiring& wiring);
 
-  // A call begins; from now on its waits end as timed_out once `timeout` has passed. In the background, a wait
-  // sleeps almost at once.
+  // A call begins; from now on its waits end as timed_out once `timeout` has passed. In the
+  // background, a wait sleeps almost at once.
   void begin_call(const Signature& signature, std::chrono::milliseconds timeout, bool background);
 
   // The same for a message, for which only the rank at the other end is waited for.
   void begin_message(const Signature& signature, std::chrono::milliseconds timeout,
                      bool background);
 
-  // What waits do as long as this exists, again and again: `work` returns whether it has done anything, and a wait rests only
-  // if it has not. `work` must neither wait nor throw.
+  // What waits do as long as this exists, again and again: `work` returns whether it has done
+  // anything, and a wait rests only if it has not. `work` must neither wait nor throw.
   class Meanwhile {
    public:
     Meanwhile(Waiter& waiter, std::function<bool()> work) : waiter_(waiter) {

@@ -1,5 +1,5 @@
-// One rank's connections to the others. Made by joining/, owned by the communicator, borrowed by the engine, which does not
-// know how they were made.
+// One rank's connections to the others. Made by joining/, owned by the communicator, borrowed by
+// the engine, which does not know how they were made.
 #pragma once
 
 #include <algorithm>
@@ -36,15 +36,16 @@ struct Links {
   std::vector<SendEnd> to;         // by ring position of the peer; used where there is an edge
   std::vector<RecvEnd> from;       // likewise
   std::vector<Bell*> bells;        // likewise; null where the peer does not share the segment
-  // The ends of the edges that `pairwise` goes along, likewise; without slots until they are first used
-  // (engine/pairwise_edges.hpp).
+  // The ends of the edges that `pairwise` goes along, likewise; without slots until they are first
+  // used (engine/pairwise_edges.hpp).
   std::vector<SendEnd> pairwise_to;
   std::vector<RecvEnd> pairwise_from;
   FifoGeometry pairwise_geometry;
   std::uint64_t session =
       0;  // distinguishes messages of this communicator from those of an earlier one
   std::shared_ptr<HostSegment> segment;
-  // What this rank uses of the segment in calls by certain algorithms; reserved in the first of them.
+  // What this rank uses of the segment in calls by certain algorithms; reserved in the first of
+  // them.
   struct Part {
     AlgorithmSet users;
     SegmentPart part;
@@ -54,12 +55,14 @@ struct Links {
   std::vector<int> ranks_sharing;      // the segment, this rank among them
   int rails = 1;                       // topology/ring_order.hpp
   std::vector<int> rail;  // the ranks of this rank's rail, in its order; empty if it has none
-  // Where `hierarchical` is offered: how many hosts are along each rail, and which of them is this rank's.
+  // Where `hierarchical` is offered: how many hosts are along each rail, and which of them is this
+  // rank's.
   int hosts = 1;
   int host = 0;
   std::shared_ptr<Handover> handover;  // null for processes
   std::shared_ptr<Registry> registry;  // what ranks reach of each other's memory
-  // Measured, of any two ranks that are neighbours in the ring; nothing if no link leaves shared memory.
+  // Measured, of any two ranks that are neighbours in the ring; nothing if no link leaves shared
+  // memory.
   std::optional<LinkFacts> slowest_link;
   Carrier network = Carrier::mpi;  // by which `pump` sends
   std::unique_ptr<Pump> pump;      // null if shared memory carries all; destroyed before `segment`
@@ -73,8 +76,8 @@ struct Waiting {
   std::string unwatched;             // sentences on the ranks that `peers` cannot watch, and why
   bool crowded = false;              // more ranks of this host than cores
   Naps naps;                         // in waits for other hosts
-  // Makes an MPI call, so that MPI goes on with operations of the program's own. Null if the communicator was not made by
-  // from_mpi, or MPI may not be called in its calls. Never throws.
+  // Makes an MPI call, so that MPI goes on with operations of the program's own. Null if the
+  // communicator was not made by from_mpi, or MPI may not be called in its calls. Never throws.
   std::function<void()> drive_program;
 };
 

@@ -53,9 +53,9 @@ RONDO_HOST_DEVICE inline void store_relaxed(std::uint64_t& word, std::uint64_t v
 #endif
 }
 
-// Raises the word to `value` if it is less, in one step, and returns what it was. Of two threads that raise the same word,
-// one finds what the other has stored, and then also what that one wrote before. Between devices only where they support
-// atomic operations on each other's memory.
+// Raises the word to `value` if it is less, in one step, and returns what it was. Of two threads
+// that raise the same word, one finds what the other has stored, and then also what that one wrote
+// before. Between devices only where they support atomic operations on each other's memory.
 RONDO_HOST_DEVICE inline std::uint64_t raise_to(std::uint64_t& word, std::uint64_t value) {
 #ifdef __CUDA_ARCH__
   return cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(word).fetch_max(
@@ -70,10 +70,10 @@ RONDO_HOST_DEVICE inline std::uint64_t raise_to(std::uint64_t& word, std::uint64
 #endif
 }
 
-// What this thread wrote before the fence, and what other threads wrote that it had seen, is visible to every thread
-// that loads with acquire a value stored by store_after_fence after this fence. On a device one fence serves several
-// stores, whereas each store_release would wait for all writes again. On a host a release costs nothing, so
-// store_after_fence is itself a store_release.
+// What this thread wrote before the fence, and what other threads wrote that it had seen, is
+// visible to every thread that loads with acquire a value stored by store_after_fence after this
+// fence. On a device one fence serves several stores, whereas each store_release would wait for all
+// writes again. On a host a release costs nothing, so store_after_fence is itself a store_release.
 RONDO_HOST_DEVICE inline void fence_before_stores() {
 #ifdef __CUDA_ARCH__
   cuda::atomic_thread_fence(cuda::memory_order_release, cuda::thread_scope_system);

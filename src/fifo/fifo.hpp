@@ -111,7 +111,8 @@ class SendEnd {
     store_after_fence(memory_.tail->value, published_);
   }
   [[nodiscard]] const FifoGeometry& geometry() const { return memory_.geometry; }
-  // For a host that copies an end from a device's memory: where the head is, and what it will be when all is released.
+  // For a host that copies an end from a device's memory: where the head is, and what it will be
+  // when all is released.
   [[nodiscard]] const FifoCounter* head() const { return memory_.head; }
   [[nodiscard]] std::uint64_t published() const { return published_; }
 

@@ -8,8 +8,9 @@
 namespace rondo::detail {
 
 struct Signature {
-  // Number of the call on its communicator, from 0; on devices, on its channel. Of a message: among those from its sender
-  // to its receiver; between devices, the same for all messages of a communicator.
+  // Number of the call on its communicator, from 0; on devices, on its channel. Of a message: among
+  // those from its sender to its receiver; between devices, the same for all messages of a
+  // communicator.
   std::uint64_t sequence = 0;
   std::uint64_t count = 0;
   // Of a message: its sender. Of a call with chunks of its own sizes: a checksum of them.

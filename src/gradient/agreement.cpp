@@ -25,8 +25,8 @@ std::uint64_t hash_of(const std::string& text) {
   return hash;
 }
 
-// The same prime, on words of 64 bits and not on bytes, since parameters are large. Bits are rotated so that all of them
-// count: a product carries none downwards.
+// The same prime, on words of 64 bits and not on bytes, since parameters are large. Bits are
+// rotated so that all of them count: a product carries none downwards.
 std::uint64_t hash_of_values(const Parameter& parameter, CopyToHost copy) {
   std::array<std::uint64_t, 8192> words{};
   std::uint64_t hash = 0xCBF29CE484222325U;
@@ -86,7 +86,8 @@ std::string objection_to(const Parameter& parameter) {
   return {};
 }
 
-// Names two parameters whose gradients overlap, found by comparing neighbours in address order; else empty.
+// Names two parameters whose gradients overlap, found by comparing neighbours in address order;
+// else empty.
 std::string overlap_among(const std::vector<Parameter>& parameters) {
   std::vector<std::size_t> by_address;
   for (std::size_t i = 0; i < parameters.size(); ++i) {

@@ -10,8 +10,8 @@
 
 namespace rondo::detail {
 
-// Collective. Throws UsageError on all ranks: with the `objection` of the lowest rank that has one, else with the
-// first line that differs from rank 0's.
+// Collective. Throws UsageError on all ranks: with the `objection` of the lowest rank that has one,
+// else with the first line that differs from rank 0's.
 void require_equal_lines(Communicator& communicator, const std::string& objection,
                          const std::vector<std::string>& lines);
 
@@ -21,9 +21,9 @@ std::string shared_text(Communicator& communicator, std::string text, int root);
 // Copies bytes of parameters to host memory.
 using CopyToHost = void (*)(void* to, const void* from, std::size_t bytes);
 
-// Compares on all ranks what a reducer is made with, and the values that parameters give to be compared. `objection`: why
-// this rank's reducer cannot use it, beyond what is wrong with the arguments themselves. Collective; throws UsageError on
-// all ranks.
+// Compares on all ranks what a reducer is made with, and the values that parameters give to be
+// compared. `objection`: why this rank's reducer cannot use it, beyond what is wrong with the
+// arguments themselves. Collective; throws UsageError on all ranks.
 void require_same_model(Communicator& communicator, const std::vector<Parameter>& parameters,
                         const GradientOptions& options, std::string objection, CopyToHost copy);
 

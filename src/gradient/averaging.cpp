@@ -5,7 +5,8 @@ namespace rondo::detail {
 Averaging averaging_for(const GradientOptions& options, const TakingPart& who) {
   switch (options.average) {
     case Average::ranks: {
-      // The call itself averages over all ranks (avg); for any other average, gradients are scaled, then summed.
+      // The call itself averages over all ranks (avg); for any other average, gradients are scaled,
+      // then summed.
       const bool plain = who.live == who.ranks && options.wire == WireType::exact && !options.hook;
       if (plain) return {ReduceOp::avg, 1};
       return {ReduceOp::sum, who.live > 0 ? 1 / static_cast<double>(who.live) : 1};

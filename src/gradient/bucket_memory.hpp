@@ -1,4 +1,5 @@
-// The memory of a gradient store, and the operations on it: done at once on a host, in the order of a stream on a device.
+// The memory of a gradient store, and the operations on it: done at once on a host, in the order of
+// a stream on a device.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,8 @@ class BucketMemory {
   BucketMemory& operator=(const BucketMemory&) = delete;
   virtual ~BucketMemory() = default;
 
-  // Zeroed, and aligned to a cache line. Collective: on a host, where all ranks have it, no bucket goes through slots.
+  // Zeroed, and aligned to a cache line. Collective: on a host, where all ranks have it, no bucket
+  // goes through slots.
   virtual Owner allocate(std::size_t bytes) = 0;
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
   // Waits until the operations asked for are done.

@@ -1,4 +1,5 @@
-// Which parameters share a bucket, and where in it they lie: pure functions, with equal results on all ranks.
+// Which parameters share a bucket, and where in it they lie: pure functions, with equal results on
+// all ranks.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +16,8 @@ struct ParameterShape {
   DataType type = DataType::f32;
 };
 
-// A parameter's place in its bucket: runs of `piece_elems` elements (the last ones may be shorter or empty),
-// `stride_elems` apart. Only the layout-independent mode has more than one run.
+// A parameter's place in its bucket: runs of `piece_elems` elements (the last ones may be shorter
+// or empty), `stride_elems` apart. Only the layout-independent mode has more than one run.
 struct Member {
   std::size_t parameter = 0;
   std::size_t offset_elems = 0;
@@ -34,8 +35,9 @@ struct Bucket {
 struct BucketLimits {
   std::size_t first_bytes = 0;
   std::size_t bytes = 0;
-  // 0: members lie side by side. Else each member is cut as the ring of that many ranks would cut it as a vector of
-  // its own. So the order in which an element is summed depends on its place in its parameter, not on its bucket:
+  // 0: members lie side by side. Else each member is cut as the ring of that many ranks would cut
+  // it as a vector of its own. So the order in which an element is summed depends on its place in
+  // its parameter, not on its bucket:
   //
   //   4 ranks, parameters a (10 granules) and b (4):
   //   chunk   0       1       2       3
@@ -43,8 +45,8 @@ struct BucketLimits {
   int aligned_to_ranks = 0;
 };
 
-// Returns the buckets in the order in which they are reduced; `order` is that in which gradients are expected. A
-// bucket has one type, and is reduced when the last of its members has come.
+// Returns the buckets in the order in which they are reduced; `order` is that in which gradients
+// are expected. A bucket has one type, and is reduced when the last of its members has come.
 std::vector<Bucket> plan_buckets(std::span<const ParameterShape> shapes,
                                  std::span<const std::uint32_t> order, const BucketLimits& limits);
 

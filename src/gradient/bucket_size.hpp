@@ -12,7 +12,8 @@
 
 namespace rondo::detail {
 
-// How long an all_reduce of so many bytes takes as buckets make it; the same on all ranks. Collective.
+// How long an all_reduce of so many bytes takes as buckets make it; the same on all ranks.
+// Collective.
 using CallTime = std::function<double(std::size_t bytes)>;
 
 // For host memory: the median of a few calls, as rank 0 measured it.
@@ -27,9 +28,10 @@ struct CallCost {
 // Takes some tens of milliseconds, more on links below 100 Mbit/s.
 CallCost measure_calls(const CallTime& call_us);
 
-// Many buckets pay the fixed cost often: model/bucket · fixed. The last bucket is sent when no computation is left to
-// hide its transfer: bucket/rate. The sum of both costs is least at √(model · fixed · rate). The first cost is hidden
-// as long as the link is faster than backprop, so half of that is taken, rounded to a power of two.
+// Many buckets pay the fixed cost often: model/bucket · fixed. The last bucket is sent when no
+// computation is left to hide its transfer: bucket/rate. The sum of both costs is least at √(model
+// · fixed · rate). The first cost is hidden as long as the link is faster than backprop, so half of
+// that is taken, rounded to a power of two.
 std::size_t bucket_bytes_for(const CallCost& cost, std::size_t model_bytes);
 
 // What the options say, or what is measured where they say nothing. Collective.

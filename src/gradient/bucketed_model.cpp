@@ -28,8 +28,8 @@ void BucketedModel::form(const BucketLimits& limits) {
 void BucketedModel::require_algorithm(const std::function<Algorithm(const Call&)>& choose) const {
   for (std::size_t bucket = 0; bucket < buckets().size(); ++bucket) {
     Call call = call_of(bucket, ReduceOp::sum);
-    // A larger bucket may be too large for what the options name. Only direct asks where the buckets are, and that
-    // memory is not there yet; it carries all sizes.
+    // A larger bucket may be too large for what the options name. Only direct asks where the
+    // buckets are, and that memory is not there yet; it carries all sizes.
     const Algorithm named = options_.algorithm.value_or(Algorithm::automatic);
     const bool bounded = named != Algorithm::automatic && named != Algorithm::direct;
     if (bounded && !options_.layout_independent && follows_arrival_) {

@@ -37,8 +37,8 @@ class BucketedModel {
 
   // Forms the first buckets: in the reverse order of the parameters.
   void form(const BucketLimits& limits);
-  // Throws UsageError if `choose`, which asks a communicator for a call's algorithm, refuses the call of a bucket, or
-  // of a larger one that may result when buckets are formed anew.
+  // Throws UsageError if `choose`, which asks a communicator for a call's algorithm, refuses the
+  // call of a bucket, or of a larger one that may result when buckets are formed anew.
   void require_algorithm(const std::function<Algorithm(const Call&)>& choose) const;
 
   // Whether buckets are still to be formed anew, in the order in which rank 0's gradients come.

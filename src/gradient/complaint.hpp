@@ -1,4 +1,5 @@
-// What a rank did wrong in an iteration, packed into one word that ranks exchange, so that all throw the same text.
+// What a rank did wrong in an iteration, packed into one word that ranks exchange, so that all
+// throw the same text.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,8 @@ struct Complaint {
   explicit operator bool() const { return what != Wrong::nothing; }
 };
 
-// The largest of several words is that of the greatest Wrong; where several ranks have it, the lowest rank's.
+// The largest of several words is that of the greatest Wrong; where several ranks have it, the
+// lowest rank's.
 std::uint64_t word_of(const Complaint& complaint);
 Complaint complaint_in(std::uint64_t word);
 

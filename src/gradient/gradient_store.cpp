@@ -100,8 +100,9 @@ bool GradientStore::goes_in_place(const Bucket& bucket) const {
   return owned == members || (owned == 0 && side_by_side);  // place_owned puts its own side by side
 }
 
-// All memory is allocated before anything changes, so that a failure leaves the store as it was. For a moment there is
-// memory for the old buckets and for the new ones. One allocation, since ranks may own different gradients.
+// All memory is allocated before anything changes, so that a failure leaves the store as it was.
+// For a moment there is memory for the old buckets and for the new ones. One allocation, since
+// ranks may own different gradients.
 void GradientStore::lay_out(std::vector<Bucket> buckets) {
   std::size_t bytes = owned_bytes_;
   for (const Bucket& bucket : buckets) {

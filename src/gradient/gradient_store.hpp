@@ -1,4 +1,5 @@
-// Where gradients lie, and where the data lie that are sent for each bucket: the same memory if possible.
+// Where gradients lie, and where the data lie that are sent for each bucket: the same memory if
+// possible.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,8 @@ class GradientStore {
   GradientStore(const std::vector<Parameter>& parameters, WireType wire,
                 std::unique_ptr<BucketMemory> memory);
 
-  // Collective: allocates the buckets' memory; gradients that the store owns move to new memory with their contents.
+  // Collective: allocates the buckets' memory; gradients that the store owns move to new memory
+  // with their contents.
   void lay_out(std::vector<Bucket> buckets);
 
   [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
@@ -38,7 +40,8 @@ class GradientStore {
   [[nodiscard]] const Load& load(std::size_t bucket) const { return loads_[bucket]; }
 
   void clear(std::size_t parameter);
-  // pack() writes the gradients, times `factor`, into the bucket's load; unpack() writes the load back to them.
+  // pack() writes the gradients, times `factor`, into the bucket's load; unpack() writes the load
+  // back to them.
   void pack(std::size_t bucket, double factor);
   void unpack(std::size_t bucket);
 
@@ -49,7 +52,8 @@ class GradientStore {
   // The gradient that comes first in the bucket.
   [[nodiscard]] std::byte* first_of(const Bucket& bucket,
                                     const std::vector<std::byte*>& gradients) const;
-  // Whether the bucket can be sent from where its gradients are: side by side, in the type that is sent.
+  // Whether the bucket can be sent from where its gradients are: side by side, in the type that is
+  // sent.
   [[nodiscard]] bool goes_in_place(const Bucket& bucket) const;
   template <class Visit>
   void for_each_piece(const Bucket& bucket, Visit&& visit) const;

@@ -61,7 +61,8 @@ std::string HostReducer::objection_to_direct() const {
   return {};
 }
 
-// If the new thread cannot be bound or may not make calls, all ranks throw, before it has made any call.
+// If the new thread cannot be bound or may not make calls, all ranks throw, before it has made any
+// call.
 void HostReducer::start_thread() {
   std::string objection;
   bool up = false;
@@ -87,7 +88,8 @@ void HostReducer::start_thread() {
   }
 }
 
-// Binds this thread to its core. Returns why it cannot be bound or may not make calls; empty if it can.
+// Binds this thread to its core. Returns why it cannot be bound or may not make calls; empty if it
+// can.
 std::string HostReducer::place_thread() {
   try {
     progress_place_ =
@@ -123,14 +125,15 @@ HostReducer::~HostReducer() {
                    : fmt::format("rank {}: {}", state_.communicator.rank(), kReducerDestroyed);
     }
   }
-  // Before the thread stops, since it would abort with a less precise reason, and the first reason is kept.
+  // Before the thread stops, since it would abort with a less precise reason, and the first reason
+  // is kept.
   if (!reason.empty()) state_.communicator.abort(reason);
   stop_thread();
   state_.give_back_communicator();
 }
 
-// Without overlap the caller's thread makes the calls: throws before anything has begun if MPI's thread level forbids
-// them on this thread.
+// Without overlap the caller's thread makes the calls: throws before anything has begun if MPI's
+// thread level forbids them on this thread.
 void HostReducer::refuse_wrong_thread(const char* call) const {
   if (state_.model.options().overlap) return;
   const std::string objection = objection_to_calls_here(state_.communicator);

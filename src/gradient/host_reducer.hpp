@@ -1,4 +1,5 @@
-// A gradient reducer over host memory: drives the rounds of an iteration on a thread of its own, or in finish().
+// A gradient reducer over host memory: drives the rounds of an iteration on a thread of its own, or
+// in finish().
 #pragma once
 
 #include <cstddef>

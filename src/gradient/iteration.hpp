@@ -1,6 +1,6 @@
-// What a rank's caller has said about the iteration under way: which gradients have come, and what was wrong; and
-// about the next one: samples, and passes under no_sync. Pure state, without threads and without calls. The reducer
-// guards it with its lock.
+// What a rank's caller has said about the iteration under way: which gradients have come, and what
+// was wrong; and about the next one: samples, and passes under no_sync. Pure state, without threads
+// and without calls. The reducer guards it with its lock.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +56,8 @@ class Iteration {
   // The words that this rank sends as the iteration opens; sets the number of passes to 0.
   OpeningWords take_opening();
 
-  // Buckets are reduced in their order: the next one may go when its gradients have come, or no more will come.
+  // Buckets are reduced in their order: the next one may go when its gradients have come, or no
+  // more will come.
   [[nodiscard]] std::size_t next() const { return next_; }
   [[nodiscard]] bool may_go() const { return finishing_ || ledger_.complete(next_); }
   void advance() { ++next_; }
@@ -69,7 +70,8 @@ class Iteration {
   // Keeps the first complaint; if it is about an unmarked parameter, counts further unmarked ones.
   void note(const Complaint& complaint);
   [[nodiscard]] const Complaint& noted() const { return noted_; }
-  // Returns and clears the noted complaint; later ones are reported at the end of the next iteration.
+  // Returns and clears the noted complaint; later ones are reported at the end of the next
+  // iteration.
   Complaint take_noted();
 
   // Of this rank or of another.

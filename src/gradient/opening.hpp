@@ -1,12 +1,13 @@
-// What ranks tell each other as an iteration opens: who takes part, how many samples each has, and how many passes
-// each made under no_sync. Only computes: its user exchanges the words.
+// What ranks tell each other as an iteration opens: who takes part, how many samples each has, and
+// how many passes each made under no_sync. Only computes: its user exchanges the words.
 //
-// The vector has two words for each rank. Each rank sets its own two and leaves the others 0; the maximum over the
-// ranks then holds the words of all. Four ranks with 8, 8, 4 samples and one that has joined:
+// The vector has two words for each rank. Each rank sets its own two and leaves the others 0; the
+// maximum over the ranks then holds the words of all. Four ranks with 8, 8, 4 samples and one that
+// has joined:
 //
 //   rank 0 says   10 0 0 0 | 1 0 0 0      (8 + 2; one pass)
 //   rank 3 says    0 0 0 1 | 0 0 0 0      (joined)
-//   all hear      10 10 6 1 | 1 1 1 0
+//   all get       10 10 6 1 | 1 1 1 0
 #pragma once
 
 #include <cstddef>
@@ -44,7 +45,8 @@ class Opening {
   [[nodiscard]] bool takes_part(std::size_t rank) const { return words_[rank] > kJoined; }
   [[nodiscard]] bool all_have_joined() const;
   [[nodiscard]] TakingPart who() const;
-  // A rank that made another number of passes than the first that takes part; the same on all ranks.
+  // A rank that made another number of passes than the first that takes part; the same on all
+  // ranks.
   [[nodiscard]] Complaint different_passes() const;
   [[nodiscard]] std::string text_of_passes(int rank) const;
   // When all have joined: one of the ranks that joined last, and so took part in every iteration.

@@ -1,8 +1,8 @@
 // How long the parts of an iteration took: its statistics, and the timeline where that is wanted.
 //
-// Marks are recorded by the thread that makes them, with the reducer's lock held; rounds of buckets by the thread that
-// drives them, without the lock. Each half has its own members. begin(), end() and timeline() use
-// both, while no rounds are driven, with the lock held.
+// Marks are recorded by the thread that makes them, with the reducer's lock held; rounds of buckets
+// by the thread that drives them, without the lock. Each half has its own members. begin(), end()
+// and timeline() use both, while no rounds are driven, with the lock held.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,8 @@
 
 namespace rondo::detail {
 
-// When a bucket was reduced. Without times, as for devices, where the host does not wait, all statistics are 0.
+// When a bucket was reduced. Without times, as for devices, where the host does not wait, all
+// statistics are 0.
 struct BucketRound {
   Clock::time_point filled;   // its last gradient came
   Clock::time_point start;    // it began to be packed
@@ -47,7 +48,8 @@ class Recorder {
   void trace(const std::string& what, const BucketRound& round);
   [[nodiscard]] bool traces() const { return traces_; }
 
-  // How the iteration went: `finish_began`, when its caller began to wait for it; `arrival`, the order of marks.
+  // How the iteration went: `finish_began`, when its caller began to wait for it; `arrival`, the
+  // order of marks.
   struct End {
     Clock::time_point finish_began;
     Clock::time_point now;

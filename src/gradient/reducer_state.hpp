@@ -1,5 +1,5 @@
-// What the two threads of a gradient reducer over host memory share: the one that marks gradients and calls finish(), and the one
-// that drives the rounds.
+// What the two threads of a gradient reducer over host memory share: the one that marks gradients
+// and calls finish(), and the one that drives the rounds.
 #pragma once
 
 #include <condition_variable>
@@ -34,8 +34,9 @@ struct ReducerState {
   Communicator communicator;  // the reducer's own, of the caller's state
   BucketedModel model;
 
-  // The lock guards the members from here to `failure`. The thread that drives the rounds also reads `agreed`, which it alone
-  // writes while an iteration is open, and the order of arrival once nothing more is marked.
+  // The lock guards the members from here to `failure`. The thread that drives the rounds also
+  // reads `agreed`, which it alone writes while an iteration is open, and the order of arrival once
+  // nothing more is marked.
   std::mutex mutex;
   std::condition_variable wake;      // what the driving thread waits for
   std::condition_variable returned;  // what finish() waits for

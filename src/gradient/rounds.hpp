@@ -1,12 +1,13 @@
 // What ranks do together in one iteration, in calls that all ranks make alike:
 //
-//   opening   how many samples each rank has, who has joined, and how many passes each made under no_sync
-//   bucket 0, bucket 1, ...   in this order, each once its gradients have come on this rank
+//   opening   how many samples each rank has, who has joined, and how many passes each made
+//   buckets   0, 1, ... in this order, each once its gradients have come on this rank
 //   closing   whether any rank did something wrong
-//   order     after the first iteration: in which order rank 0's gradients came, so that buckets follow it
+//   order     after the first iteration: in which order rank 0's gradients came
 //
-// A host's reducer makes all of these, on its thread or in finish(). A device's makes the calls of buckets in the
-// order of its stream, opens only where samples count, and has no closing, since its host waits for nobody.
+// A host's reducer makes all of these, on its thread or in finish(). A device's makes the calls of
+// buckets in the order of its stream, opens only where samples count, and has no closing, since its
+// host waits for nobody.
 //
 // This class does the work of the rounds; its driver decides when each is due, and on which thread.
 #pragma once
@@ -28,7 +29,8 @@ namespace rondo::detail {
 
 class Rounds {
  public:
-  // Makes the call of a bucket: on a host it has ended on return; on a device it is in the stream's order.
+  // Makes the call of a bucket: on a host it has ended on return; on a device it is in the stream's
+  // order.
   using MakeCall = std::function<void(std::size_t bucket, const Call& call)>;
 
   // Borrows both. `host` carries what ranks tell each other.
@@ -46,8 +48,8 @@ class Rounds {
   // Returns the greatest complaint of all ranks, the same on all.
   Complaint close(const Complaint& mine);
 
-  // The buckets for rank 0's order of arrival; nothing if they are equal to the present ones. After this the order is
-  // kept.
+  // The buckets for rank 0's order of arrival; nothing if they are equal to the present ones. After
+  // this the order is kept.
   std::optional<std::vector<Bucket>> follow_arrival(std::span<const std::uint32_t> arrival);
 
   // When all have joined: all take the values of a rank that joined last.

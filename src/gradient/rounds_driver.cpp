@@ -70,8 +70,9 @@ void RoundsDriver::communicate() {
     follow_arrival();
 }
 
-// Ranks that have added up different numbers of passes are at different places in their loops: an error. With
-// Average::samples it is allowed, since each rank says how many samples its gradients stand for.
+// Ranks that have added up different numbers of passes are at different places in their loops: an
+// error. With Average::samples it is allowed, since each rank says how many samples its gradients
+// stand for.
 void RoundsDriver::open() {
   OpeningWords mine;
   bool background = false;

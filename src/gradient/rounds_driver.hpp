@@ -1,4 +1,5 @@
-// Drives the rounds of a reducer's iterations: on the reducer's thread, or on that of finish() where there is no overlap.
+// Drives the rounds of a reducer's iterations: on the reducer's thread, or on that of finish()
+// where there is no overlap.
 #pragma once
 
 #include "gradient/reducer_state.hpp"
@@ -35,7 +36,8 @@ class RoundsDriver {
   Rounds rounds_;
 };
 
-// Ends the communicator: otherwise the other ranks would wait for this one. If it has ended already, its first reason is kept.
+// Ends the communicator: otherwise the other ranks would wait for this one. If it has ended
+// already, its first reason is kept.
 void abort_for(Communicator& communicator, const char* reason);
 
 }  // namespace rondo::detail

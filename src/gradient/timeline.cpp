@@ -1,5 +1,5 @@
-// Chrome's trace event format ("Trace Event Format", Google, 2016): complete events ("X") for what cannot overlap
-// in a row, asynchronous pairs ("b", "e") for buckets that wait side by side.
+// Chrome's trace event format ("Trace Event Format", Google, 2016): complete events ("X") for what
+// cannot overlap in a row, asynchronous pairs ("b", "e") for buckets that wait side by side.
 
 #include "gradient/timeline.hpp"
 
@@ -27,8 +27,8 @@ double microseconds(Clock::time_point time) {
   return std::chrono::duration<double, std::micro>(time.time_since_epoch()).count();
 }
 
-// By how much this rank's clock is ahead of rank 0's: the median of several differences, for which both ranks read
-// their clocks as a barrier ends. 0 on rank 0's host, where ranks share a clock.
+// By how much this rank's clock is ahead of rank 0's: the median of several differences, for which
+// both ranks read their clocks as a barrier ends. 0 on rank 0's host, where ranks share a clock.
 double ahead_us(Communicator& communicator) {
   constexpr int kRounds = 17;
   const std::vector<RankPlace>& places = communicator.topology().places;

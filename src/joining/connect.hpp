@@ -17,20 +17,21 @@ std::vector<std::size_t> positions_of(const std::vector<int>& ring);
 // A wiring without any link.
 Wiring empty_wiring(int rank, int size, std::vector<int> ring);
 
-// Makes the FIFO ends of the wiring's rank for those of `edges` that its segment carries, and finds the bells of
-// the ranks that share the segment. Notes what of the segment these ends and one_shot use.
+// Makes the FIFO ends of the wiring's rank for those of `edges` that its segment carries, and finds
+// the bells of the ranks that share the segment. Notes what of the segment these ends and one_shot
+// use.
 void connect_segment(Wiring& wiring, const std::vector<SegmentEdge>& edges);
 
-// Makes the FIFO of one edge that is not in shared memory: one end is the wiring's and the other the pump's, both in
-// this process.
+// Makes the FIFO of one edge that is not in shared memory: one end is the wiring's and the other
+// the pump's, both in this process.
 void connect_to_pump(Wiring& wiring, PumpEdges& carried, const Edge& edge, AlgorithmSet algorithms,
                      const FifoGeometry& geometry);
 
 // The ranks that are not in `ranks_sharing`.
 std::vector<int> ranks_elsewhere(int size, const std::vector<int>& ranks_sharing);
 
-// Watches the processes of the ranks that share memory. Ranks that cannot be watched are named in the log now, and in
-// later TimeoutErrors.
+// Watches the processes of the ranks that share memory. Ranks that cannot be watched are named in
+// the log now, and in later TimeoutErrors.
 void watch_peers(Wiring& wiring, const std::vector<RankFacts>& facts);
 
 }  // namespace rondo::detail

@@ -34,8 +34,8 @@ std::string reason_for_no_memory(const SharedMemory& shared, int from, int to);
 
 Edge edge_of(const ScheduleEdge& edge, const CarrierFacts& facts);
 
-// Settles the carrier of every edge, with the same result on all ranks, and logs this rank's edges. Throws
-// TransportError if CarrierChoice::shm was asked for and an edge cannot be in shared memory.
+// Settles the carrier of every edge, with the same result on all ranks, and logs this rank's edges.
+// Throws TransportError if CarrierChoice::shm was asked for and an edge cannot be in shared memory.
 std::vector<Edge> settle_edges(const std::vector<ScheduleEdge>& edges, const CarrierFacts& facts,
                                int rank);
 

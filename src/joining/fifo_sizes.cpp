@@ -11,16 +11,17 @@ namespace rondo::detail {
 namespace {
 
 constexpr std::uint32_t kShmSlots = 8;
-// In naive, rank 0 answers all other ranks at the same time. With a long window all of them would get the end of it
-// late, and none would send its next window meanwhile.
+// In naive, rank 0 answers all other ranks at the same time. With a long window all of them would
+// get the end of it late, and none would send its next window meanwhile.
 constexpr std::uint32_t kOffRingSlots = 8;
 constexpr std::uint32_t kLeastLinkSlots = 16;
 constexpr std::uint32_t kMostLinkSlots = 64;
-// Only naive, recursive_doubling and halving_doubling use these edges, of which a rank may have many. Rails have the sizes
-// of the ring, since long vectors go along them.
+// Only naive, recursive_doubling and halving_doubling use these edges, of which a rank may have
+// many. Rails have the sizes of the ring, since long vectors go along them.
 constexpr std::uint64_t kMostOffRingSlotBytes = std::uint64_t{32} << 10U;
-// Limits for all ring edges, and for all off-ring edges, within a host. Together with the outboxes of one_shot (at most
-// 1 MiB), the stages (at most 2 MiB) and the state that ranks show each other, they stay within 27 MiB, even for 128 ranks.
+// Limits for all ring edges, and for all off-ring edges, within a host. Together with the outboxes
+// of one_shot (at most 1 MiB), the stages (at most 2 MiB) and the state that ranks show each other,
+// they stay within 27 MiB, even for 128 ranks.
 constexpr std::uint64_t kMostRingBytes = std::uint64_t{12} << 20U;
 constexpr std::uint64_t kMostOffRingBytes = std::uint64_t{8} << 20U;
 constexpr std::uint64_t kLeastSlotBytes = 512;
@@ -28,8 +29,8 @@ constexpr std::uint64_t kLeastSlotBytes = 512;
 constexpr std::uint64_t kPairwiseSlotBytes = std::uint64_t{32} << 10U;
 constexpr std::uint32_t kPairwiseSlots = 16;
 constexpr std::uint64_t kMostPairwiseBytes = std::uint64_t{128} << 20U;
-// The slots of both neighbours take half of a core's cache, and leave half to the buffers that they are
-// combined with.
+// The slots of both neighbours take half of a core's cache, and leave half to the buffers that they
+// are combined with.
 FifoGeometry shm_geometry(std::uint64_t cache_bytes) {
   const std::uint64_t share = cache_bytes / 2 / 2 / kShmSlots;
   return {std::clamp<std::uint64_t>(std::bit_floor(share), std::uint64_t{4} << 10U,
@@ -37,15 +38,16 @@ FifoGeometry shm_geometry(std::uint64_t cache_bytes) {
           kShmSlots};
 }
 
-// A slice takes longer on the link than a nap of the rank that waits for it, so that the fixed cost of a slice, a
-// few µs, is small. There are enough slots to keep the link busy for several naps plus its latency, since a rank that
-// has nothing to do drives its pump only once in a nap.
+// A slice takes longer on the link than a nap of the rank that waits for it, so that the fixed cost
+// of a slice, a few µs, is small. There are enough slots to keep the link busy for several naps
+// plus its latency, since a rank that has nothing to do drives its pump only once in a nap.
 FifoGeometry link_geometry(const LinkFacts& link) {
   constexpr double kSliceUs = 200;
   constexpr double kUnderWayUs = 1000;
   constexpr double kSmallSlotBytes = 8 << 10;
   constexpr double kLargeSlotBytes = 128 << 10;
-  // Limited while they are doubles: a link may be so fast that its bytes do not fit into an integer.
+  // Limited while they are doubles: a link may be so fast that its bytes do not fit into an
+  // integer.
   const auto wanted = static_cast<std::uint64_t>(
       std::clamp(link.bytes_per_us * kSliceUs, kSmallSlotBytes, kLargeSlotBytes));
   const std::uint64_t slot_bytes = std::bit_ceil(wanted);
@@ -85,8 +87,8 @@ std::size_t stage_bytes_for(std::size_t ranks) {
 }
 
 std::uint64_t most_in_one_window(int size, std::size_t slot_bytes, std::uint32_t slots) {
-  // A range of half the vector, or in pairs the whole of it. One slot less, since the last slice of a range of whole
-  // granules may be in a slot of its own.
+  // A range of half the vector, or in pairs the whole of it. One slot less, since the last slice of
+  // a range of whole granules may be in a slot of its own.
   const bool pairs = !std::has_single_bit(static_cast<unsigned>(size));
   return std::uint64_t{slot_bytes} * (slots - 1) * (pairs ? 1 : 2);
 }
@@ -117,8 +119,8 @@ Naps naps_for(const LinkFacts& link, const FifoGeometry& ring) {
   constexpr double kShortestUs = 60;
   constexpr double kLongestUs = 150;
   constexpr double kLeastChunkUs = 1000;
-  // 2 Gbit/s. On faster links it takes the sender's work to keep the wire busy: with naps, 64 MiB on two hosts took 1.2 times
-  // as long at 2.5 Gbit/s by MPI, and 2.4 times at 10 Gbit/s.
+  // 2 Gbit/s. On faster links it takes the sender's work to keep the wire busy: with naps, 64 MiB
+  // on two hosts took 1.2 times as long at 2.5 Gbit/s by MPI, and 2.4 times at 10 Gbit/s.
   constexpr double kFastBytesPerUs = 250;
   const double slice_us = static_cast<double>(ring.slot_bytes) / link.bytes_per_us;
   if (slice_us < kShortestUs || link.bytes_per_us > kFastBytesPerUs) return {};

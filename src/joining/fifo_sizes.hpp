@@ -19,22 +19,24 @@ namespace rondo::detail {
 
 // Throws UsageError for FIFO sizes and carriers out of range.
 void validate_geometry(const CommunicatorOptions& options);
-// The largest vector that halving_doubling carries along edges with such FIFOs: a rank fills them with the largest range
-// that it sends before it takes anything.
+// The largest vector that halving_doubling carries along edges with such FIFOs: a rank fills them
+// with the largest range that it sends before it takes anything.
 std::uint64_t most_in_one_window(int size, std::size_t slot_bytes, std::uint32_t slots);
 
 // Throws UsageError that names the field of `options` that is out of range.
 void validate_fifo_size(const char* options, std::size_t slot_bytes, std::uint32_t slots);
 
-// The largest call for which one_shot has outboxes. In larger calls, reading every rank's whole vector costs more than
-// the hops of the ring.
+// The largest call for which one_shot has outboxes. In larger calls, reading every rank's whole
+// vector costs more than the hops of the ring.
 std::size_t one_shot_limit_bytes(int size);
 
-// Of each of a rank's two stages, where `ranks` ranks share a host; 0: they are too many for stages.
+// Of each of a rank's two stages, where `ranks` ranks share a host; 0: they are too many for
+// stages.
 std::size_t stage_bytes_for(std::size_t ranks);
 
-// FIFO sizes of the edges that long vectors go along (ScheduleEdge::bulk: the ring and rails), and of the others,
-// whose slots are never larger. All edges of one kind have the same slot size, since a slice may go along any of them.
+// FIFO sizes of the edges that long vectors go along (ScheduleEdge::bulk: the ring and rails), and
+// of the others, whose slots are never larger. All edges of one kind have the same slot size, since
+// a slice may go along any of them.
 struct EdgeGeometries {
   FifoGeometry ring;
   FifoGeometry off_ring;
@@ -57,21 +59,24 @@ struct LocalEdges {
   void count(const ScheduleEdge& edge) { ++(edge.in_ring() ? ring : off_ring); }
 };
 
-// `cache_bytes`: the smallest cache share of any rank. `link`: the slowest link between hosts, if there is one. Slots
-// are smaller where a host has many ranks, so that up to 128 ranks take at most 27 MiB, unless `options` set sizes.
+// `cache_bytes`: the smallest cache share of any rank. `link`: the slowest link between hosts, if
+// there is one. Slots are smaller where a host has many ranks, so that up to 128 ranks take at most
+// 27 MiB, unless `options` set sizes.
 Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t cache_bytes,
                              const std::optional<LinkFacts>& link, const LocalEdges& local);
 
-// Fewer or smaller slots than `wanted`, if the FIFOs of so many edges took more than `most_bytes`. For the edges between any
-// two ranks: there may be so many that the limit holds for sizes that the user has named, too.
+// Fewer or smaller slots than `wanted`, if the FIFOs of so many edges took more than `most_bytes`.
+// For the edges between any two ranks: there may be so many that the limit holds for sizes that the
+// user has named, too.
 FifoGeometry within_limit(FifoGeometry wanted, std::uint64_t edges, std::uint64_t most_bytes);
 
 // The edges with the FIFO that each gets in memory.
 std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
                                        const EdgeGeometries& memory);
 
-// A rank that waits for a large chunk may sleep as long as a slice takes on a slow link. Not at all on a fast link, and not
-// in calls whose chunks take less than a millisecond, since each hop would wait for a sleep to end.
+// A rank that waits for a large chunk may sleep as long as a slice takes on a slow link. Not at all
+// on a fast link, and not in calls whose chunks take less than a millisecond, since each hop would
+// wait for a sleep to end.
 Naps naps_for(const LinkFacts& link, const FifoGeometry& ring);
 
 }  // namespace rondo::detail

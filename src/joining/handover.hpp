@@ -1,5 +1,6 @@
-// Where ranks that are threads hand wirings to each other. All ranks of a group share one handover, which lives as long as
-// any of them: what was left there can be taken also if the rank that left it has failed meanwhile.
+// Where ranks that are threads hand wirings to each other. All ranks of a group share one handover,
+// which lives as long as any of them: what was left there can be taken also if the rank that left
+// it has failed meanwhile.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,8 @@ decltype(RankFacts::cores) my_cores() {
   return cores;
 }
 
-// Counts the cores of all `ranks` together: mpirun gives each rank its own cores, a container gives all the same.
+// Counts the cores of all `ranks` together: mpirun gives each rank its own cores, a container gives
+// all the same.
 std::size_t cores_of(const std::vector<RankFacts>& ranks) {
   std::size_t count = 0;
   for (std::size_t word = 0; word < ranks[0].cores.size(); ++word) {

@@ -1,5 +1,5 @@
-// What each rank tells the others about itself while they join, and what every rank computes from that, with the same
-// result.
+// What each rank tells the others about itself while they join, and what every rank computes from
+// that, with the same result.
 #pragma once
 
 #include <array>
@@ -64,8 +64,8 @@ class Hosts {
 // Ranks share a host if its name and the machine's start are the same.
 Hosts hosts_of(const std::vector<RankFacts>& facts);
 
-// Outputs from this size on are written with non-temporal stores: they would leave no room in the rank's cache.
-// Measured: docs/performance.md.
+// Outputs from this size on are written with non-temporal stores: they would leave no room in the
+// rank's cache. Measured: docs/performance.md.
 std::uint64_t non_temporal_bytes(const RankFacts& rank);
 // Each rank's share of a core's cache, when these ranks share a host.
 std::uint64_t cache_share_bytes(const std::vector<RankFacts>& ranks_of_host);

@@ -24,10 +24,11 @@ using PumpFactory = std::function<std::unique_ptr<Pump>(PumpEdges)>;
 // What carries edges between hosts.
 struct Network {
   Carrier carrier = Carrier::mpi;
-  // Makes the network usable, before it is first used; collective, and all ranks throw if one cannot. Null: it is usable.
+  // Makes the network usable, before it is first used; collective, and all ranks throw if one
+  // cannot. Null: it is usable.
   std::function<void(Bootstrap&)> open = {};
-  // Exchanges a first message with both neighbours in the ring, as `probe` has them; throws with the rank that does not
-  // answer. Null where the library itself tells.
+  // Exchanges a first message with both neighbours in the ring, as `probe` has them; throws with
+  // the rank that does not answer. Null where the library itself tells.
   std::function<void(int next, int prev)> greet = {};
   LinkProbe probe = {};
   PumpFactory make_pump = {};

@@ -21,8 +21,8 @@
 namespace rondo::detail {
 namespace {
 
-// Makes the wiring of one process, step by step. All ranks make every step that exchanges data, and if
-// one rank fails in a step, all ranks throw.
+// Makes the wiring of one process, step by step. All ranks make every step that exchanges data, and
+// if one rank fails in a step, all ranks throw.
 class ProcessWirer {
  public:
   ProcessWirer(Bootstrap& bootstrap, const CommunicatorOptions& options, const Network& network)
@@ -51,7 +51,8 @@ class ProcessWirer {
       connect(wiring);
       carried = edges_for_pump(wiring);
     });
-    // A step of its own, since make_pump may be collective: no rank comes here that has failed before.
+    // A step of its own, since make_pump may be collective: no rank comes here that has failed
+    // before.
     together(bootstrap_, [&] {
       if (carried) wiring.links.pump = network_.make_pump(std::move(*carried));
     });
@@ -110,7 +111,8 @@ class ProcessWirer {
     }
   }
 
-  // FIFO sizes are the same on all ranks: for the slowest link between hosts, if there is one, and the smallest cache.
+  // FIFO sizes are the same on all ranks: for the slowest link between hosts, if there is one, and
+  // the smallest cache.
   void choose_fifos() {
     std::uint64_t cache_bytes = std::numeric_limits<std::uint64_t>::max();
     LocalEdges most;
@@ -122,7 +124,8 @@ class ProcessWirer {
       most = {std::max(most.ring, local.ring), std::max(most.off_ring, local.off_ring),
               std::max<std::uint64_t>(most.ranks, hosts_.ranks_with(rank).size())};
     }
-    // Without a probe there is no carrier for links between hosts either; settle_edges() reports that.
+    // Without a probe there is no carrier for links between hosts either; settle_edges() reports
+    // that.
     if (recursive_doubling_ && network_.probe) {
       open_network();
       slowest_link_ = measure_slowest_link();
@@ -180,8 +183,8 @@ class ProcessWirer {
     if (network_.open && !std::exchange(is_open_, true)) network_.open(bootstrap_);
   }
 
-  // One segment a host, made by its lowest rank and handed to the others. A host that shares nothing has an abort
-  // board in each process.
+  // One segment a host, made by its lowest rank and handed to the others. A host that shares
+  // nothing has an abort board in each process.
   void share_segment() {
     const bool wanted = shares_memory() && hosts_.ranks_with(rank_).size() > 1;
     segment_edges_ = with_geometry(edges_of_host(rank_), geometries_.memory);

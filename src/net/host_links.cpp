@@ -25,8 +25,9 @@
 namespace rondo::detail {
 namespace {
 
-// Asks after two seconds of silence, and gives up when three questions, two seconds apart, have no answer. Data that has no
-// answer for eight seconds also ends the connection: while there is such data, the system does not ask.
+// Asks after two seconds of silence, and gives up when three questions, two seconds apart, have no
+// answer. Data that has no answer for eight seconds also ends the connection: while there is such
+// data, the system does not ask.
 void keep_alive(const FileDescriptor& socket) {
   const auto set = [&](int level, int name, int value) {
     static_cast<void>(::setsockopt(socket.get(), level, name, &value, sizeof(value)));
@@ -38,12 +39,14 @@ void keep_alive(const FileDescriptor& socket) {
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
-// A connection that the other process has closed, or that its system has reset, is no sign of a host that vanished.
+// A connection that the other process has closed, or that its system has reset, is no sign of a
+// host that vanished.
 bool means_vanished(int error) {
   return error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == EHOSTDOWN;
 }
 
-// False, with errno, where the connection has failed, or has no room, as that of a process that does not listen.
+// False, with errno, where the connection has failed, or has no room, as that of a process that
+// does not listen.
 bool tell(const FileDescriptor& socket, const HostNotice& notice) {
   return ::send(socket.get(), &notice, sizeof(notice), MSG_DONTWAIT | MSG_NOSIGNAL) ==
          static_cast<ssize_t>(sizeof(notice));
@@ -65,8 +68,8 @@ ProcessName name_of_this_process() {
 
 namespace {
 
-// The objects of this process, for fork(). Never destroyed: a static communicator may be destroyed later than any static of
-// the library.
+// The objects of this process, for fork(). Never destroyed: a static communicator may be destroyed
+// later than any static of the library.
 struct Every {
   std::mutex mutex;
   std::vector<HostLinks*> links;
@@ -188,7 +191,8 @@ void HostLinks::serve() {
       if (stopping_) return;
       for (const auto& link : standing()) requests.push_back({link->socket.get().get(), POLLIN, 0});
     }
-    // A process that has lowered its limit of open files may not poll so many; then they are looked at now and then.
+    // A process that has lowered its limit of open files may not poll so many; then they are looked
+    // at now and then.
     if (::poll(requests.data(), requests.size(), -1) < 0 && errno != EINTR) {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
@@ -201,13 +205,13 @@ void HostLinks::serve() {
 
 void HostLinks::listen(HostLink& link) {
   for (;;) {
-    const ssize_t got = ::recv(link.socket.get().get(), link.heard.data() + link.heard_bytes,
-                               link.heard.size() - link.heard_bytes, MSG_DONTWAIT);
+    const ssize_t got = ::recv(link.socket.get().get(), link.received.data() + link.received_bytes,
+                               link.received.size() - link.received_bytes, MSG_DONTWAIT);
     if (got > 0) {
-      link.heard_bytes += static_cast<std::size_t>(got);
-      if (link.heard_bytes < link.heard.size()) continue;
-      link.heard_bytes = 0;
-      heed(link, std::bit_cast<HostNotice>(link.heard));
+      link.received_bytes += static_cast<std::size_t>(got);
+      if (link.received_bytes < link.received.size()) continue;
+      link.received_bytes = 0;
+      heed(link, std::bit_cast<HostNotice>(link.received));
       continue;
     }
     if (got < 0 && errno == EINTR) continue;
@@ -231,8 +235,8 @@ void HostLinks::heed(HostLink& link, const HostNotice& notice) {
   }
 }
 
-// Whoever is told by several others passes that on once. A failing send takes the error from the socket, so that listen() would
-// not see it any more.
+// Whoever is told by several others passes that on once. A failing send takes the error from the
+// socket, so that listen() would not see it any more.
 void HostLinks::learn(const HostNotice& notice) {
   const bool known = std::any_of(gone_.begin(), gone_.end(), [&](const GoneProcess& one) {
     return one.process == notice.process;

@@ -1,14 +1,16 @@
-// The connections of this process to the others that it has joined, by which it finds out whether a process has ended, or its host
-// has vanished: its power or its network has failed, so that it sends nothing, not even the end of a connection.
+// The connections of this process to the others that it has joined, by which it finds out whether a
+// process has ended, or its host has vanished: its power or its network has failed, so that it
+// sends nothing, not even the end of a connection.
 //
-// A process that needs a connection no more says so before it closes it. So a connection that is closed without a word is that of
-// a process that has ended. (A child that the program forks closes its copies at once: it would keep them open when the
-// process ends.)
+// A process that needs a connection no more says so before it closes it. So a connection that is
+// closed without a word is that of a process that has ended. (A child that the program forks closes
+// its copies at once: it would keep them open when the process ends.)
 //
-// After two seconds without data, TCP's keep-alive asks the system at the other end whether it still has the connection, and
-// gives up after six more without an answer; the process there need not do anything. One thread waits at all connections.
-// When a connection ends, the thread tells that by all the others. So where rank 0 has a connection to each other rank, all
-// processes hear of it, whatever calls their ranks are in, and also if rank 0 is in none.
+// After two seconds without data, TCP's keep-alive asks the system at the other end whether it
+// still has the connection, and gives up after six more without an answer; the process there need
+// not do anything. One thread waits at all connections. When a connection ends, the thread tells
+// that by all the others. So where rank 0 has a connection to each other rank, all processes are
+// told, whatever calls their ranks are in, and also if rank 0 is in none.
 #pragma once
 
 #include <array>
@@ -50,8 +52,8 @@ struct HostLink {
   const ProcessName peer;
   KeptSocket socket;  // closed when the connection has ended
   bool peer_leaves = false;
-  std::array<std::byte, sizeof(HostNotice)> heard{};
-  std::size_t heard_bytes = 0;
+  std::array<std::byte, sizeof(HostNotice)> received{};
+  std::size_t received_bytes = 0;
 };
 
 // Before a connection is closed that the process at its other end may watch.
@@ -61,7 +63,7 @@ void say_that_this_process_leaves(const FileDescriptor& socket);
 struct GoneProcess {
   ProcessName process = 0;
   bool host_vanished = false;
-  Clock::time_point since;  // when this process heard of it
+  Clock::time_point since;  // when this process noticed or was told
 };
 
 class HostLinks {
@@ -75,15 +77,16 @@ class HostLinks {
   HostLinks& operator=(const HostLinks&) = delete;
   ~HostLinks();
 
-  // Watches a connected TCP socket until nobody holds the link any more and wake() is called. Throws TransportError where no
-  // thread can be started.
+  // Watches a connected TCP socket until nobody holds the link any more and wake() is called.
+  // Throws TransportError where no thread can be started.
   std::shared_ptr<HostLink> add(ProcessName peer, FileDescriptor socket);
   // A link to that process that stands; null if there is none.
   std::shared_ptr<HostLink> find(ProcessName peer);
   // Lets the thread see which links are held no more.
   void wake();
 
-  // In the order in which this process heard of them: where one has ended because of another, the cause is first.
+  // In the order in which this process noticed them: where one has ended because of another, the
+  // cause is first.
   std::vector<GoneProcess> gone();
 
  private:
@@ -91,7 +94,8 @@ class HostLinks {
   void listen(HostLink& link);
   void heed(HostLink& link, const HostNotice& notice);
   void learn(const HostNotice& notice);
-  // Around fork(): no other thread changes the links meanwhile, and the child closes its copies of the sockets.
+  // Around fork(): no other thread changes the links meanwhile, and the child closes its copies of
+  // the sockets.
   static void before_fork();
   static void after_fork_in_parent();
   static void after_fork_in_child();

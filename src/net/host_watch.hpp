@@ -1,5 +1,5 @@
-// Which members of a communicator have ended, or are on hosts that have vanished (net/host_links.hpp says how that is found
-// out).
+// Which members of a communicator have ended, or are on hosts that have vanished
+// (net/host_links.hpp says how that is found out).
 #pragma once
 
 #include <memory>
@@ -19,7 +19,8 @@ class HostWatch {
   ~HostWatch();
 
   // These two before any other thread uses this. Both throw what HostLinks throws.
-  // Whether another communicator has a link to the process of `member`, which this one holds from now on.
+  // Whether another communicator has a link to the process of `member`, which this one holds from
+  // now on.
   bool find_link(int member);
   // For a member without a link.
   void add_link(int member, FileDescriptor socket);
@@ -29,7 +30,7 @@ class HostWatch {
     bool host_vanished = false;  // else its process has ended
     Clock::time_point since;
   };
-  // In the order in which this process heard of them. Any thread may call.
+  // In the order in which this process noticed them. Any thread may call.
   [[nodiscard]] std::vector<Gone> gone() const;
 
  private:

@@ -35,8 +35,8 @@ double us_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
-// Messages towards the next rank and from the previous one; either may be kNoLink, and then nothing moves
-// there. Both ends use all tags in the same order.
+// Messages towards the next rank and from the previous one; either may be kNoLink, and then nothing
+// moves there. Both ends use all tags in the same order.
 class Probe {
  public:
   Probe(Messenger& messenger, int next, int prev)
@@ -58,8 +58,9 @@ class Probe {
     return next_ == kNoLink ? 0 : shortest / 2;
   }
 
-  // Timed from the first message of a burst until the receiver answers that it has the last, less the latency of
-  // the answer: bytes that only reached a buffer do not count. All ranks send at once, as they send slices in a call.
+  // Timed from the first message of a burst until the receiver answers that it has the last, less
+  // the latency of the answer: bytes that only reached a buffer do not count. All ranks send at
+  // once, as they send slices in a call.
   double bytes_per_us(double latency_us) {
     double shortest = std::numeric_limits<double>::max();
     for (int burst = 0; burst < kBursts; ++burst) {
@@ -143,7 +144,8 @@ struct Greeted {
   std::string failure = {};
 };
 
-// Notes a failure of `peer`, and goes on with the others, which may need this rank's help to be connected.
+// Notes a failure of `peer`, and goes on with the others, which may need this rank's help to be
+// connected.
 template <class Step>
 void try_with(Greeted& peer, const Step& step) {
   try {

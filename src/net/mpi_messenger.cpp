@@ -138,7 +138,8 @@ void MpiMessenger::cancel(Operation& operation) {
   operation = operation_of(request);
 }
 
-// MPI opens a connection at its first use, and only inside MPI calls; later this rank may make no MPI call for a long time.
+// MPI opens a connection at its first use, and only inside MPI calls; later this rank may make no
+// MPI call for a long time.
 void MpiMessenger::connect(const std::vector<int>& ranks) {
   std::vector<MPI_Request> open;
   for (const int rank : ranks) {
@@ -167,8 +168,9 @@ std::unique_ptr<Messenger> MpiMessenger::among(const std::vector<int>& ranks,
   // Fail only for arguments that are wrong on all ranks.
   MPI_Comm_group(comm_, &all);
   MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &some);
-  // Other groups of the same ranks may do the same at the same time. MPI waits here without a deadline, but all ranks of
-  // the group have agreed to come (joining/wire_processes.cpp): only a process that ends just now keeps the others.
+  // Other groups of the same ranks may do the same at the same time. MPI waits here without a
+  // deadline, but all ranks of the group have agreed to come (joining/wire_processes.cpp): only a
+  // process that ends just now keeps the others.
   const int code = MPI_Comm_create_group(comm_, some, kGroupTag, &comm);
   if (some != MPI_GROUP_NULL) MPI_Group_free(&some);
   if (all != MPI_GROUP_NULL) MPI_Group_free(&all);

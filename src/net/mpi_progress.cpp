@@ -25,8 +25,9 @@ std::function<void()> drive_mpi() {
   int level = MPI_THREAD_SINGLE;
   check_mpi(MPI_Query_thread(&level), "MPI_Query_thread");
   if (level == MPI_THREAD_SERIALIZED) return nullptr;
-  // A probe that finds nothing makes MPI look at its network; MPICH does so only for a communicator of several ranks. Nobody
-  // else uses the largest tag that every MPI allows, and if a program does, the probe only finds its message.
+  // A probe that finds nothing makes MPI look at its network; MPICH does so only for a communicator
+  // of several ranks. Nobody else uses the largest tag that every MPI allows, and if a program
+  // does, the probe only finds its message.
   int rank = 0;
   int size = 1;
   check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");

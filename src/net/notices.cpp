@@ -105,8 +105,8 @@ void Notices::send_call(int peer, const Signature& call) {
   if (told_peer_ == peer && message.call == call) return;
   message = {session_, messenger_.rank(), call};
   told_peer_ = peer;
-  // Where it could reach a communicator made later, it ends only when the peer has taken it: if the peer destroys its
-  // communicator first, this rank keeps the messenger's number.
+  // Where it could reach a communicator made later, it ends only when the peer has taken it: if the
+  // peer destroys its communicator first, this rank keeps the messenger's number.
   const auto delivery =
       messenger_.may_end_any_time() ? Messenger::Delivery::sent : Messenger::Delivery::taken;
   sending_call_ = messenger_.send(peer, kCallTag, &message, sizeof(CallMessage), delivery);
@@ -153,7 +153,8 @@ std::optional<int> Notices::peer_still_told() {
   return std::nullopt;
 }
 
-// A confirmation that came after the end of the messenger could be taken by a new one with the same number.
+// A confirmation that came after the end of the messenger could be taken by a new one with the same
+// number.
 bool Notices::receive_what_is_expected() {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   for (;;) {
@@ -170,7 +171,8 @@ bool Notices::receive_what_is_expected() {
 bool Notices::receive_the_rest() {
   try {
     if (!receive_what_is_expected()) return false;
-    // Several ranks may have sent this one a CallMessage; each of these sends may end only when received.
+    // Several ranks may have sent this one a CallMessage; each of these sends may end only when
+    // received.
     for (std::size_t rank = 0; rank < told_calls_.size(); ++rank) look_for_calls();
   } catch (const TransportError&) {
     return false;

@@ -1,5 +1,5 @@
-// What ranks of different hosts tell each other beside slots: that the communicator has ended, which call they are in, and that
-// all ranks made a call.
+// What ranks of different hosts tell each other beside slots: that the communicator has ended,
+// which call they are in, and that all ranks made a call.
 #pragma once
 
 #include <array>
@@ -27,7 +27,8 @@ class Notices {
  public:
   static constexpr int kTags = 3;  // tags 0, 1 and 2 of the messenger
 
-  // Borrows the messenger and the board. `ranks_elsewhere`: those that do not share this rank's board.
+  // Borrows the messenger and the board. `ranks_elsewhere`: those that do not share this rank's
+  // board.
   Notices(Messenger& messenger, AbortBoard& board, std::vector<int> ranks_elsewhere,
           std::uint64_t session);
 
@@ -35,11 +36,12 @@ class Notices {
   void look_for_abort();
   // The same for so long; whether the board is raised then.
   bool receives_abort(std::chrono::milliseconds patience);
-  // Tells the ranks on other hosts that the communicator has ended, unless they know: once, in at most a second.
+  // Tells the ranks on other hosts that the communicator has ended, unless they know: once, in at
+  // most a second.
   void announce_abort(const AbortRecord& record) noexcept;
-  // A rank that has failed tells the reason, then ends, and its connections with it: the reason is the better error. So where
-  // `act` finds a connection lost, this function waits a little for the reason, and returns if the board has that now. Throws
-  // TransportError if nobody tells one.
+  // A rank that has failed tells the reason, then ends, and its connections with it: the reason is
+  // the better error. So where `act` finds a connection lost, this function waits a little for the
+  // reason, and returns if the board has that now. Throws TransportError if nobody tells one.
   template <class Act>
   void unless_told_why(Act act) {
     try {
@@ -49,8 +51,9 @@ class Notices {
     }
   }
 
-  // Tells `peer`, on another host, which call this rank is in; once for each call and peer. For a rank that waits: if the two
-  // ranks' calls differ, it may be that neither sends on an edge that the other reads. Throws TransportError.
+  // Tells `peer`, on another host, which call this rank is in; once for each call and peer. For a
+  // rank that waits: if the two ranks' calls differ, it may be that neither sends on an edge that
+  // the other reads. Throws TransportError.
   void tell_call(int peer, const Signature& call);
   // Receives what other ranks have told. Throws TransportError.
   void look_for_calls();
@@ -59,31 +62,38 @@ class Notices {
     return told_calls_;
   }
 
-  // Tells every rank that does not share this one's memory that all ranks make call number `sequence` as this one does. To be
-  // called again only once peer_still_told() has found nothing. Throws TransportError.
+  // Tells every rank that does not share this one's memory that all ranks make call number
+  // `sequence` as this one does. To be called again only once peer_still_told() has found nothing.
+  // Throws TransportError.
   void tell_confirmed(std::uint64_t sequence);
-  // The first peer to which a confirmation is still being sent; nothing if there is none. Throws TransportError.
+  // The first peer to which a confirmation is still being sent; nothing if there is none. Throws
+  // TransportError.
   std::optional<int> peer_still_told();
-  // `rank` will confirm call number `sequence` to this rank: receive_the_rest() waits for that message.
+  // `rank` will confirm call number `sequence` to this rank: receive_the_rest() waits for that
+  // message.
   void expect_confirmation(int rank, std::uint64_t sequence) {
     expected_calls_[Index(rank)] = sequence + 1;
   }
   // Receives the confirmations that have arrived. Throws TransportError.
   void look_for_confirmations();
-  // Whether `rank` has confirmed call number `sequence`, or a later one, in a message received here.
+  // Whether `rank` has confirmed call number `sequence`, or a later one, in a message received
+  // here.
   [[nodiscard]] bool has_confirmed(int rank, std::uint64_t sequence) const {
     return confirmed_calls_[Index(rank)] > sequence;
   }
 
-  // Before the messenger ends: receives what others have sent for certain, for up to a second; false where that does not come.
+  // Before the messenger ends: receives what others have sent for certain, for up to a second;
+  // false where that does not come.
   bool receive_the_rest();
   [[nodiscard]] std::vector<Operation> open_receives() const;
   [[nodiscard]] std::vector<Operation> open_sends() const;
-  // The messenger may still read and write the memory of these messages, which is never used again from now on.
+  // The messenger may still read and write the memory of these messages, which is never used again
+  // from now on.
   void abandon_memory() { static_cast<void>(memory_.release()); }
 
  private:
-  // How long a rank that lost its connection to a peer waits for the message that says why the communicator has ended.
+  // How long a rank that lost its connection to a peer waits for the message that says why the
+  // communicator has ended.
   static constexpr std::chrono::milliseconds kForTheReason{200};
 
   static constexpr int kAbortTag = 0;
@@ -130,7 +140,8 @@ class Notices {
   int told_peer_ = kAnyPeer;  // to whom the last call was sent
   std::vector<std::optional<Signature>> told_calls_;
   std::vector<Operation> sending_confirmations_;  // to ranks_elsewhere_, in their order
-  // By rank: one more than the number of the last call that it has confirmed, and of the last that it will confirm.
+  // By rank: one more than the number of the last call that it has confirmed, and of the last that
+  // it will confirm.
   std::vector<std::uint64_t> confirmed_calls_;
   std::vector<std::uint64_t> expected_calls_;
 };

@@ -55,8 +55,9 @@ Pump::~Pump() {
   } else if (end_operations()) {
     return;
   }
-  // Operations may still be under way, here or at a peer that has not noticed the failure yet. So their memory is never used again,
-  // nor, where messages could reach another messenger, the number under which they travel.
+  // Operations may still be under way, here or at a peer that has not noticed the failure yet. So
+  // their memory is never used again, nor, where messages could reach another messenger, the number
+  // under which they travel.
   notices_.abandon_memory();
   static_cast<void>(fifos_.release());
   if (!messenger_->may_end_any_time()) static_cast<void>(messenger_.release());
@@ -172,7 +173,8 @@ bool Pump::finish_oldest(Direction direction) {
 
 bool Pump::has_left(int peer) {
   if (!messenger_->has_left(peer)) return false;
-  // A rank whose communicator has failed leaves, too. The reason, which another rank may tell, is on its way then.
+  // A rank whose communicator has failed leaves, too. The reason, which another rank may tell, is
+  // on its way then.
   constexpr std::chrono::seconds kForTheReasonOfOthers{1};
   return !notices_.receives_abort(kForTheReasonOfOthers);
 }
@@ -191,7 +193,8 @@ bool Pump::move_slots() {
   for (Incoming& edge : incoming_) {
     if (drives(edge.algorithms)) moved |= start_receives(edge);
   }
-  // Open MPI looks at its requests before it polls the network: only a second test sees what the poll completed.
+  // Open MPI looks at its requests before it polls the network: only a second test sees what the
+  // poll completed.
   if (finish_oldest(Direction::both) || finish_oldest(Direction::both)) moved = true;
   if (++rounds_ % kRoundsPerLook == 0) {
     notices_.look_for_abort();

@@ -1,9 +1,10 @@
-// A carrier that has to be driven: it moves published slots to other hosts and fills free slots with what comes from there. Every
-// wait drives it; it has no thread of its own.
+// A carrier that has to be driven: it moves published slots to other hosts and fills free slots
+// with what comes from there. Every wait drives it; it has no thread of its own.
 //
-// A slot in use, header first, is one message. Towards a peer: a published slot is sent from where it is, and released once the
-// messenger is done with it. From a peer: a receive is posted into every free slot; slots are published in the order of their
-// messages, which the messenger keeps for one sender and tag. So the engine sees two local FIFOs.
+// A slot in use, header first, is one message. Towards a peer: a published slot is sent from where
+// it is, and released once the messenger is done with it. From a peer: a receive is posted into
+// every free slot; slots are published in the order of their messages, which the messenger keeps
+// for one sender and tag. So the engine sees two local FIFOs.
 #pragma once
 
 #include <chrono>
@@ -26,7 +27,8 @@ class Pump {
   Pump(std::unique_ptr<Messenger> messenger, PumpEdges edges);
   Pump(const Pump&) = delete;
   Pump& operator=(const Pump&) = delete;
-  // Waits for up to a second for the confirmations that are expected, unless the communicator has ended.
+  // Waits for up to a second for the confirmations that are expected, unless the communicator has
+  // ended.
   ~Pump();
 
   // A call begins: from now on only the edges that its algorithm uses are driven.
@@ -35,26 +37,29 @@ class Pump {
   void drive_all() { drives_all_ = true; }
   // Moves what can be moved without waiting; whether there was anything. Throws TransportError.
   bool progress();
-  // The first peer to which a slot published by this rank, or a confirmation, is still being sent; nothing if there is
-  // none. Throws TransportError.
+  // The first peer to which a slot published by this rank, or a confirmation, is still being sent;
+  // nothing if there is none. Throws TransportError.
   [[nodiscard]] std::optional<int> busy_peer();
-  // From now on carries one more edge, whose FIFO is in `fifo`. The peer does the same with its end of the edge, at any
-  // time: its messages wait until then. Throws TransportError.
+  // From now on carries one more edge, whose FIFO is in `fifo`. The peer does the same with its end
+  // of the edge, at any time: its messages wait until then. Throws TransportError.
   void carry(const PumpEdges::Out& edge, Mapping fifo);
   void carry(const PumpEdges::In& edge, Mapping fifo);
 
   // What the rank tells ranks on other hosts beside slots, and what they tell it.
   [[nodiscard]] Notices& notices() { return notices_; }
-  // Whether `peer`, on another host, is known to have destroyed its communicator, although that has not failed. False where the
-  // network does not tell. Waits up to a second for the reason of a failure, which it raises on the abort board.
+  // Whether `peer`, on another host, is known to have destroyed its communicator, although that has
+  // not failed. False where the network does not tell. Waits up to a second for the reason of a
+  // failure, which it raises on the abort board.
   [[nodiscard]] bool has_left(int peer);
 
-  // Another pump between the same ranks, for other edges. Collective over the ranks. Throws TransportError.
+  // Another pump between the same ranks, for other edges. Collective over the ranks. Throws
+  // TransportError.
   std::unique_ptr<Pump> another(PumpEdges edges);
-  // A pump between some of the ranks, for a communicator in which they have the order of `ranks`. Collective over them.
-  // Throws TransportError.
+  // A pump between some of the ranks, for a communicator in which they have the order of `ranks`.
+  // Collective over them. Throws TransportError.
   std::unique_ptr<Pump> among(const std::vector<int>& ranks, PumpEdges edges);
-  // Opens the connections to all ranks elsewhere before they are first used. Collective. Throws TransportError.
+  // Opens the connections to all ranks elsewhere before they are first used. Collective. Throws
+  // TransportError.
   void open_connections() { messenger_->connect(ranks_elsewhere_); }
 
   // False once the program has shut down the library that the pump uses (MPI_Finalize).
@@ -126,7 +131,8 @@ class Pump {
   Notices notices_;
   std::vector<Outgoing> outgoing_;
   std::vector<Incoming> incoming_;
-  // Of the FIFOs. After a failure an operation may never end: then neither this memory nor the messenger is ever freed.
+  // Of the FIFOs. After a failure an operation may never end: then neither this memory nor the
+  // messenger is ever freed.
   std::unique_ptr<std::vector<Mapping>> fifos_;
   // Used by finish_oldest() alone; members, so that it allocates nothing.
   struct Finisher {

@@ -11,7 +11,8 @@
 
 namespace rondo::detail {
 
-// Of each FIFO the end that the engine does not use, and the ranks to tell when the communicator ends.
+// Of each FIFO the end that the engine does not use, and the ranks to tell when the communicator
+// ends.
 struct PumpEdges {
   struct Out {
     int peer = 0;
@@ -30,7 +31,8 @@ struct PumpEdges {
   std::vector<Mapping> fifos;        // the memory of these FIFOs; the pump owns it from now on
   std::vector<int> ranks_elsewhere;  // which do not share this rank's abort board
   AbortBoard* board = nullptr;
-  // Distinguishes messages of this communicator from those of an earlier one; the same on all its ranks.
+  // Distinguishes messages of this communicator from those of an earlier one; the same on all its
+  // ranks.
   std::uint64_t session = 0;
 };
 

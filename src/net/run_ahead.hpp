@@ -1,10 +1,11 @@
 // How far a sender runs ahead of its receiver, along one edge between hosts.
 //
-// A messenger may buffer messages that the receiver has not taken yet. To bound how much, after every half FIFO of bytes, or a
-// thousand messages, the next one ends only when the receiver takes it (Delivery::taken). Not after every few messages: the end of
-// a small call would wait for the receiver's answer. It is the next message, not the last of that half, since a call ends when its
-// messages have ended: a call that sends half a FIFO would wait for the answer to its last message, and between distant hosts
-// that answer takes as long as the call.
+// A messenger may buffer messages that the receiver has not taken yet. To bound how much, after
+// every half FIFO of bytes, or a thousand messages, the next one ends only when the receiver takes
+// it (Delivery::taken). Not after every few messages: the end of a small call would wait for the
+// receiver's answer. It is the next message, not the last of that half, since a call ends when its
+// messages have ended: a call that sends half a FIFO would wait for the answer to its last message,
+// and between distant hosts that answer takes as long as the call.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,8 @@
 namespace rondo::detail {
 namespace {
 
-// Receives into no memory: UCX then drops the contents, and tells the sender of a long message that it need not send them.
+// Receives into no memory: UCX then drops the contents, and tells the sender of a long message that
+// it need not send them.
 void throw_away(ucp_worker_h worker, const UcxLeftovers::Leftover& leftover) {
   const ucp_request_param_t plain{};
   ucp_tag_recv_info_t facts{};

@@ -20,7 +20,8 @@
 namespace rondo::detail {
 namespace {
 
-// How the process reacts to signals: as before when this object is destroyed. UCX installs handlers for faults (SIGSEGV and others) while it is loaded.
+// How the process reacts to signals: as before when this object is destroyed. UCX installs handlers
+// for faults (SIGSEGV and others) while it is loaded.
 class KeptReactions {
  public:
   KeptReactions() {

@@ -1,6 +1,7 @@
-// UCX's functions, found when they are first needed: a program that only links UCX already gets its handlers of signals and
-// its changes to mmap and munmap, which not everybody who links Rondo wants (address sanitizers crash by them). The program's own
-// reactions to signals are restored after that; the changes to mmap and munmap stay, unless UCX_MEM_EVENTS=no is set.
+// UCX's functions, found when they are first needed: a program that only links UCX already gets its
+// handlers of signals and its changes to mmap and munmap, which not everybody who links Rondo wants
+// (address sanitizers crash by them). The program's own reactions to signals are restored after
+// that; the changes to mmap and munmap stay, unless UCX_MEM_EVENTS=no is set.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -31,11 +32,12 @@ struct UcxLibrary {
   decltype(&::ucs_status_string) status_string;
 };
 
-// Stays loaded, and this library with it: UCX goes on calling its log hook. Throws TransportError if UCX is not installed.
+// Stays loaded, and this library with it: UCX goes on calling its log hook. Throws TransportError
+// if UCX is not installed.
 const UcxLibrary& ucx();
 
-// While it lives, UCX's messages of this thread are Rondo's, and go to Rondo's log. A program may use UCX itself, too; what UCX
-// says to that goes where it always goes.
+// While it lives, UCX's messages of this thread are Rondo's, and go to Rondo's log. A program may
+// use UCX itself, too; what UCX says to that goes where it always goes.
 class UcxUse {
  public:
   UcxUse() { ++depth_; }

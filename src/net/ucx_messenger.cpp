@@ -21,8 +21,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kConnectTag = 3;
 constexpr int kLeaveTag = 4;
-// A process whose connection is lost may have ended all its calls, and this call may end without it: so a rank that waits
-// fails only if nothing has arrived for so long since.
+// A process whose connection is lost may have ended all its calls, and this call may end without
+// it: so a rank that waits fails only if nothing has arrived for so long since.
 constexpr auto kDoubt = std::chrono::milliseconds(500);
 
 // UCX matches messages by one number: the group's, the sender's rank, and the tag.
@@ -216,8 +216,8 @@ void UcxMessenger::cancel(Operation& operation) {
   }
 }
 
-// UCX makes connections only while both sides call it. So a rank leaves this function only after every other rank has
-// confirmed, in the second exchange, that its first exchange has ended.
+// UCX makes connections only while both sides call it. So a rank leaves this function only after
+// every other rank has confirmed, in the second exchange, that its first exchange has ended.
 void UcxMessenger::connect(const std::vector<int>& ranks) {
   const auto give_up = Clock::now() + patience();
   exchange_empty_messages(ranks, give_up);
@@ -273,7 +273,8 @@ void UcxMessenger::exchange_empty_messages(const std::vector<int>& ranks,
   }
 }
 
-// Where one rank cannot be reached, the exchange with the others goes on to its end: else these would wait for this rank, and name it.
+// Where one rank cannot be reached, the exchange with the others goes on to its end: else these
+// would wait for this rank, and name it.
 void UcxMessenger::end_exchange(std::vector<Pending>& pending, Clock::time_point give_up,
                                 std::optional<ConnectionLost> lost) {
   std::vector<std::size_t> ended;

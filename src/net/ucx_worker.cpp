@@ -108,19 +108,23 @@ UcxWorker::UcxWorker(const std::string& interface) {
   set_default(config, "TLS", "^sm");
   if (!interface.empty()) set_default(config, "NET_DEVICES", interface);
   set_default(config, "KEEPALIVE_INTERVAL", "2s");
-  // Else UCX waits in connect() for a host that drops packets, for more than two minutes, whatever the deadline.
+  // Else UCX waits in connect() for a host that drops packets, for more than two minutes, whatever
+  // the deadline.
   if (!set_by_user("TCP_CONN_NB")) {
     set(config, "CONN_NB", "y");
     set(config, "TCP_CONN_NB", "y");
   }
-  // Over TCP, UCX ends the send of a message that it copies although the socket may have had no room for it: then the
-  // message leaves only when this rank makes UCX work again, which may be long after the call. A send without a copy ends
-  // when the socket has taken the message. Users may not change this setting: Messenger::Delivery::sent promises it.
+  // Over TCP, UCX ends the send of a message that it copies although the socket may have had no
+  // room for it: then the message leaves only when this rank makes UCX work again, which may be
+  // long after the call. A send without a copy ends when the socket has taken the message. Users
+  // may not change this setting: Messenger::Delivery::sent promises it.
   set(config, "ZCOPY_THRESH", "1");
-  // Else UCX also sends by a second interface, which may belong to another network (a bridge for containers, say).
+  // Else UCX also sends by a second interface, which may belong to another network (a bridge for
+  // containers, say).
   set_default(config, "MAX_RNDV_RAILS", "1");
-  // With the 8 KiB that UCX takes by itself, an all_reduce of 8 MiB on two hosts at 1 Gbit/s took 75 ms; with these, 70.5 ms.
-  // UCX asks that one rank's first is not above the other's second, so both are set or neither.
+  // With the 8 KiB that UCX takes by itself, an all_reduce of 8 MiB on two hosts at 1 Gbit/s took
+  // 75 ms; with these, 70.5 ms. UCX asks that one rank's first is not above the other's second, so
+  // both are set or neither.
   if (!set_by_user("TCP_TX_SEG_SIZE") && !set_by_user("TCP_RX_SEG_SIZE")) {
     for (const std::string name : {"TX_SEG_SIZE", "RX_SEG_SIZE"}) {
       // Releases of UCX differ in whether these settings have the prefix here.
@@ -176,8 +180,8 @@ void UcxWorker::part() {
     if (endpoint->failure != UCS_OK || endpoint->is_stuck) continue;
     void* said = ucx().tag_send_nbx(endpoint->handle, nullptr, 0, kPartingTag, &plain);
     if (UCS_PTR_IS_PTR(said)) ucx().request_free(said);
-    void* heard = ucx().tag_recv_nbx(worker_, nullptr, 0, kPartingTag, ~ucp_tag_t{0}, &plain);
-    if (UCS_PTR_IS_PTR(heard)) open.push_back(heard);
+    void* received = ucx().tag_recv_nbx(worker_, nullptr, 0, kPartingTag, ~ucp_tag_t{0}, &plain);
+    if (UCS_PTR_IS_PTR(received)) open.push_back(received);
   }
   const auto under_way = [&] {
     return std::count_if(open.begin(), open.end(), [](void* request) {

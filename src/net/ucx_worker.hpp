@@ -29,8 +29,9 @@ struct UcxEndpoint {
 
 class UcxWorker {
  public:
-  // The worker of this process that uses `interface` (empty: any), made at the first call. It lives until the process
-  // exits, and not in its forked children: a connection that is closed while the other side still sends loses what that side has not read yet. Throws TransportError.
+  // The worker of this process that uses `interface` (empty: any), made at the first call. It lives
+  // until the process exits, and not in its forked children: a connection that is closed while the
+  // other side still sends loses what that side has not read yet. Throws TransportError.
   static std::shared_ptr<UcxWorker> of_process(const std::string& interface);
 
   UcxWorker(const UcxWorker&) = delete;

@@ -13,7 +13,8 @@
 
 namespace rondo::detail {
 
-// An algorithm, as a communicator can use it: settled when its ranks join, and the same on all of them.
+// An algorithm, as a communicator can use it: settled when its ranks join, and the same on all of
+// them.
 struct Offer {
   // Of a call's vector; 0: the algorithm cannot be used at all.
   std::uint64_t most_bytes = 0;
@@ -32,16 +33,15 @@ struct Offers {
   std::uint64_t leaders_halving_bytes = 0;  // as halving_doubling, between the leaders of hosts
   std::uint64_t non_temporal_bytes = 0;     // outputs from this size on use non-temporal stores
 
-  [[nodiscard]] Offer& of(Algorithm algorithm) {
-    return by_algorithm[Index(algorithm)];
-  }
+  [[nodiscard]] Offer& of(Algorithm algorithm) { return by_algorithm[Index(algorithm)]; }
   [[nodiscard]] const Offer& of(Algorithm algorithm) const {
     return by_algorithm[Index(algorithm)];
   }
   [[nodiscard]] bool has(Algorithm algorithm) const { return of(algorithm).most_bytes > 0; }
 };
 
-// Those of ranks that have nothing but the ring's edges, off-ring edges to rank 0, and pairwise edges.
+// Those of ranks that have nothing but the ring's edges, off-ring edges to rank 0, and pairwise
+// edges.
 Offers basic_offers(int ranks);
 
 // Why an algorithm cannot carry a call.
@@ -55,7 +55,8 @@ enum class Objection : std::uint8_t {
   buffers,  // the other ranks cannot reach them
   too_large
 };
-// `reaches_buffers`: whether the other ranks can reach the buffers of this rank, as far as it knows.
+// `reaches_buffers`: whether the other ranks can reach the buffers of this rank, as far as it
+// knows.
 Objection objection_to(Algorithm algorithm, const Call& call, const Offers& offers,
                        bool reaches_buffers);
 // As a sentence, with the cure.

@@ -24,9 +24,10 @@ void set_borders(Slicing& slicing, std::vector<std::uint64_t>& borders, const st
   slicing.borders = borders.data();
 }
 
-// In all_to_all several ranks send to the same one, and share its wire. With much under way they fall out of step: some wires
-// then carry the slices of two ranks, and others none. 8 MiB on 8 test hosts at 500 Mbit/s took 145 ms with 8 slices, 134
-// with 4, 128 with 2; on 4 hosts at 10 Gbit/s 23, 18 and 14 ms. Of two ranks each has a wire for itself.
+// In all_to_all several ranks send to the same one, and share its wire. With much under way they
+// fall out of step: some wires then carry the slices of two ranks, and others none. 8 MiB on 8 test
+// hosts at 500 Mbit/s took 145 ms with 8 slices, 134 with 4, 128 with 2; on 4 hosts at 10 Gbit/s
+// 23, 18 and 14 ms. Of two ranks each has a wire for itself.
 constexpr std::uint64_t kSlicesOnSharedWires = 2;
 
 // How many slices to each of the others a rank must keep under way to fill its link.

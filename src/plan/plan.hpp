@@ -14,7 +14,8 @@
 
 namespace rondo::detail {
 
-// A rank's place in the ring, or that of a leader among the leaders; and the sizes of the smallest FIFOs.
+// A rank's place in the ring, or that of a leader among the leaders; and the sizes of the smallest
+// FIFOs.
 struct RingPlace {
   int rank = 0;
   int size = 1;
@@ -24,8 +25,8 @@ struct RingPlace {
   FifoGeometry pairwise_geometry = {};         // of the edges between any two ranks
   bool has_pump = false;                       // ranks of other hosts belong to the communicator
   std::optional<LinkFacts> slowest_link = {};  // the same on all ranks, and so are the fields above
-  // Where make_plan() leaves the borders of chunks that have sizes of their own: size + 1 elements, in use until the next
-  // call.
+  // Where make_plan() leaves the borders of chunks that have sizes of their own: size + 1 elements,
+  // in use until the next call.
   std::vector<std::uint64_t>* borders = nullptr;
 };
 
@@ -51,8 +52,8 @@ struct RailPlace {
   FifoGeometry geometry;
 };
 
-// An owner's part in a hierarchical all_reduce along its rail, by ring; the caller sets `slicing.count`, to that of the
-// owner's chunk. Other ranks need to know only how chunks are cut.
+// An owner's part in a hierarchical all_reduce along its rail, by ring; the caller sets
+// `slicing.count`, to that of the owner's chunk. Other ranks need to know only how chunks are cut.
 Plan rail_plan(const Call& call, const RailPlace& place);
 
 }  // namespace rondo::detail

@@ -24,7 +24,8 @@ bool halving_pays(int ranks, std::uint64_t bytes) {
   return std::has_single_bit(static_cast<unsigned>(ranks)) || bytes <= kMostInPairs;
 }
 
-// Whether the bits of the call's result may depend on the order in which `ranks` ranks are added up.
+// Whether the bits of the call's result may depend on the order in which `ranks` ranks are added
+// up.
 bool order_matters(const Call& call, int ranks) {
   if (!reduces(call.collective) || !is_floating(call.type) || call.count == 0) return false;
   const bool picks = call.op == ReduceOp::min || call.op == ReduceOp::max;  // of -0 and +0
@@ -54,7 +55,7 @@ class Choice {
     throw UsageError(fmt::format("rank {}: {}: {}", place_.rank, name_of_function(call_), why));
   }
   // The communicator's algorithm, unless the call asks for none in particular.
-  [[nodiscard]] Algorithm wish() const {
+  [[nodiscard]] Algorithm preferred() const {
     return call_.options.algorithm ? Algorithm::automatic : place_.algorithm;
   }
   // The algorithm that the call names. It must be used.
@@ -87,17 +88,19 @@ class HostChoice : public Choice {
   // The communicator's algorithm is used if it can carry the call.
   [[nodiscard]] Algorithm unnamed() const {
     if (goes_pairwise(call_.collective)) return Algorithm::pairwise;
-    if (wish() != Algorithm::automatic) return in_order(can(wish()) ? wish() : Algorithm::ring);
+    if (preferred() != Algorithm::automatic)
+      return in_order(can(preferred()) ? preferred() : Algorithm::ring);
     return can(Algorithm::direct) ? best_for(Reach::buffers) : without_direct();
   }
   // In place of `direct`, where not all buffers can be reached.
   [[nodiscard]] Algorithm without_direct() const {
-    if (wish() == Algorithm::direct) return in_order(Algorithm::ring);
+    if (preferred() == Algorithm::direct) return in_order(Algorithm::ring);
     if (!offers_.leaves_memory) return best_for(Reach::memory);
     return best_for(offers_.has(Algorithm::hierarchical) ? Reach::hosts : Reach::network);
   }
 
-  // Of a hierarchical call: by what the tuning names for as many ranks as there are hosts, while the call is small.
+  // Of a hierarchical call: by what the tuning names for as many ranks as there are hosts, while
+  // the call is small.
   [[nodiscard]] Algorithm between_hosts() const {
     if (host_.hosts == 1 || bytes() > kMostByLeaders) return Algorithm::ring;
     const Algorithm tuned = host_.tuned->between_leaders.at(bytes());
@@ -109,7 +112,8 @@ class HostChoice : public Choice {
   }
 
  private:
-  // Another algorithm in place of one that would break the promise of CommunicatorOptions::rank_order.
+  // Another algorithm in place of one that would break the promise of
+  // CommunicatorOptions::rank_order.
   [[nodiscard]] Algorithm in_order(Algorithm algorithm) const {
     if (!breaks_order(algorithm)) return algorithm;
     return keeps_rank_order(Algorithm::hierarchical, offers_) && can(Algorithm::hierarchical)
@@ -124,9 +128,9 @@ class HostChoice : public Choice {
     const bool reached = tuned != Algorithm::direct || reach == Reach::buffers;
     return in_order(reached && can(tuned) && pays(tuned) ? tuned : Algorithm::ring);
   }
-  // Whether an algorithm that the tuning names suits this call too. The tuning is measured with all_reduces. Where each
-  // rank has a chunk of its own, `naive` sends n² messages, and for a reduction to another rank than its centre it needs
-  // memory.
+  // Whether an algorithm that the tuning names suits this call too. The tuning is measured with
+  // all_reduces. Where each rank has a chunk of its own, `naive` sends n² messages, and for a
+  // reduction to another rank than its centre it needs memory.
   [[nodiscard]] bool pays(Algorithm algorithm) const {
     if (algorithm == Algorithm::halving_doubling) return halving_pays(offers_.ranks, bytes());
     return algorithm != Algorithm::naive || call_.collective == Collective::all_reduce ||
@@ -144,8 +148,8 @@ class DeviceChoice : public Choice {
   [[nodiscard]] Algorithm unnamed() const {
     if (goes_pairwise(call_.collective)) return Algorithm::pairwise;
     // All ranks must settle on the same, wherever their buffers are.
-    if (wish() == Algorithm::direct && may_go_direct()) return in_order(direct_or_ring());
-    if (wish() != Algorithm::automatic && can(wish())) return in_order(wish());
+    if (preferred() == Algorithm::direct && may_go_direct()) return in_order(direct_or_ring());
+    if (preferred() != Algorithm::automatic && can(preferred())) return in_order(preferred());
     return in_order(can(Algorithm::one_shot) ? Algorithm::one_shot : direct_or_ring());
   }
 
@@ -161,7 +165,8 @@ class DeviceChoice : public Choice {
     if (!may_go_direct()) return Algorithm::ring;
     return device_.one_device ? Algorithm::direct : Algorithm::automatic;
   }
-  // `direct` in place of an algorithm that would break the promise of CommunicatorOptions::rank_order.
+  // `direct` in place of an algorithm that would break the promise of
+  // CommunicatorOptions::rank_order.
   [[nodiscard]] Algorithm in_order(Algorithm algorithm) const {
     if (!breaks_order(algorithm)) return algorithm;
     if (can(Algorithm::direct)) return Algorithm::direct;

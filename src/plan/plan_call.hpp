@@ -1,4 +1,5 @@
-// From a call to all that the engine needs: checked, with its algorithm and its signature. Once for each call.
+// From a call to all that the engine needs: checked, with its algorithm and its signature. Once for
+// each call.
 #pragma once
 
 #include <chrono>
@@ -32,10 +33,12 @@ struct HostCallPlace : CallPlace {
 struct PlannedCall {
   Call call;
   Signature signature;  // without the sequence number
-  // `automatic`: by `direct` if all ranks' buffers are reachable, which only the call itself finds out, else by `or_else`.
+  // `automatic`: by `direct` if all ranks' buffers are reachable, which only the call itself finds
+  // out, else by `or_else`.
   Algorithm algorithm = Algorithm::ring;
   Algorithm or_else = Algorithm::ring;
-  // By `hierarchical`: how each host's leader exchanges its host's result with the others'; `ring`: along rails.
+  // By `hierarchical`: how each host's leader exchanges its host's result with the others'; `ring`:
+  // along rails.
   Algorithm between_hosts = Algorithm::ring;
   std::chrono::milliseconds timeout{};
 };

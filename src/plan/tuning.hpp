@@ -1,5 +1,5 @@
-// Which algorithm to use for which call: a small table, compiled in or read from the file that RONDO_TUNING
-// names; rondo-perf --tune measures and writes such a file.
+// Which algorithm to use for which call: a small table, compiled in or read from the file that
+// RONDO_TUNING names; rondo-perf --tune measures and writes such a file.
 #pragma once
 
 #include <array>
@@ -15,8 +15,9 @@
 
 namespace rondo::detail {
 
-// What the ranks of a call have in common: they reach each other's buffers, or only memory that they share; or an edge
-// of the ring leaves the shared memory: `hosts` if hosts of several ranks share memory inside, else `network`.
+// What the ranks of a call have in common: they reach each other's buffers, or only memory that
+// they share; or an edge of the ring leaves the shared memory: `hosts` if hosts of several ranks
+// share memory inside, else `network`.
 enum class Reach : std::uint8_t { buffers, memory, network, hosts };
 // "buffers", "shm", "mpi", "hosts": as rules name it.
 std::string_view name(Reach reach);
@@ -51,9 +52,9 @@ struct Tuning {
   std::array<TuningRule, kMostRules> rules{};
   std::size_t count = 0;
 
-  // Takes the rules for `ranks`; if there are none, those for the next smaller number of ranks; if none either, those for
-  // the smallest number. If there is no rule for `buffers` at all, takes those for `shm`; if none for `hosts`, those for
-  // `mpi`.
+  // Takes the rules for `ranks`; if there are none, those for the next smaller number of ranks; if
+  // none either, those for the smallest number. If there is no rule for `buffers` at all, takes
+  // those for `shm`; if none for `hosts`, those for `mpi`.
   [[nodiscard]] AlgorithmBySize algorithms_for(Reach reach, int ranks) const;
 };
 
@@ -67,16 +68,18 @@ struct Tuned {
   }
 
   std::array<AlgorithmBySize, 4> by_reach;
-  // Between the leaders of hosts, as among as many ranks. Built in, if a file has no rules for `mpi`.
+  // Between the leaders of hosts, as among as many ranks. Built in, if a file has no rules for
+  // `mpi`.
   AlgorithmBySize between_leaders;
 };
 
-// What was measured on the machine that docs/performance.md names, for 2 to 16 ranks; for more, the cost model.
+// What was measured on the machine that docs/performance.md names, for 2 to 16 ranks; for more, the
+// cost model.
 Tuning default_tuning();
 
-// Lines of "reach ranks bytes algorithm", where `bytes` is the size from which on the algorithm is taken;
-// empty lines and those that begin with # are left out, and at least one must remain. Throws UsageError with the
-// line's number.
+// Lines of "reach ranks bytes algorithm", where `bytes` is the size from which on the algorithm is
+// taken; empty lines and those that begin with # are left out, and at least one must remain. Throws
+// UsageError with the line's number.
 Tuning parse_tuning(const std::string& text, const std::string& file);
 
 // What RONDO_TUNING names, else the default. Throws UsageError.

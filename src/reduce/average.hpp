@@ -1,10 +1,13 @@
-// How averages are computed. Those of 16-bit floats would overflow as sums: four times 40000 is more than an f16 holds. So what
-// ranks pass on is the sum divided by a power of two that is not below the number of ranks: a part of the average. Such a division
-// is exact, except for elements that are almost zero. Where several operands are added at once, the sum is kept
-// in f32, and the operands are divided in the same way, since the sum of several bf16 may be more than an f32 holds.
+// How averages are computed. Those of 16-bit floats would overflow as sums: four times 40000 is
+// more than an f16 holds. So what ranks pass on is the sum divided by a power of two that is not
+// below the number of ranks: a part of the average. Such a division is exact, except for elements
+// that are almost zero. Where several operands are added at once, the sum is kept in f32, and the
+// operands are divided in the same way, since the sum of several bf16 may be more than an f32
+// holds.
 //
-// Example: four ranks with 40000 in f16, by ring. The first sends 40000, its input. The second adds 40000/4 + 40000/4 =
-// 20000, the third 20000 + 40000/4 = 30000, and the last 30000 + 40000/4 = 40000, which is divided by 4/4.
+// Example: four ranks with 40000 in f16, by ring. The first sends 40000, its input. The second adds
+// 40000/4 + 40000/4 = 20000, the third 20000 + 40000/4 = 30000, and the last 30000 + 40000/4 =
+// 40000, which is divided by 4/4.
 //
 // All other types are summed as they are, and the sum is divided by the number of ranks.
 #pragma once

@@ -86,8 +86,8 @@ HWY_INLINE auto folded(const std::byte* const* ins, std::size_t in_count, std::s
   }
 }
 
-// The lines that a fold reads and writes are in other cores' caches. Lines that are read anyway are not fetched once more
-// to be written: fetching them at once for writing was no faster.
+// The lines that a fold reads and writes are in other cores' caches. Lines that are read anyway are
+// not fetched once more to be written: fetching them at once for writing was no faster.
 HWY_INLINE void prefetch_ahead(const FoldOperands& operands, std::size_t at, std::size_t bytes,
                                bool in_place) {
   if (at + kReadAheadBytes >= bytes) return;
@@ -100,7 +100,8 @@ HWY_INLINE void prefetch_ahead(const FoldOperands& operands, std::size_t at, std
   }
 }
 
-// `kIns`: the number of operands, or 0 if it is not known when this is compiled. Whole vectors, then single elements.
+// `kIns`: the number of operands, or 0 if it is not known when this is compiled. Whole vectors,
+// then single elements.
 template <class T, std::size_t kIns, class VectorWays, class Ways>
 HWY_INLINE void fold_vectors(const FoldOperands& operands, std::size_t count,
                              const VectorWays& vector, const Ways& scalar) {

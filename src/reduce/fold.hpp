@@ -1,5 +1,6 @@
-// Reduces any number of operands at once, in their order, into any number of outputs: what `direct` and `one_shot` do
-// with the buffers of all ranks, where the ring reduces two operands at each step (reduce/kernels.hpp).
+// Reduces any number of operands at once, in their order, into any number of outputs: what `direct`
+// and `one_shot` do with the buffers of all ranks, where the ring reduces two operands at each step
+// (reduce/kernels.hpp).
 #pragma once
 
 #include <cstddef>
@@ -18,10 +19,10 @@ struct FoldOperands {
   AverageFactors average = {};  // of averages alone
 };
 
-// outs[j][i] ← ins[0][i] op ins[1][i] op ... for `count` elements and all j; an average multiplies each operand, where the
-// type sums as parts, and divides the sum, by what `average` says.
-// The 16-bit floats are computed in f32 and rounded once, at the end. An output may be one of the inputs; other overlaps
-// are not allowed. The buffers need not be aligned to the element type.
+// outs[j][i] ← ins[0][i] op ins[1][i] op ... for `count` elements and all j; an average multiplies
+// each operand, where the type sums as parts, and divides the sum, by what `average` says. The
+// 16-bit floats are computed in f32 and rounded once, at the end. An output may be one of the
+// inputs; other overlaps are not allowed. The buffers need not be aligned to the element type.
 using FoldFunction = void (*)(const FoldOperands& operands, std::size_t count);
 
 // Vector code for this processor. The pair must be supported (rondo::supports).

@@ -31,12 +31,14 @@ struct Arithmetic<T> {
 template <class T>
 using ArithmeticOf = typename Arithmetic<T>::Type;
 
-// The type that a fold keeps intermediate results in: f32 for the 16-bit floats, which are so rounded once.
+// The type that a fold keeps intermediate results in: f32 for the 16-bit floats, which are so
+// rounded once.
 template <class T>
 using AccumulatorOf = std::conditional_t<std::is_integral_v<T>, T, ArithmeticOf<T>>;
 
-// From an element to the type that operations are carried out in, and back, rounding to nearest-even.
-// A device has instructions for it; they differ from the host's code in the payload of a NaN alone.
+// From an element to the type that operations are carried out in, and back, rounding to
+// nearest-even. A device has instructions for it; they differ from the host's code in the payload
+// of a NaN alone.
 template <class T>
 RONDO_HOST_DEVICE constexpr ArithmeticOf<T> widen(T value) {
 #ifdef __CUDA_ARCH__
@@ -90,8 +92,8 @@ RONDO_HOST_DEVICE constexpr auto comparable(T value) {
   }
 }
 
-// An operand that becomes the result. The 16-bit floats go through f32 as in every operation, which makes a
-// signalling NaN quiet and leaves all other values as they are.
+// An operand that becomes the result. The 16-bit floats go through f32 as in every operation, which
+// makes a signalling NaN quiet and leaves all other values as they are.
 template <class T>
 RONDO_HOST_DEVICE constexpr T picked(T value) {
   if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {

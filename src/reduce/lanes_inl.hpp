@@ -1,5 +1,6 @@
-// Elements in vectors, their operations and the prefetches of loops over them. Compiled once for each instruction set,
-// inside the files that Highway compiles so: hence the guard, which Highway's headers have too.
+// Elements in vectors, their operations and the prefetches of loops over them. Compiled once for
+// each instruction set, inside the files that Highway compiles so: hence the guard, which Highway's
+// headers have too.
 #if defined(RONDO_REDUCE_LANES_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef RONDO_REDUCE_LANES_INL
 #undef RONDO_REDUCE_LANES_INL
@@ -23,8 +24,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Reduces vectors of elements of type T as they are stored in memory. No struct holds vectors here: the compiler
-// does not know the size of SVE vectors.
+// Reduces vectors of elements of type T as they are stored in memory. No struct holds vectors here:
+// the compiler does not know the size of SVE vectors.
 template <class T>
 struct Lanes {
   using Stored = hn::ScalableTag<T>;
@@ -45,8 +46,8 @@ struct Lanes<Float16> {
   }
 };
 
-// An f32 is a bf16 with 16 more bits below, so 32-bit lanes hold two elements, at an even and at an odd place,
-// and nothing has to move between lanes.
+// An f32 is a bf16 with 16 more bits below, so 32-bit lanes hold two elements, at an even and at an
+// odd place, and nothing has to move between lanes.
 template <>
 struct Lanes<BFloat16> {
   using Computed = hn::ScalableTag<float>;
@@ -137,16 +138,17 @@ struct VectorSumOfPartsThenDivide {
   }
 };
 
-// The cache lines of a slot are in another core's cache: that core wrote them before this core reads them, or read
-// them before this core writes them. The processor's own prefetchers stop at each 4 KiB page. These distances were
-// the best of those tried on a 2-core machine (docs/performance.md).
+// The cache lines of a slot are in another core's cache: that core wrote them before this core
+// reads them, or read them before this core writes them. The processor's own prefetchers stop at
+// each 4 KiB page. These distances were the best of those tried on a 2-core machine
+// (docs/performance.md).
 constexpr std::size_t kReadAheadBytes = 2048;
 constexpr std::size_t kWriteAheadBytes = 512;
 
 constexpr std::size_t kLineBytes = 64;
 
-// In assembly, since without -mprfchw the compiler would request the cache line for reading, and the write would
-// request it again. 64-bit processors without this instruction treat it as a no-op.
+// In assembly, since without -mprfchw the compiler would request the cache line for reading, and
+// the write would request it again. 64-bit processors without this instruction treat it as a no-op.
 HWY_INLINE void prefetch_to_write(const std::byte* at) {
 #if HWY_ARCH_X86
   asm volatile("prefetchw %0" : : "m"(*at));

@@ -6,7 +6,8 @@
 namespace rondo::detail {
 namespace {
 
-// `kInfinity`: the bits of infinity; a NaN has more, without its sign. `kNan`: those of the NaN that stays.
+// `kInfinity`: the bits of infinity; a NaN has more, without its sign. `kNan`: those of the NaN
+// that stays.
 template <class Bits, Bits kInfinity, Bits kNan>
 void replace(std::byte* data, std::size_t count) {
   constexpr Bits kWithoutSign = static_cast<Bits>(~Bits{0}) >> 1U;

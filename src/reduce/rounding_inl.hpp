@@ -1,5 +1,5 @@
-// How vectors of f32 are rounded to f16 and bf16. Compiled once for each instruction set, inside the files that
-// Highway compiles so: hence the guard, which Highway's headers have too.
+// How vectors of f32 are rounded to f16 and bf16. Compiled once for each instruction set, inside
+// the files that Highway compiles so: hence the guard, which Highway's headers have too.
 #if defined(RONDO_REDUCE_ROUNDING_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef RONDO_REDUCE_ROUNDING_INL
 #undef RONDO_REDUCE_ROUNDING_INL
@@ -22,8 +22,8 @@ constexpr bool kRoundsToF16 = false;
 constexpr bool kRoundsToF16 = true;
 #endif
 
-// f32 in 32-bit lanes, as unsigned bits whose upper half is the bf16. Highway's conversion to bf16 truncates, so the
-// rounding is done on the bits, as BFloat16 does it.
+// f32 in 32-bit lanes, as unsigned bits whose upper half is the bf16. Highway's conversion to bf16
+// truncates, so the rounding is done on the bits, as BFloat16 does it.
 template <class V>
 HWY_INLINE auto rounded_to_bf16(V value) {
   const hn::RebindToUnsigned<hn::DFromV<V>> words;

@@ -1,5 +1,5 @@
-// A fold in pieces, one element at a time. Inlined into its caller, so that the compiler may vectorise it for whatever
-// instruction set the caller is compiled for.
+// A fold in pieces, one element at a time. Inlined into its caller, so that the compiler may
+// vectorise it for whatever instruction set the caller is compiled for.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +31,8 @@ struct MultiplyBy {
   constexpr A operator()(A value) const { return value * factor; }
 };
 
-// For elements `begin` to `end`. All operands of a piece are read before an output is written, since an output may be an
-// operand.
+// For elements `begin` to `end`. All operands of a piece are read before an output is written,
+// since an output may be an operand.
 template <class T, class First, class Op, class Last>
 [[gnu::always_inline]] inline void scalar_fold(const FoldOperands& operands, std::size_t begin,
                                                std::size_t end, First first, Op op, Last last) {

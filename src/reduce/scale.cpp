@@ -56,7 +56,8 @@ HWY_INLINE void store(Floats /*tag*/, V value, BFloat16* to) {
              reinterpret_cast<std::uint16_t*>(to));
 }
 
-// Elements that need not be aligned: a copy of bytes, since one of the elements' type would promise the compiler that they are.
+// Elements that need not be aligned: a copy of bytes, since one of the elements' type would promise
+// the compiler that they are.
 template <class T>
 HWY_INLINE T get(const T* from) {
   T value;

@@ -1,10 +1,11 @@
-// What each rank does in a `direct` call, where every rank can read and write the buffers of all ranks: the vector is cut
-// into one chunk for each rank, and each rank handles its chunk of all buffers. It reads the inputs of `sources`, reduces
-// them in the order of ranks where the collective reduces, and writes the outputs of `targets`. No two ranks write the
-// same element, and none reads an element that another rank writes.
+// What each rank does in a `direct` call, where every rank can read and write the buffers of all
+// ranks: the vector is cut into one chunk for each rank, and each rank handles its chunk of all
+// buffers. It reads the inputs of `sources`, reduces them in the order of ranks where the
+// collective reduces, and writes the outputs of `targets`. No two ranks write the same element, and
+// none reads an element that another rank writes.
 //
-// Example: four ranks, all_reduce in place. Rank 2 reads chunk 2 of the buffers of ranks 0, 1, 2 and 3, and writes the
-// sum to chunk 2 of all four.
+// Example: four ranks, all_reduce in place. Rank 2 reads chunk 2 of the buffers of ranks 0, 1, 2
+// and 3, and writes the sum to chunk 2 of all four.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +47,8 @@ struct DirectCall {
     if (collective == Collective::reduce) return {root, 1};
     return {0, size};
   }
-  // Which elements of the vector are in the input and in the output of `rank`; none if nobody reads or writes it.
+  // Which elements of the vector are in the input and in the output of `rank`; none if nobody reads
+  // or writes it.
   [[nodiscard]] constexpr Range input(int rank) const {
     if (collective == Collective::all_gather) return elements(rank);
     return collective == Collective::broadcast && rank != root ? Range{} : Range{0, count};

@@ -1,4 +1,5 @@
-// Which slices a step handles when its turn comes: turn t is window t of the slices, or, for a step that lags, window t - lag.
+// Which slices a step handles when its turn comes: turn t is window t of the slices, or, for a step
+// that lags, window t - lag.
 #pragma once
 
 #include <cstdint>

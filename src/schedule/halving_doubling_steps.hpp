@@ -1,10 +1,11 @@
 // The steps of `halving_doubling`.
 //
-// Rabenseifner's algorithm, for all_reduces of some KiB between hosts: as few hops as 2 ⌊log2 n⌋, and each rank sends
-// about as many bytes as in a ring. First a reduce-scatter by recursive halving: a rank and its partner each take half
-// of the chunks that they still have in common, and send the other half. Then an all-gather by recursive doubling, along
-// the same edges. Here a step names a range of chunks: "s 0-1" is "send chunks 0 and 1", rrc recv-reduce-copy, rc
-// recv-copy. n = 4:
+// Rabenseifner's algorithm, for all_reduces of some KiB between hosts: as few hops as 2 ⌊log2 n⌋,
+// and each rank sends about as many bytes as in a ring. First a reduce-scatter by recursive
+// halving: a rank and its partner each take half of the chunks that they still have in common, and
+// send the other half. Then an all-gather by recursive doubling, along the same edges. Here a step
+// names a range of chunks: "s 0-1" is "send chunks 0 and 1", rrc recv-reduce-copy, rc recv-copy. n
+// = 4:
 //
 //   step   position 0      position 1      position 2      position 3
 //    0      s   2-3 to 2    s   2-3 to 3    s   0-1 to 0    s   0-1 to 1
@@ -16,10 +17,10 @@
 //    6      s   0-1 to 2    s   0-1 to 3    s   2-3 to 0    s   2-3 to 1
 //    7      rc  2-3         rc  2-3         rc  0-1         rc  0-1
 //
-// When n is not a power of two, pairs are formed as in recursive_doubling. A step needs all that the steps before it
-// received, so the whole vector is handled in one window.
-// Source: R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in
-// MPICH", Int. J. High Perform. Comput. Appl. 19 (2005).
+// When n is not a power of two, pairs are formed as in recursive_doubling. A step needs all that
+// the steps before it received, so the whole vector is handled in one window. Source: R. Thakur, R.
+// Rabenseifner, W. Gropp, "Optimization of collective communication operations in MPICH", Int. J.
+// High Perform. Comput. Appl. 19 (2005).
 #pragma once
 
 #include "schedule/recursive_doubling_steps.hpp"
@@ -36,7 +37,8 @@ RONDO_HOST_DEVICE constexpr int steps(const Schedule& s) {
   return 4 * doubling::rounds(s.size) + (s.position < doubling::paired(s.size) ? 2 : 0);
 }
 
-// `step` with the `count` chunks (a power of two) among which chunk `index` is, from a multiple of `count` on.
+// `step` with the `count` chunks (a power of two) among which chunk `index` is, from a multiple of
+// `count` on.
 RONDO_HOST_DEVICE constexpr Step with_chunks_of(Step step, int index, int count) {
   step.chunk = index & ~(count - 1);
   step.chunk_count = count;

@@ -1,7 +1,8 @@
 // The steps of `naive`.
 //
-// All data goes to position 0 and then back, along one edge each way between 0 and each other position. Both edges
-// carry something in every call: a position that has no data to send sends a greeting.
+// All data goes to position 0 and then back, along one edge each way between 0 and each other
+// position. Both edges carry something in every call: a position that has no data to send sends a
+// greeting.
 #pragma once
 
 #include "schedule/step.hpp"
@@ -47,8 +48,9 @@ RONDO_HOST_DEVICE constexpr int other_than(int index, int skipped) {
   return index < skipped ? index : index + 1;
 }
 
-// The root, if it is not position 0; else `size`, which is no position. In a broadcast, position 0 receives greetings
-// from all other positions but this one; in a reduce, it sends greetings to all but this one.
+// The root, if it is not position 0; else `size`, which is no position. In a broadcast, position 0
+// receives greetings from all other positions but this one; in a reduce, it sends greetings to all
+// but this one.
 RONDO_HOST_DEVICE constexpr int not_greeted(const Schedule& s) {
   return s.root == 0 ? s.size : s.root;
 }

@@ -1,9 +1,10 @@
-// The steps of `pairwise`: elements go straight from the rank that has them to the rank that gets them.
+// The steps of `pairwise`: elements go straight from the rank that has them to the rank that gets
+// them.
 //
-// all_to_all on 4 positions: chunk c of a position's input is for position c, and chunk c of its output comes from
-// there. "c 0" is "copy chunk 0 from input to output", "s 1 to 1" is "send chunk 1 to position 1", "rc 3" is
-// "receive chunk 3 from position 3". Receives lag one window behind, so that each edge already carries the next window
-// while a position receives:
+// all_to_all on 4 positions: chunk c of a position's input is for position c, and chunk c of its
+// output comes from there. "c 0" is "copy chunk 0 from input to output", "s 1 to 1" is "send chunk
+// 1 to position 1", "rc 3" is "receive chunk 3 from position 3". Receives lag one window behind, so
+// that each edge already carries the next window while a position receives:
 //
 //   step   position 0   position 1   position 2   position 3
 //    0      c 0          c 1          c 2          c 3
@@ -14,10 +15,10 @@
 //    5      rc 2         rc 3         rc 0         rc 1       likewise
 //    6      rc 1         rc 2         rc 3         rc 0       likewise
 //
-// In the k-th of these sends, each position sends to another one: no position gets two chunks at once. A gather has the
-// receives of its root only, a scatter its sends only; greetings go the other way. A message is one send on one rank,
-// and one receive on another; a sendrecv is made of both (engine/send_ahead.hpp; on
-// devices protocol/pairwise.hpp).
+// In the k-th of these sends, each position sends to another one: no position gets two chunks at
+// once. A gather has the receives of its root only, a scatter its sends only; greetings go the
+// other way. A message is one send on one rank, and one receive on another; a sendrecv is made of
+// both (engine/send_ahead.hpp; on devices protocol/pairwise.hpp).
 #pragma once
 
 #include "base/collective_traits.hpp"
@@ -70,7 +71,8 @@ RONDO_HOST_DEVICE constexpr Step step(const Schedule& s, int index) {
 
 }  // namespace pairwise
 
-// The steps of `pairwise` alone, for its kernels: the ring's kernels then hold none of them, and these hold no others.
+// The steps of `pairwise` alone, for its kernels: the ring's kernels then hold none of them, and
+// these hold no others.
 struct PairwiseSchedule {
   Schedule schedule;
 

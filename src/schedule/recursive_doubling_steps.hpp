@@ -1,19 +1,20 @@
 // The steps of `recursive_doubling`.
 //
-// Recursive doubling, for all_reduces and barriers of few bytes, where the number of hops decides the time and not
-// the number of bytes: ⌊log2 n⌋ exchanges of the whole vector, in each of which a rank and its partner combine what
-// they have. n = 4: positions 0 and 1 exchange, and 2 and 3; then 0 and 2, and 1 and 3:
+// Recursive doubling, for all_reduces and barriers of few bytes, where the number of hops decides
+// the time and not the number of bytes: ⌊log2 n⌋ exchanges of the whole vector, in each of which a
+// rank and its partner combine what they have. n = 4: positions 0 and 1 exchange, and 2 and 3; then
+// 0 and 2, and 1 and 3:
 //
 //   step   position 0     position 1     position 2     position 3
 //    0      s      to 1    s      to 0    s      to 3    s      to 2
 //    1      rrcs 1 to 2    rrcs 0 to 3    rrcs 3 to 0    rrcs 2 to 1
 //    2      rrc  2         rrc  3         rrc  0         rrc  1
 //
-// When n is not a power of two, the first 2 (n − 2^⌊log2 n⌋) positions form pairs: the first of a pair sends its
-// vector to the second, which takes part for both and sends the result back. This adds two hops. Both partners
-// combine the lower position's elements with the higher one's, in this order, so that all get the same bits.
-// Source: R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in
-// MPICH", Int. J. High Perform. Comput. Appl. 19 (2005).
+// When n is not a power of two, the first 2 (n − 2^⌊log2 n⌋) positions form pairs: the first of a
+// pair sends its vector to the second, which takes part for both and sends the result back. This
+// adds two hops. Both partners combine the lower position's elements with the higher one's, in this
+// order, so that all get the same bits. Source: R. Thakur, R. Rabenseifner, W. Gropp, "Optimization
+// of collective communication operations in MPICH", Int. J. High Perform. Comput. Appl. 19 (2005).
 #pragma once
 
 #include "schedule/step.hpp"

@@ -1,7 +1,7 @@
 // The steps of `ring`.
 //
-// Ring all-reduce on n = 4 positions, chunks 0 to 3, each row one step. "s 3" is "send chunk 3", rrs is
-// recv-reduce-send, rrcs recv-reduce-copy-send, rcs recv-copy-send, rc recv-copy:
+// Ring all-reduce on n = 4 positions, chunks 0 to 3, each row one step. "s 3" is "send chunk 3",
+// rrs is recv-reduce-send, rrcs recv-reduce-copy-send, rcs recv-copy-send, rc recv-copy:
 //
 //   step   position 0   position 1   position 2   position 3
 //    0      s    3       s    0       s    1       s    2
@@ -52,7 +52,8 @@ RONDO_HOST_DEVICE constexpr int steps(const Schedule& s) {
   }
 }
 
-// reduce-scatter: the partial sum of a chunk starts at the position after its owner and goes round the ring to it.
+// reduce-scatter: the partial sum of a chunk starts at the position after its owner and goes round
+// the ring to it.
 RONDO_HOST_DEVICE constexpr Step reduce_scatter_step(const Schedule& s, int index) {
   const int prev = wrap(s.position - 1, s.size);
   const int next = wrap(s.position + 1, s.size);
@@ -63,7 +64,8 @@ RONDO_HOST_DEVICE constexpr Step reduce_scatter_step(const Schedule& s, int inde
   return {static_cast<std::uint8_t>(verb), chunk, prev, index < s.size - 1 ? next : kNobody};
 }
 
-// all-gather: every finished chunk starts at its owner and goes round the ring to the position before it.
+// all-gather: every finished chunk starts at its owner and goes round the ring to the position
+// before it.
 RONDO_HOST_DEVICE constexpr Step all_gather_step(const Schedule& s, int index) {
   const int prev = wrap(s.position - 1, s.size);
   const int next = wrap(s.position + 1, s.size);
@@ -73,7 +75,8 @@ RONDO_HOST_DEVICE constexpr Step all_gather_step(const Schedule& s, int index) {
   return {kRecvCopy, chunk, prev, kNobody};
 }
 
-// The last step of reduce-scatter and the first of all-gather handle the same chunk, so they are one step.
+// The last step of reduce-scatter and the first of all-gather handle the same chunk, so they are
+// one step.
 RONDO_HOST_DEVICE constexpr Step all_reduce_step(const Schedule& s, int index) {
   const int joint = s.size - 1;
   if (index < joint) return reduce_scatter_step(s, index);
@@ -84,9 +87,9 @@ RONDO_HOST_DEVICE constexpr Step all_reduce_step(const Schedule& s, int index) {
   return step;
 }
 
-// The chain of a broadcast goes from the root to the position before it; that of a reduce goes from the position
-// after the root to the root. The last position sends a greeting to the first, along the edge that closes the ring,
-// before it waits for anything.
+// The chain of a broadcast goes from the root to the position before it; that of a reduce goes from
+// the position after the root to the root. The last position sends a greeting to the first, along
+// the edge that closes the ring, before it waits for anything.
 RONDO_HOST_DEVICE constexpr Step chain_step(const Schedule& s, int index) {
   const int prev = wrap(s.position - 1, s.size);
   const int next = wrap(s.position + 1, s.size);

@@ -41,7 +41,7 @@ RONDO_HOST_DEVICE constexpr int Schedule::most_lag() const {
   return !kOnDevice && algorithm == Algorithm::pairwise && size > 1 ? pairwise::most_lag(*this) : 0;
 }
 
-constexpr int Schedule::position_that_hears_of_all() const {
+constexpr int Schedule::confirming_position() const {
   if (!has_root(collective) || size < 3) return kNobody;
   if (algorithm == Algorithm::naive) return 0;
   return collective == Collective::broadcast ? ring::wrap(root - 1, size) : root;

@@ -3,12 +3,13 @@
 // Slices are walked in windows: a rank does all steps of its schedule for the first `window` slices
 // of every chunk, then for the next `window`, and so on. Within a step it publishes at most
 // `window` slices before it takes any, so with a FIFO of more than `window` slots a slot is always
-// free for the rank whose turn it is, and no ranks wait for each other in a circle (tests/schedule proves
-// it by running all ranks). A wider window hides the latency of a hop behind the slices that are under
-// way.
+// free for the rank whose turn it is, and no ranks wait for each other in a circle (tests/schedule
+// proves it by running all ranks). A wider window hides the latency of a hop behind the slices that
+// are under way.
 //
-// A step may lag one window behind: it then handles the window before the one whose turn it is, and a rank publishes up
-// to two windows before it takes any. That needs a FIFO of at least two windows, which window_for() leaves.
+// A step may lag one window behind: it then handles the window before the one whose turn it is, and
+// a rank publishes up to two windows before it takes any. That needs a FIFO of at least two
+// windows, which window_for() leaves.
 //
 // Several channels are independent rings side by side, each with FIFOs of its own: channel c of C
 // takes the c-th part of every chunk.
@@ -22,8 +23,9 @@
 
 namespace rondo::detail {
 
-// The ring's all_reduce of host memory cuts its vector at multiples of this many bytes, so that chunk `i` of one with
-// `count` elements is `chunk_range(count, ranks, i, kChunkGranuleBytes / size_of(type))`.
+// The ring's all_reduce of host memory cuts its vector at multiples of this many bytes, so that
+// chunk `i` of one with `count` elements is `chunk_range(count, ranks, i, kChunkGranuleBytes /
+// size_of(type))`.
 inline constexpr std::uint64_t kChunkGranuleBytes = 64;
 
 struct Slicing {
@@ -36,8 +38,8 @@ struct Slicing {
   std::uint64_t channel = 0;
   std::uint64_t channel_granule =
       1;  // borders between channels, within a chunk; divides slice_elems
-  // Where chunk i begins, and, one after the last, where they end; on a device, in its memory. Null: the chunks are those
-  // of chunk_range.
+  // Where chunk i begins, and, one after the last, where they end; on a device, in its memory.
+  // Null: the chunks are those of chunk_range.
   const std::uint64_t* borders = nullptr;
   std::uint64_t largest = 0;  // a chunk that no other exceeds
 
@@ -48,7 +50,8 @@ struct Slicing {
     const Range mine = chunk_range(chunk.count, channels, channel, channel_granule);
     return {chunk.offset + mine.offset, mine.count};
   }
-  // At least one: an empty part is sent as one empty slice, so that ranks still compare their calls.
+  // At least one: an empty part is sent as one empty slice, so that ranks still compare their
+  // calls.
   [[nodiscard]] RONDO_HOST_DEVICE constexpr std::uint64_t slices(const Range& part) const {
     const std::uint64_t needed = part.count / slice_elems + (part.count % slice_elems != 0 ? 1 : 0);
     return needed == 0 ? 1 : needed;
@@ -71,8 +74,8 @@ struct Slicing {
   }
 };
 
-// The widest safe window for a FIFO of `slots` slots leaves one slot free; a window of half the slots
-// keeps both ends busy.
+// The widest safe window for a FIFO of `slots` slots leaves one slot free; a window of half the
+// slots keeps both ends busy.
 RONDO_HOST_DEVICE constexpr std::uint64_t window_for(std::uint32_t slots) {
   return slots <= 2 ? 1 : slots / 2;
 }

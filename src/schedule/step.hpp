@@ -5,17 +5,17 @@
 // the verbs are fused, so that a rank reads and writes each element of its own buffer once, and all
 // else lives in FIFO slots that stay in cache.
 //
-// A slot carries its call's signature, and the receiver compares it with its own. So that each rank receives
-// something from every rank that its call sends to or hears of, schedules in which data goes one way
-// only also send a greeting the other way: a slot without elements. Broadcast from position 1 of 4 by
-// ring, the greeting "g":
+// A slot carries its call's signature, and the receiver compares it with its own. So that each rank
+// receives something from every rank that its call sends to or receives from, schedules in which
+// data goes one way only also send a greeting the other way: a slot without elements. Broadcast
+// from position 1 of 4 by ring, the greeting "g":
 //
 //   step   position 0   position 1   position 2   position 3
 //    0      g → 1        s 0 → 2      rcs 0 → 3    rcs 0 → 0
 //    1      rc 0         r g
 //
-// Without the greeting the root would receive nothing, and would not notice that another rank has also
-// called broadcast with itself as the root.
+// Without the greeting the root would receive nothing, and would not notice that another rank has
+// also called broadcast with itself as the root.
 #pragma once
 
 #include <cstdint>
@@ -54,9 +54,9 @@ struct Step {
   int chunk = 0;
   int from = kNobody;
   int to = kNobody;
-  int chunk_count =
-      1;  // chunks from `chunk` on, side by side in the vector: only halving_doubling has more than one
-  int lag = 0;  // how many windows this step is behind those without a lag: see slicing.hpp
+  int chunk_count = 1;  // chunks from `chunk` on, side by side in the vector: only halving_doubling
+                        // has more than one
+  int lag = 0;          // how many windows this step is behind those without a lag: see slicing.hpp
 
   [[nodiscard]] constexpr bool has(VerbPart part) const { return (verb & part) != 0; }
 };
@@ -76,7 +76,8 @@ struct Schedule {
   int to = kNobody;  // positions, in a message
   int from = kNobody;
 
-  // Into how many chunks the vector is cut: one for each rank, or one for all; in halving_doubling, a power of two.
+  // Into how many chunks the vector is cut: one for each rank, or one for all; in halving_doubling,
+  // a power of two.
   [[nodiscard]] RONDO_HOST_DEVICE constexpr int chunks() const;
   [[nodiscard]] RONDO_HOST_DEVICE constexpr int steps() const;
   [[nodiscard]] RONDO_HOST_DEVICE constexpr Step step(int index) const;
@@ -84,10 +85,11 @@ struct Schedule {
   [[nodiscard]] RONDO_HOST_DEVICE constexpr int most_lag() const;
   // Whether this position accumulates the whole vector although its output does not hold it.
   [[nodiscard]] RONDO_HOST_DEVICE constexpr bool needs_scratch() const;
-  // In a chain, in naive's broadcasts and reductions, and in gather and scatter, a position may finish its part before
-  // others have begun theirs. Returns the position that, when it finishes, has received something from all others,
-  // directly or through others; kNobody if that is so for every position.
-  [[nodiscard]] constexpr int position_that_hears_of_all() const;
+  // In a chain, in naive's broadcasts and reductions, and in gather and scatter, a position may
+  // finish its part before others have begun theirs. Returns the position that, when it finishes,
+  // has received something from all others, directly or through others; kNobody if that is so for
+  // every position.
+  [[nodiscard]] constexpr int confirming_position() const;
 };
 
 }  // namespace rondo::detail

@@ -21,10 +21,10 @@ enum class DeviceLink : std::uint8_t {
 };
 std::string_view name(DeviceLink link);
 
-// Ranks of one host are neighbours, and hosts are in the order of their lowest rank. Up to 8 ranks of a
-// host are in the best order: with the fewest links of the slowest kind, then the fewest of the next
-// kind, and so on. With more ranks, each rank is followed by the nearest of those that are left.
-// `links[a][b]` for every two ranks; `hosts` by rank.
+// Ranks of one host are neighbours, and hosts are in the order of their lowest rank. Up to 8 ranks
+// of a host are in the best order: with the fewest links of the slowest kind, then the fewest of
+// the next kind, and so on. With more ranks, each rank is followed by the nearest of those that are
+// left. `links[a][b]` for every two ranks; `hosts` by rank.
 std::vector<int> device_ring(const std::vector<std::string>& hosts,
                              const std::vector<std::vector<DeviceLink>>& links);
 

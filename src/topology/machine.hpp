@@ -18,25 +18,27 @@ int bound_numa_node();
 
 std::string host_name();
 
-// Changes with every start of the machine, so that equal host names on two machines stay apart; where the system does not tell
-// it (without /proc), that of the installed system. Throws TransportError where this process has no descriptor left to read it.
+// Changes with every start of the machine, so that equal host names on two machines stay apart;
+// where the system does not tell it (without /proc), that of the installed system. Throws
+// TransportError where this process has no descriptor left to read it.
 std::string machine_boot_id();
 // The same for two processes if they run on one host (RankPlace::host_id).
 std::uint64_t host_id(std::string_view name, std::string_view boot_id);
 // Of this process's host; a random number where it cannot tell which that is.
 std::uint64_t this_host_id();
 
-// The cores that the calling thread may run on, each with its hardware threads, first to last. All cores of the machine
-// if the thread is not bound.
+// The cores that the calling thread may run on, each with its hardware threads, first to last. All
+// cores of the machine if the thread is not bound.
 struct UsableCores {
   std::vector<std::vector<int>> cores;
   bool bound = false;  // to less than the machine
 };
 UsableCores usable_cores();
 
-// Asks the scheduler for short time slices for the calling thread (Linux 6.12), so that it runs soon after it wakes
-// even if other threads compute. Otherwise a woken thread may wait some milliseconds until the time slice of another
-// thread ends. If the kernel does not support this, nothing changes.
+// Asks the scheduler for short time slices for the calling thread (Linux 6.12), so that it runs
+// soon after it wakes even if other threads compute. Otherwise a woken thread may wait some
+// milliseconds until the time slice of another thread ends. If the kernel does not support this,
+// nothing changes.
 void take_short_slices();
 
 // Returns false and sets errno if the thread cannot be bound.

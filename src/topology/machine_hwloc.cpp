@@ -17,9 +17,9 @@ class LoadedTopology {
   explicit LoadedTopology(bool with_io = false) {
     if (hwloc_topology_init(&topology_) != 0) return;
     if (with_io) hwloc_topology_set_io_types_filter(topology_, HWLOC_TYPE_FILTER_KEEP_ALL);
-    // Only /sys is needed, so these components are off. "pci" leaks memory through libpciaccess. "gl" connects to X
-    // servers, and may first ask a name server for "localhost": if none answers, this rank would wait for minutes.
-    // The others start a GPU's runtime.
+    // Only /sys is needed, so these components are off. "pci" leaks memory through libpciaccess.
+    // "gl" connects to X servers, and may first ask a name server for "localhost": if none answers,
+    // this rank would wait for minutes. The others start a GPU's runtime.
     for (const char* component : {"pci", "gl", "opencl", "cuda", "nvml", "rsmi", "levelzero"}) {
       hwloc_topology_set_components(topology_, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, component);
     }
@@ -37,8 +37,8 @@ class LoadedTopology {
   bool loaded_ = false;
 };
 
-// The cores, caches and NUMA nodes, null when hwloc cannot load them. Loaded once in a process, which takes longer than
-// all else that a rank does when it joins a communicator.
+// The cores, caches and NUMA nodes, null when hwloc cannot load them. Loaded once in a process,
+// which takes longer than all else that a rank does when it joins a communicator.
 hwloc_topology_t without_io() {
   static const LoadedTopology loaded;
   return loaded.get();

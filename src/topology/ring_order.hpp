@@ -17,16 +17,16 @@ struct Place {
 };
 
 // Ranks of one host are neighbours, and within a host those of one NUMA node, so that the ring
-// enters and leaves each once. Hosts and nodes are in the order of their lowest rank, and the ranks of a
-// node in rank order: rank 0 is first. The order depends on the places alone.
+// enters and leaves each once. Hosts and nodes are in the order of their lowest rank, and the ranks
+// of a node in rank order: rank 0 is first. The order depends on the places alone.
 std::vector<int> ring_order(const std::vector<Place>& places);
 // Rank 0 first, then 1, wherever they are.
 std::vector<int> rank_order(std::size_t size);
 
 // The ranks of each host, hosts in the order of their lowest rank, ranks in order.
 using RanksByHost = std::vector<std::vector<int>>;
-// Rails: rings between hosts, rail i with the i-th rank of each host; as many as the smallest host has ranks. Each has
-// its ranks in the order of hosts.
+// Rails: rings between hosts, rail i with the i-th rank of each host; as many as the smallest host
+// has ranks. Each has its ranks in the order of hosts.
 std::vector<std::vector<int>> rails_of(const RanksByHost& hosts);
 
 struct ScheduleEdge {
@@ -39,13 +39,14 @@ struct ScheduleEdge {
   friend bool operator==(const ScheduleEdge&, const ScheduleEdge&) = default;
 };
 
-// Every edge that a schedule by one of `algorithms` may use: the ring's edges in ring order, then the off-ring
-// edges.
+// Every edge that a schedule by one of `algorithms` may use: the ring's edges in ring order, then
+// the off-ring edges.
 std::vector<ScheduleEdge> schedule_edges(const std::vector<int>& ring, AlgorithmSet algorithms);
 
 // Adds the edges of all rails.
 void add_rail_edges(std::vector<ScheduleEdge>& edges, const std::vector<std::vector<int>>& rails);
-// Adds the edges between the hosts' leaders, one of each host, along which `hierarchical` carries few bytes.
+// Adds the edges between the hosts' leaders, one of each host, along which `hierarchical` carries
+// few bytes.
 void add_leader_edges(std::vector<ScheduleEdge>& edges, const std::vector<int>& leaders);
 
 }  // namespace rondo::detail

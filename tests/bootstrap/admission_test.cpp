@@ -1,5 +1,5 @@
-// How rank 0 lets in others: very many of them, among strangers, with few descriptors. Ranks are threads here, or
-// processes where a limit is to hold for rank 0 alone.
+// How rank 0 lets in others: very many of them, among strangers, with few descriptors. Ranks are
+// threads here, or processes where a limit is to hold for rank 0 alone.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -38,7 +38,8 @@ Address loopback(std::uint16_t port) {
   return HostLookup("127.0.0.1").ask(port, deadline_after(kPatient)).addresses.at(0);
 }
 
-// Ports of the loopback interface that no other program gets, since this one holds them; ranks may listen at them.
+// Ports of the loopback interface that no other program gets, since this one holds them; ranks may
+// listen at them.
 class Ports {
  public:
   explicit Ports(int count) {
@@ -76,7 +77,8 @@ bool may_open(rlim_t files) {
   return ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-// All ranks, each a thread, join and tell each other their numbers; rank 0 comes later than the others. Returns what went wrong.
+// All ranks, each a thread, join and tell each other their numbers; rank 0 comes later than the
+// others. Returns what went wrong.
 std::vector<std::string> meet_as_threads(
     int size, const std::vector<std::uint16_t>& ports, const std::string& run,
     std::chrono::milliseconds later = std::chrono::milliseconds(0)) {
@@ -228,7 +230,8 @@ TEST(Admission, FewerDescriptorsThanRanksIsAnErrorThatNamesTheLimit) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
-// Two runs whose ports are the same, started crosswise: a rank of one meets the rank 0 of the other first.
+// Two runs whose ports are the same, started crosswise: a rank of one meets the rank 0 of the other
+// first.
 TEST(Admission, RunsThatHaveComputedTheSamePortsDoNotMix) {
   for (int time = 0; time < 5; ++time) {
     const Ports ports(3);
@@ -291,13 +294,13 @@ TEST(Admission, AProgramThatSpeaksAnotherProtocolIsNamed) {
     const FileDescriptor listener = listen_at(loopback(ports[0]));
     std::thread program([&] {
       ready_before(listener, POLLIN, deadline_after(kPatient));
-      const FileDescriptor visitor(::accept(listener.get(), nullptr, nullptr));
-      send_all(visitor, one.banner.data(), one.banner.size(), deadline_after(kPatient));
+      const FileDescriptor stranger(::accept(listener.get(), nullptr, nullptr));
+      send_all(stranger, one.banner.data(), one.banner.size(), deadline_after(kPatient));
       Introduction introduction;
-      receive_all(visitor, &introduction, sizeof(introduction), deadline_after(kPatient));
+      receive_all(stranger, &introduction, sizeof(introduction), deadline_after(kPatient));
       if (one.closes) return;
-      char nothing = 0;  // comes when the visitor has left
-      receive_all(visitor, &nothing, sizeof(nothing), deadline_after(kPatient));
+      char nothing = 0;  // comes when the stranger has left
+      receive_all(stranger, &nothing, sizeof(nothing), deadline_after(kPatient));
     });
     try {
       join(ports.all(), "", 1, 2);

@@ -10,7 +10,7 @@
 #include <rondo/errors.hpp>
 
 #include "base/put.hpp"
-#include "bootstrap/card.hpp"
+#include "bootstrap/contact.hpp"
 #include "bootstrap/handshake.hpp"
 #include "bootstrap/store_url.hpp"
 
@@ -23,8 +23,10 @@ std::vector<std::byte> bytes_of(const T& message) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Gives the interview these bytes, `piece` at a time, as long as it takes any. Returns its last reply.
-std::optional<Reply> say(Interview& interview, std::vector<std::byte> bytes, std::size_t piece) {
+// Gives the interview these bytes, `piece` at a time, as long as it takes any. Returns its last
+// reply.
+std::optional<Reply> say(ServerHandshake& interview, std::vector<std::byte> bytes,
+                         std::size_t piece) {
   std::optional<Reply> last;
   while (!bytes.empty() && !interview.room().empty()) {
     const std::span<std::byte> room = interview.room();
@@ -47,7 +49,7 @@ TEST(Handshake, ARankIsKnownHoweverItsBytesArrive) {
   for (const std::string secret : {"", "open sesame"}) {
     if (!secret.empty() && !can_prove()) continue;
     for (const std::size_t piece : {1U, 7U, 1000U}) {
-      Interview interview(secret, {}, introduce(!secret.empty()));
+      ServerHandshake interview(secret, {}, introduce(!secret.empty()));
       const Introduction mine = introduce(!secret.empty());
       const std::optional<Reply> introduced = say(interview, bytes_of(mine), piece);
       ASSERT_TRUE(introduced);
@@ -72,7 +74,7 @@ TEST(Handshake, BothSidesSayWhatDiffers) {
     const Introduction mine = introduce(false);
     EXPECT_NE(objection_to(theirs, mine).find(part), std::string::npos)
         << objection_to(theirs, mine);
-    Interview interview("", {}, mine);
+    ServerHandshake interview("", {}, mine);
     say(interview, bytes_of(theirs), 3);
     EXPECT_NE(interview.objection().find(part), std::string::npos) << interview.objection();
     EXPECT_TRUE(interview.room().empty());
@@ -92,7 +94,7 @@ TEST(Handshake, BothSidesSayWhatDiffers) {
 }
 
 TEST(Handshake, AStrangerIsKnownByItsFirstBytes) {
-  Interview interview("", {}, introduce(false));
+  ServerHandshake interview("", {}, introduce(false));
   say(interview, bytes_of(std::array<char, 8>{'G', 'E', 'T', ' ', '/', ' ', 'H', 'T'}), 8);
   EXPECT_NE(interview.objection(), "");
 }
@@ -101,7 +103,7 @@ TEST(Handshake, AProofIsForOneSecretOneRankAndOneConversation) {
   if (!can_prove()) GTEST_SKIP() << "built without libsodium";
   const Introduction mine = introduce(true);
   const auto is_known = [&](auto&& change) {
-    Interview interview("right", {}, introduce(true));
+    ServerHandshake interview("right", {}, introduce(true));
     const Reply introduced = *say(interview, bytes_of(mine), 1000);
     Hello hello = hello_of(1, 4, "right", mine, introduced);
     change(hello, introduced);
@@ -130,7 +132,7 @@ TEST(Handshake, AProofIsForOneSecretOneRankAndOneConversation) {
 TEST(Handshake, ARankOfAnotherRunIsToldWhoseRank0ItHasMet) {
   for (const std::string secret : {"", "right"}) {
     if (!secret.empty() && !can_prove()) continue;
-    Interview interview(secret, run_name("Slurm step 15603.0"), introduce(!secret.empty()));
+    ServerHandshake interview(secret, run_name("Slurm step 15603.0"), introduce(!secret.empty()));
     const Introduction mine = introduce(!secret.empty());
     const Reply introduced = *say(interview, bytes_of(mine), 1000);
     // Whose secret is another, too.
@@ -210,21 +212,21 @@ TEST(StoreUrl, SaysWhatIsWrongWithOthers) {
   expect(std::string("tcp://a\0b:80", 12), "zero byte");
 }
 
-TEST(Card, IsReadWholeOrNotAtAll) {
-  const Card card{"boot", "token", {"10.0.0.1", "[::1]"}, 4711};
-  const std::string text = to_text(card);
-  const Card read = parse_card(text);
-  EXPECT_EQ(read.boot, card.boot);
-  EXPECT_EQ(read.token, card.token);
-  EXPECT_EQ(read.addresses, card.addresses);
-  EXPECT_EQ(read.port, card.port);
+TEST(Contact, IsReadWholeOrNotAtAll) {
+  const Contact contact{"boot", "token", {"10.0.0.1", "[::1]"}, 4711};
+  const std::string text = to_text(contact);
+  const Contact read = parse_contact(text);
+  EXPECT_EQ(read.boot, contact.boot);
+  EXPECT_EQ(read.token, contact.token);
+  EXPECT_EQ(read.addresses, contact.addresses);
+  EXPECT_EQ(read.port, contact.port);
   for (std::size_t bytes = 0; bytes + 2 < text.size(); ++bytes) {
-    EXPECT_THROW(parse_card(text.substr(0, bytes)), UsageError) << bytes;
+    EXPECT_THROW(parse_contact(text.substr(0, bytes)), UsageError) << bytes;
   }
   for (const char* other : {"{}", "[]", "7", "\"rondo\"", "{\"token\": 1}",
                             R"({"boot": "", "token": "", "addresses": [], "port": 1})",
                             R"({"boot": "", "token": "t", "addresses": [1], "port": 1})"}) {
-    EXPECT_THROW(parse_card(other), UsageError) << other;
+    EXPECT_THROW(parse_contact(other), UsageError) << other;
   }
 }
 

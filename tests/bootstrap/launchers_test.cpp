@@ -89,7 +89,8 @@ TEST(Launchers, SayRankSizeAndAddress) {
   expect({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "6"}, {"SLURM_JOB_ID", "77"}}, "", 0, 1, "");
 }
 
-// Slurm gives its variables to all that runs in a step; torchrun may be started on each host by another launcher.
+// Slurm gives its variables to all that runs in a step; torchrun may be started on each host by
+// another launcher.
 TEST(Launchers, TheOneThatStartedTheProcessLastCounts) {
   const Map torchrun = with(kTorchrun, {{"GROUP_RANK", "5"}, {"GROUP_WORLD_SIZE", "6"}});
   expect(with(kSlurm, kRondo), "rondo-launch", 3, 8, "tcp://a:1");
@@ -104,7 +105,8 @@ TEST(Launchers, TheOneThatStartedTheProcessLastCounts) {
   expect(with(with(kSlurm, alone), kTorchrun), "torchrun", 1, 4, "tcp://node1:29501");
 }
 
-// A script gives each process of srun the variables of another launcher: two such jobs with one address are two runs.
+// A script gives each process of srun the variables of another launcher: two such jobs with one
+// address are two runs.
 TEST(Launchers, WhoseVariablesAScriptSetsLeaveTheRunToTheOneThatStartedTheProcess) {
   const Map torchrun = with(kTorchrun, {{"RANK", "5"}, {"WORLD_SIZE", "6"}});
   const Map rondo = with(kRondo, {{"RONDO_RANK", "5"}, {"RONDO_SIZE", "6"}});
@@ -169,7 +171,8 @@ TEST(Launchers, ThatStartedSeveralContradictOneThatStartedOne) {
   }
 }
 
-// What runs in a step of a batch system may be started by another launcher, which counts its own processes.
+// What runs in a step of a batch system may be started by another launcher, which counts its own
+// processes.
 TEST(Launchers, InAStepOfABatchSystemMayBeOthers) {
   const Map alone = {{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}};
   const Map slurm_with_pmi =

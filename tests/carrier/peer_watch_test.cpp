@@ -66,7 +66,8 @@ TEST(PeerWatch, KnowsWhoHasEnded) {
   EXPECT_EQ(watch.ended(), std::vector<int>{3});
 }
 
-// Watches of one process share a descriptor, but not with a later process that gets the same process id.
+// Watches of one process share a descriptor, but not with a later process that gets the same
+// process id.
 TEST(PeerWatch, LooksAgainForAProcessThatHasEnded) {
   Child child;
   PeerWatch first;
@@ -105,7 +106,8 @@ TEST(PeerWatch, AProcessThatHasClosedItsSignLives) {
   EXPECT_TRUE(watch.ended(0));
 }
 
-// In a process of its own, whose descriptors are all closed, and all become readable sockets of the program.
+// In a process of its own, whose descriptors are all closed, and all become readable sockets of the
+// program.
 TEST(PeerWatch, ADescriptorThatTheProgramHasClosedAndUsesItselfSaysNothing) {
   const pid_t process = ::fork();
   if (process == 0) {

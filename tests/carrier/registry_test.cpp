@@ -63,7 +63,8 @@ TEST(Registry, FindsAnotherRanksMemoryByItsLocation) {
     EXPECT_EQ(*registries[1].find(0, location), static_cast<std::byte>(10 + block));
     EXPECT_NE(registries[1].find(0, location), data);
   }
-  // The end of a block is not the beginning of the next, and no memory of another rank is this rank's.
+  // The end of a block is not the beginning of the next, and no memory of another rank is this
+  // rank's.
   EXPECT_NE(registries[0].location_of(blocks[0][0]->own() + 8000, 192), kUnreachable);
   EXPECT_EQ(registries[0].location_of(blocks[0][0]->own() + 8000, 193), kUnreachable);
   EXPECT_EQ(registries[0].location_of(blocks[0][0]->piece(1), 1), kUnreachable);

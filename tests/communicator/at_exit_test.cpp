@@ -29,7 +29,8 @@ int way_out(const std::function<void()>& program) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Statics are destroyed in the reverse order of their construction: this one after all that the library makes later.
+// Statics are destroyed in the reverse order of their construction: this one after all that the
+// library makes later.
 struct Ranks {
   std::vector<Communicator> group;
 };
@@ -42,7 +43,8 @@ TEST(AtExit, AStaticCommunicatorMayLogWhenTheHookIsLongSet) {
   const int code = way_out([] {
     static_ranks();
     static bool leaving = false;
-    // Once `leaving` is set, the hook ends the program with a code that tells whether its vector still exists.
+    // Once `leaving` is set, the hook ends the program with a code that tells whether its vector
+    // still exists.
     set_log_hook([held = std::vector<int>(1000, 7)](LogLevel, std::string_view) {
       if (leaving) std::_Exit(held == std::vector<int>(1000, 7) ? 5 : 6);
     });

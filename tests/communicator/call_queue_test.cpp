@@ -16,8 +16,8 @@
 namespace rondo::detail {
 namespace {
 
-// A thread that makes two calls, the second directly after the first. The first runs until go_on_and_end(), so that
-// other calls can queue up behind it.
+// A thread that makes two calls, the second directly after the first. The first runs until
+// go_on_and_end(), so that other calls can queue up behind it.
 class TwoCalls {
  public:
   TwoCalls(CallQueue& queue, std::string& order)
@@ -42,8 +42,8 @@ class TwoCalls {
   std::thread thread_;
 };
 
-// Returns when the thread waits for its turn: when so many looks in a row have found it asleep that it cannot be a
-// short wait for memory or a lock.
+// Returns when the thread waits for its turn: when so many looks in a row have found it asleep that
+// it cannot be a short wait for memory or a lock.
 std::thread waiting_caller(CallQueue& queue, std::string& order, char name) {
   std::atomic<pid_t> id = 0;
   std::thread thread([&queue, &order, name, &id] {

@@ -47,7 +47,8 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Group,
 
 class OneShot : public ::testing::TestWithParam<int> {};
 
-// Sizes that fit into the header of an outbox, sizes that do not, and the largest that fits into an outbox.
+// Sizes that fit into the header of an outbox, sizes that do not, and the largest that fits into an
+// outbox.
 TEST_P(OneShot, EveryTypeReductionAndCollective) {
   run_ranks(GetParam(), {}, [](Communicator& comm) {
     const auto n = static_cast<std::size_t>(comm.size());
@@ -60,7 +61,8 @@ TEST_P(OneShot, EveryTypeReductionAndCollective) {
   });
 }
 
-// Calls reuse the outboxes at once: a rank that runs ahead must not overwrite data that others still read.
+// Calls reuse the outboxes at once: a rank that runs ahead must not overwrite data that others
+// still read.
 TEST_P(OneShot, CallsFollowEachOtherAndOtherAlgorithms) {
   run_ranks(GetParam(), {}, [](Communicator& comm) {
     for (std::uint64_t call = 0; call < 3000; ++call) {

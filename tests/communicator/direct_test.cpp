@@ -61,8 +61,8 @@ TEST_P(Registered, EveryTypeReductionAndCollectiveOfProcesses) {
   EXPECT_EQ(codes, zeros(GetParam()));
 }
 
-// In each call, each rank takes registered or ordinary buffers as a number that all know says; so ranks decide on
-// another way than direct in most calls, also while others have gone on already.
+// In each call, each rank takes registered or ordinary buffers as a number that all know says; so
+// ranks decide on another way than direct in most calls, also while others have gone on already.
 TEST_P(Registered, AnyMixOfBuffersGivesOneDecision) {
   const DirectFromTheFirstByte table;
   const std::vector<int> codes = run_forked(GetParam(), [](const ForkedRank& me) {
@@ -366,8 +366,8 @@ TEST(Direct, AMismatchTouchesNothing) {
   }
 }
 
-// A rank whose call has failed may free its buffers: nobody writes to them any more. The ranks make calls until one of
-// them ends the communicator at a time that is different in each round.
+// A rank whose call has failed may free its buffers: nobody writes to them any more. The ranks make
+// calls until one of them ends the communicator at a time that is different in each round.
 TEST(Direct, NobodyTouchesTheBuffersOfAFailedCall) {
   for (int round = 0; round < 300; ++round) {
     const int ranks = 2 + round % 3;

@@ -1,5 +1,5 @@
-// Calls without elements, by every algorithm, named in the call or by RONDO_ALGO, wherever the ranks are: they are made, or
-// refused with a UsageError, and the next call is right.
+// Calls without elements, by every algorithm, named in the call or by RONDO_ALGO, wherever the
+// ranks are: they are made, or refused with a UsageError, and the next call is right.
 
 #include <cstdlib>
 #include <string>

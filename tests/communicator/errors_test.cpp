@@ -126,8 +126,8 @@ TEST(Usage, OptionsOutOfRangeAreErrors) {
   ::unsetenv("RONDO_TIMEOUT");
 }
 
-// Runs a call that differs between the ranks. Every rank must fail, and the error of the rank that notices first
-// must name both ranks and both calls.
+// Runs a call that differs between the ranks. Every rank must fail, and the error of the rank that
+// notices first must name both ranks and both calls.
 void expect_mismatch(const std::function<void(Communicator&)>& call,
                      const std::vector<std::string>& parts) {
   std::mutex mutex;
@@ -215,8 +215,8 @@ TEST(Mismatch, OfAlgorithms) {
       {"by ring", "by naive", "RONDO_ALGO"});
 }
 
-// one_shot and ring use different memory, so no rank finds a slot of the other call. Each rank learns the other's call
-// from its presence.
+// one_shot and ring use different memory, so no rank finds a slot of the other call. Each rank
+// learns the other's call from its presence.
 TEST(Mismatch, OfOneShotAndRing) {
   expect_mismatch(
       [](Communicator& comm) {
@@ -288,9 +288,9 @@ TEST(Mismatch, ThatARankCannotLearnFromACallIsLogged) {
   expect_contains(lines.back(), "Make the same calls");
 }
 
-// Of three ranks, 0 and 1 broadcast from rank 0 by ring; rank 1, in the middle, then destroys its communicator at once.
-// Rank 2 calls `instead`: if `after`, when rank 1 has destroyed its communicator, else when it is about to.
-// Returns the lines that rank 1 logs.
+// Of three ranks, 0 and 1 broadcast from rank 0 by ring; rank 1, in the middle, then destroys its
+// communicator at once. Rank 2 calls `instead`: if `after`, when rank 1 has destroyed its
+// communicator, else when it is about to. Returns the lines that rank 1 logs.
 std::vector<std::string> logged_of_the_middle_rank(
     bool after, const std::function<void(Communicator&)>& instead) {
   std::vector<std::string> lines;
@@ -391,7 +391,8 @@ TEST(Timeout, NamesThePeerAndTheCall) {
   });
 }
 
-// A rank may wait for a rank that has made the call. Its error must still name rank 2, which has not.
+// A rank may wait for a rank that has made the call. Its error must still name rank 2, which has
+// not.
 TEST(Timeout, NamesTheRankThatHasNotMadeTheCall) {
   std::mutex mutex;
   std::vector<std::string> texts;

@@ -1,4 +1,5 @@
-// Messages, gather, scatter, all_to_all, and chunks of different sizes, on groups of ranks in one process.
+// Messages, gather, scatter, all_to_all, and chunks of different sizes, on groups of ranks in one
+// process.
 
 #include <numeric>
 
@@ -134,7 +135,8 @@ TEST(Message, AReceiverThatLeavesOrNeverReceivesIsAnError) {
   });
 }
 
-// sendrecv sends and receives independently, whatever is at the other ends, and however long the messages are.
+// sendrecv sends and receives independently, whatever is at the other ends, and however long the
+// messages are.
 TEST(Message, ASendrecvGoesWithSendsAndReceives) {
   constexpr std::size_t kCount = 3'000'017;
   const auto data_of = [](int rank) {

@@ -1,4 +1,5 @@
-// Ranks whose threads round in other ways, or take small numbers for zero, get the same bits as the others, and keep their state.
+// Ranks whose threads round in other ways, or take small numbers for zero, get the same bits as the
+// others, and keep their state.
 
 #include <cfenv>
 #include <cstring>
@@ -40,7 +41,8 @@ std::uint64_t state() {
 #endif
 }
 
-// Rank 1's thread rounds up, and takes subnormal numbers for zero; on x86 it stops at every exception, too.
+// Rank 1's thread rounds up, and takes subnormal numbers for zero; on x86 it stops at every
+// exception, too.
 void set_an_odd_state() {
   std::fesetround(FE_UPWARD);
 #if defined(__x86_64__)

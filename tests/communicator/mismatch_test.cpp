@@ -19,7 +19,8 @@
 namespace rondo::test {
 namespace {
 
-// 400 bytes; and 80 KB, which fit the slots of a FIFO, so that a rank that only sends waits for no free slot.
+// 400 bytes; and 80 KB, which fit the slots of a FIFO, so that a rank that only sends waits for no
+// free slot.
 class EveryMismatch : public testing::TestWithParam<std::tuple<int, bool>> {
  protected:
   [[nodiscard]] static int ranks() { return std::get<0>(GetParam()); }
@@ -41,7 +42,8 @@ TEST_P(EveryMismatch, OfThreadsIsAnErrorOnEveryRank) {
   }
 }
 
-// Among processes, direct needs registered memory. A rank may still be making it when others fail already.
+// Among processes, direct needs registered memory. A rank may still be making it when others fail
+// already.
 std::string complaint_with_memory(Communicator& comm, const Mismatch& mismatch, int odd) {
   std::optional<RegisteredMemory<double>> memory;
   try {
@@ -73,7 +75,8 @@ TEST_P(EveryMismatch, OfProcessesIsAnErrorOnEveryRank) {
   EXPECT_EQ(codes, std::vector<int>(static_cast<std::size_t>(ranks()), 0));
 }
 
-// Each of 2 to 4 ranks (threads) makes the calls `calls_of(rank, ranks)`, and must get a mismatch error.
+// Each of 2 to 4 ranks (threads) makes the calls `calls_of(rank, ranks)`, and must get a mismatch
+// error.
 void expect_errors(const std::function<std::vector<Call>(int, int)>& calls_of) {
   for (const int ranks : {2, 3, 4}) {
     for (const bool asynchronous : {false, true}) {

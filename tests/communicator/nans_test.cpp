@@ -1,4 +1,5 @@
-// NaNs have the same bits on all ranks, also where partners between hosts add the same elements, each for itself.
+// NaNs have the same bits on all ranks, also where partners between hosts add the same elements,
+// each for itself.
 
 #include <cstdlib>
 #include <cstring>

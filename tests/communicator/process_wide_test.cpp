@@ -1,4 +1,5 @@
-// What belongs to the program and to its process stays as it is: signals, reactions to them, limits that the process has.
+// What belongs to the program and to its process stays as it is: signals, reactions to them, limits
+// that the process has.
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -58,7 +59,8 @@ std::vector<std::string> blocked_by_others() {
   return masks;
 }
 
-// Whether all other threads, at least `least`, block all signals that a faulty instruction does not cause.
+// Whether all other threads, at least `least`, block all signals that a faulty instruction does not
+// cause.
 bool others_block_all(std::size_t least) {
   const std::vector<std::string> masks = blocked_by_others();
   for (const std::string& mask : masks) {
@@ -145,7 +147,8 @@ TEST(ProcessWide, TheSignalOfThatLimitIsKeptForTheProgramThatHasSentIt) {
   ::pthread_sigmask(SIG_UNBLOCK, &limit, nullptr);
 }
 
-// Nobody reads the pipe any more into which the log goes, because the user asked for it by RONDO_LOG.
+// Nobody reads the pipe any more into which the log goes, because the user asked for it by
+// RONDO_LOG.
 TEST(ProcessWide, ALogThatNobodyReadsEndsNoRank) {
   const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
     ::setenv("RONDO_LOG", "info", 1);
@@ -239,7 +242,8 @@ TEST(ProcessWide, RanksThatTogetherAskForMoreMemoryThanThereIsGetAnError) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
 }
 
-// A control group for memory, of version 1, below the one that is mounted; it is removed when the processes in it have ended.
+// A control group for memory, of version 1, below the one that is mounted; it is removed when the
+// processes in it have ended.
 class MemoryGroup {
  public:
   MemoryGroup() {

@@ -296,7 +296,8 @@ constexpr const char* kWait = "RONDO_TEST_WAIT";
   return true;
 }();
 
-// A process of another container; one that executes another program; one that executes its own program again.
+// A process of another container; one that executes another program; one that executes its own
+// program again.
 TEST(Processes, ADeathThatAProcessIdDoesNotShowIsNamed) {
   enum class How { ends_in_another_namespace, executes, executes_itself };
   for (const How how : {How::ends_in_another_namespace, How::executes, How::executes_itself}) {
@@ -340,7 +341,8 @@ TEST(Processes, ADeathThatAProcessIdDoesNotShowIsNamed) {
   }
 }
 
-// Their numbers become those of the program's own: half of them readable, as a pidfd is whose process has ended.
+// Their numbers become those of the program's own: half of them readable, as a pidfd is whose
+// process has ended.
 TEST(Processes, AProgramMayCloseAllDescriptors) {
   for (const bool goes_on : {false, true}) {
     const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
@@ -519,8 +521,8 @@ detail::FileDescriptor visit(const std::string& path) {
   }
 }
 
-// Four strangers connect: one sends nothing and stays, one leaves at once, one sends a part of a message, and one
-// sends a message that no rank sends.
+// Four strangers connect: one sends nothing and stays, one leaves at once, one sends a part of a
+// message, and one sends a message that no rank sends.
 TEST(Processes, StrangersDoNotKeepRanksFromJoining) {
   const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
     std::vector<detail::FileDescriptor> strangers;
@@ -543,8 +545,8 @@ TEST(Processes, StrangersDoNotKeepRanksFromJoining) {
 
 constexpr uid_t kNobodyUser = 65534;
 
-// A process of another user may be the first to listen at the socket. It must not get access to what a rank reads and
-// writes.
+// A process of another user may be the first to listen at the socket. It must not get access to
+// what a rank reads and writes.
 TEST(Processes, AnotherUsersSocketIsNotTrusted) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root may become another user";
   const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
@@ -568,8 +570,8 @@ TEST(Processes, AnotherUsersSocketIsNotTrusted) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
-// The other way round: a process of another user connects to the socket and sends the message of rank 1. Rank 0
-// closes that connection; the real rank 1 joins afterwards.
+// The other way round: a process of another user connects to the socket and sends the message of
+// rank 1. Rank 0 closes that connection; the real rank 1 joins afterwards.
 TEST(Processes, AnotherUsersRankIsSentAway) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root may become another user";
   const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
@@ -608,7 +610,7 @@ TEST(Processes, TheSocketIsItsOwnersAloneWhateverTheUmask) {
       if (me.rank == 0) {
         ::umask(mask);
       } else {
-        const detail::FileDescriptor visitor = visit(me.socket);
+        const detail::FileDescriptor stranger = visit(me.socket);
         struct stat facts{};
         if (::stat(me.socket.c_str(), &facts) != 0 || (facts.st_mode & 0777U) != 0600U) return 1;
       }
@@ -771,8 +773,8 @@ TEST(Processes, AHundredAndTwentyEightOfOneHost) {
   EXPECT_EQ(codes, std::vector<int>(kRanks, 0));
 }
 
-// Rank 1 has no address space left for shared memory. Its group, ranks 1 and 3, learns it; the other group and the
-// parent go on.
+// Rank 1 has no address space left for shared memory. Its group, ranks 1 and 3, learns it; the
+// other group and the parent go on.
 TEST(Processes, AMemberThatCannotJoinFailsItsGroupAlone) {
 #ifdef RONDO_TEST_SANITIZER
   GTEST_SKIP() << "sanitizers need address space of their own";
@@ -820,7 +822,8 @@ TEST(Processes, AMemberThatIsKilledIsNamed) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0, 200, 0}));
 }
 
-// Each process has three communicators, each of which is used by a thread of its own, in all kinds of calls.
+// Each process has three communicators, each of which is used by a thread of its own, in all kinds
+// of calls.
 TEST(Processes, SeveralCommunicatorsAreAtWorkAtOnce) {
   const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
     Communicator comm = join(me);

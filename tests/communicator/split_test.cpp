@@ -78,7 +78,8 @@ TEST(Split, SeveralAreAtWorkAtOnce) {
   });
 }
 
-// Rank 0 cannot go on. Rank 1, of the same group, learns it; rank 2, of another one, is not concerned.
+// Rank 0 cannot go on. Rank 1, of the same group, learns it; rank 2, of another one, is not
+// concerned.
 TEST(Split, ARankThatGivesUpFailsItsGroupAlone) {
   run_ranks(3, {}, [](Communicator& comm) {
     const int rank = comm.rank();

@@ -17,7 +17,7 @@
 
 #include <rondo/rondo.hpp>
 
-#include "bootstrap/card.hpp"
+#include "bootstrap/contact.hpp"
 #include "bootstrap/handshake.hpp"
 #include "bootstrap/network.hpp"
 #include "bootstrap/sockets.hpp"
@@ -45,7 +45,7 @@ bool says(const std::exception& error, const std::string& part) {
 std::string folder_of(const ForkedRank& me) {
   return std::filesystem::path(me.socket).parent_path().string();
 }
-std::string card_of(const ForkedRank& me) { return folder_of(me) + "/rondo-rank-0"; }
+std::string contact_of(const ForkedRank& me) { return folder_of(me) + "/rondo-rank-0"; }
 
 CommunicatorOptions within(std::chrono::milliseconds timeout, const std::string& secret = {}) {
   CommunicatorOptions options{.timeout = timeout};
@@ -101,7 +101,7 @@ TEST(Store, RanksMeetInAFolderAndLeaveNothing) {
   if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
   const std::vector<int> codes = run_forked(4, [&](const ForkedRank& me) {
     if (me.rank == 2) {  // comes when the file is there already
-      while (::access(card_of(me).c_str(), F_OK) != 0) std::this_thread::yield();
+      while (::access(contact_of(me).c_str(), F_OK) != 0) std::this_thread::yield();
     }
     const int code = join_and_add("file://" + folder_of(me), me.rank, me.size, within(kPatient));
     return std::filesystem::is_empty(folder_of(me)) ? code : 52;
@@ -123,7 +123,8 @@ TEST(Store, RanksMeetWithASecret) {
   EXPECT_EQ(codes, std::vector<int>(3, 0));
 }
 
-// The rank without the secret knows why at once; the others know who was sent away and who is missing.
+// The rank without the secret knows why at once; the others know who was sent away and who is
+// missing.
 TEST(Store, AWrongSecretIsAnErrorOnBothSides) {
   if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
   for (const std::string wrong : {"wrong", ""}) {
@@ -192,7 +193,7 @@ TEST(Store, ASecondRank0IsAnErrorOfBoth) {
     const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
       const std::string url = in_folder ? "file://" + folder_of(me) : port.url();
       const auto first_listens = [&] {
-        if (in_folder) return ::access(card_of(me).c_str(), F_OK) == 0;
+        if (in_folder) return ::access(contact_of(me).c_str(), F_OK) == 0;
         const auto patient = detail::deadline_after(kPatient);
         return detail::connect_to_any(port.addresses(), patient).socket.valid();
       };
@@ -312,11 +313,11 @@ TEST(Store, Rank0ThatEndsIsNamed) {
     const FileDescriptor listener = detail::listen_at(port.addresses().at(0));
     detail::ready_before(listener, POLLIN, patient);
     const FileDescriptor socket(::accept(listener.get(), nullptr, nullptr));
-    detail::Interview interview("", {}, detail::introduce(false));
-    while (interview.hello() == nullptr) {
-      const std::size_t bytes = interview.room().size();
-      detail::receive_all(socket, interview.room().data(), bytes, patient);
-      const detail::Reply reply = interview.took(bytes).value();
+    detail::ServerHandshake handshake("", {}, detail::introduce(false));
+    while (handshake.hello() == nullptr) {
+      const std::size_t bytes = handshake.room().size();
+      detail::receive_all(socket, handshake.room().data(), bytes, patient);
+      const detail::Reply reply = handshake.took(bytes).value();
       detail::send_all(socket, &reply, sizeof(reply), patient);
     }
     return 0;
@@ -345,14 +346,15 @@ TEST(Store, StrangersDoNotKeepRanksFromJoining) {
   EXPECT_EQ(codes, std::vector<int>(3, 0));
 }
 
-// Writes a rank 0's card as one of an earlier run would have left it.
+// Writes a rank 0's contact as one of an earlier run would have left it.
 void leave_old_card(const ForkedRank& me, std::uint16_t port) {
-  const detail::Card card{detail::machine_boot_id(), "of another run", {"127.0.0.1"}, port};
-  std::ofstream(card_of(me)) << to_text(card);
+  const detail::Contact contact{detail::machine_boot_id(), "of another run", {"127.0.0.1"}, port};
+  std::ofstream(contact_of(me)) << to_text(contact);
 }
 
-// In the folder is a card of an earlier run. At its address nobody listens; somebody who takes in connections and never
-// says a word; somebody who says what no rank 0 says; the rank 0 of other ranks.
+// In the folder is a contact of an earlier run. At its address nobody listens; somebody who takes
+// in connections and never says a word; somebody who says what no rank 0 says; the rank 0 of other
+// ranks.
 TEST(Store, AFileOfAnEarlierRunDoesNoHarm) {
   if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
   enum class Listener { nobody, silent, talker, other_first };
@@ -376,7 +378,8 @@ TEST(Store, AFileOfAnEarlierRunDoesNoHarm) {
       leave_old_card(me, port.value());
       int code = 0;
       if (listens == Listener::other_first) {
-        // Is still there when the others have joined: its deadline comes later than their first tries.
+        // Is still there when the others have joined: its deadline comes later than their first
+        // tries.
         std::ofstream(ready) << "yes";
         code = expect_error<TimeoutError>("did not come: 1", [&] {
           from_store(port.url(), 0, 2, within(std::chrono::seconds(3), "of another run."));
@@ -407,11 +410,11 @@ TEST(Store, AFileOfAnEarlierRunDoesNoHarm) {
 TEST(Store, AHalfWrittenFileIsNamed) {
   if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
   const std::vector<int> codes = run_forked(1, [&](const ForkedRank& me) {
-    std::ofstream(card_of(me)) << "{\"boot\": \"abc\", \"tok";
+    std::ofstream(contact_of(me)) << "{\"boot\": \"abc\", \"tok";
     const int code = expect_error<TimeoutError>("it is not a whole file of rank 0", [&] {
       from_store("file://" + folder_of(me), 1, 2, within(kHasty));
     });
-    ::unlink(card_of(me).c_str());
+    ::unlink(contact_of(me).c_str());
     return code;
   });
   EXPECT_EQ(codes, std::vector<int>{0});
@@ -421,7 +424,7 @@ TEST(Store, AHalfWrittenFileIsNamed) {
 TEST(Store, AHalfWrittenFileOfAnEarlierRunDoesNoHarm) {
   if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
   const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
-    if (me.rank == 0) std::ofstream(card_of(me)) << "{\"boot\": \"abc\", \"tok";
+    if (me.rank == 0) std::ofstream(contact_of(me)) << "{\"boot\": \"abc\", \"tok";
     return join_and_add("file://" + folder_of(me), me.rank, me.size, within(kPatient));
   });
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
@@ -433,17 +436,18 @@ TEST(Store, AFileOfAnotherUserIsNotTrusted) {
   const std::vector<int> codes = run_forked(1, [&](const ForkedRank& me) {
     leave_old_card(me, 1);
     constexpr uid_t kNobodyUser = 65534;
-    if (::chown(card_of(me).c_str(), kNobodyUser, kNobodyUser) != 0) return 77;
+    if (::chown(contact_of(me).c_str(), kNobodyUser, kNobodyUser) != 0) return 77;
     const int code = expect_error<TransportError>("belongs to user 65534", [&] {
       from_store("file://" + folder_of(me), 1, 2, within(kPatient));
     });
-    ::unlink(card_of(me).c_str());
+    ::unlink(contact_of(me).c_str());
     return code;
   });
   EXPECT_EQ(codes, std::vector<int>{0});
 }
 
-// In a folder as /tmp is: rank 1 may not read the file, which is its owner's alone, and rank 0 may not replace it.
+// In a folder as /tmp is: rank 1 may not read the file, which is its owner's alone, and rank 0 may
+// not replace it.
 TEST(Store, AFileOfAnotherUserInAFolderForAllIsNamedAtOnce) {
   if (!detail::can_prove()) GTEST_SKIP() << "built without libsodium";
   if (::geteuid() != 0) GTEST_SKIP() << "only root may become another user";
@@ -452,14 +456,14 @@ TEST(Store, AFileOfAnotherUserInAFolderForAllIsNamedAtOnce) {
       leave_old_card(me, 1);
       constexpr mode_t kEverybody = 01777;
       constexpr uid_t kNobodyUser = 65534;
-      if (::chmod(card_of(me).c_str(), S_IRUSR | S_IWUSR) != 0) return 77;
+      if (::chmod(contact_of(me).c_str(), S_IRUSR | S_IWUSR) != 0) return 77;
       if (::chmod(folder_of(me).c_str(), kEverybody) != 0) return 77;
       if (::seteuid(kNobodyUser) != 0) return 77;
       const int code = expect_error<TransportError>("belongs to user 0", [&] {
         from_store("file://" + folder_of(me), rank, 2, within(kPatient));
       });
       if (::seteuid(0) != 0) return 77;
-      ::unlink(card_of(me).c_str());
+      ::unlink(contact_of(me).c_str());
       return code;
     });
     EXPECT_EQ(codes, std::vector<int>{0}) << rank;
@@ -488,7 +492,8 @@ TEST(Store, RanksOfTwoRunsDoNotJoinAtOneAddress) {
   }
 }
 
-// One that was told rank, size and address by hand belongs to no run, and may be with ranks of a launcher.
+// One that was told rank, size and address by hand belongs to no run, and may be with ranks of a
+// launcher.
 TEST(Store, ARankWithoutARunJoinsThoseOfOne) {
   const FreePort port;
   const std::vector<int> codes = run_forked(3, [&](const ForkedRank& me) {
@@ -502,7 +507,8 @@ TEST(Store, ARankWithoutARunJoinsThoseOfOne) {
   EXPECT_EQ(codes, std::vector<int>(3, 0));
 }
 
-// At a port that a run has computed for itself, and that a group which was started by hand happens to use, too.
+// At a port that a run has computed for itself, and that a group which was started by hand happens
+// to use, too.
 TEST(Store, ARankWithoutARunDoesNotJoinAtAComputedPort) {
   const FreePort port;
   const FreePort second;
@@ -627,8 +633,8 @@ TEST(Store, UcxCarriesEveryEdgeIfAsked) {
   EXPECT_EQ(codes, std::vector<int>(3, 0));
 }
 
-// Rank 1's part of a gather is over when rank 0, on another host, is killed while it waits for rank 2: rank 1's destructor, which waits
-// for the end of the call, does not wait for its deadline.
+// Rank 1's part of a gather is over when rank 0, on another host, is killed while it waits for rank
+// 2: rank 1's destructor, which waits for the end of the call, does not wait for its deadline.
 TEST(Store, ADestructorSeesADeathOnAnotherHost) {
   if (const char* reason = reason_against_ucx()) GTEST_SKIP() << reason;
   const FreePort port;
@@ -736,7 +742,8 @@ TEST(Store, AProcessThatIsKilledIsNamedByUcx) {
   EXPECT_EQ(codes, (std::vector<int>{0, 200, 0}));
 }
 
-// Rank 2 is killed at any moment of its join, or soon after. Whenever that is, the others get an error that names it, and none crashes.
+// Rank 2 is killed at any moment of its join, or soon after. Whenever that is, the others get an
+// error that names it, and none crashes.
 TEST(Store, ARankThatIsKilledWhileItJoinsByUcxIsNamed) {
   if (const char* reason = reason_against_ucx()) GTEST_SKIP() << reason;
   for (int round = 0; round < 24; ++round) {

@@ -1,5 +1,5 @@
-// Device memory of one element type, a stream, and the devices of a group, for tests; through the thin layer, so that they run
-// on a GPU and on the stand-in alike.
+// Device memory of one element type, a stream, and the devices of a group, for tests; through the
+// thin layer, so that they run on a GPU and on the stand-in alike.
 #pragma once
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Every collective on device memory against exact answers; for ranks that are threads, processes, or
-// all driven by one thread.
+// Every collective on device memory against exact answers; for ranks that are threads, processes,
+// or all driven by one thread.
 #pragma once
 
 #include <functional>
@@ -103,8 +103,8 @@ class DeviceCall {
   std::unique_ptr<DeviceBuffer<T>> out_;
 };
 
-// A rank, its stream, and its calls. All memory is allocated before the first call starts and freed after the last has
-// ended: allocating and freeing may wait for kernels that wait for other ranks.
+// A rank, its stream, and its calls. All memory is allocated before the first call starts and freed
+// after the last has ended: allocating and freeing may wait for kernels that wait for other ranks.
 class DeviceRank {
  public:
   explicit DeviceRank(cuda::Communicator& comm)

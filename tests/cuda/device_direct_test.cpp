@@ -1,5 +1,5 @@
-// Calls by direct on device memory: who reaches what, and that calls agree on it. Runs on the stand-in everywhere, and,
-// linked with the CUDA runtime, on a GPU.
+// Calls by direct on device memory: who reaches what, and that calls agree on it. Runs on the
+// stand-in everywhere, and, linked with the CUDA runtime, on a GPU.
 
 #include <algorithm>
 #include <cstdlib>
@@ -77,7 +77,8 @@ TEST_P(DeviceDirect, EveryCollectiveInRegisteredMemory) {
   });
 }
 
-// The memory of one rank is not registered, of another in a later call, and so on: all ranks then take the ring.
+// The memory of one rank is not registered, of another in a later call, and so on: all ranks then
+// take the ring.
 TEST_P(DeviceDirect, OneRankWithOtherMemoryIsNoticedByAll) {
   on_ranks(GetParam(), [](DeviceRank& rank) {
     using What = DeviceCall<float>::What;
@@ -102,7 +103,8 @@ TEST_P(DeviceDirect, OneRankWithOtherMemoryIsNoticedByAll) {
   });
 }
 
-// Destroyed at different times; memory that all have destroyed is given back, and calls go on with the rest.
+// Destroyed at different times; memory that all have destroyed is given back, and calls go on with
+// the rest.
 TEST_P(DeviceDirect, MemoryIsFreedInAnyOrder) {
   on_ranks(GetParam(), [](DeviceRank& rank) {
     std::vector<cuda::RegisteredMemory<std::int32_t>> kept;
@@ -157,7 +159,8 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
   return std::ranges::equal(std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
 }
 
-// Values whose sums depend on the order of additions, by one_shot, in parts, and in one call: the same bits.
+// Values whose sums depend on the order of additions, by one_shot, in parts, and in one call: the
+// same bits.
 TEST_P(DeviceDirect, BitsDoNotDependOnSizeOrAlgorithm) {
   on_ranks(GetParam(),
            [](DeviceRank& rank) {

@@ -1,5 +1,6 @@
-// A device communicator with the calls of one on host memory: it carries them out on copies in device memory, so that the
-// checks of host communicators (tests/support/exchange_checks.hpp) check devices too.
+// A device communicator with the calls of one on host memory: it carries them out on copies in
+// device memory, so that the checks of host communicators (tests/support/exchange_checks.hpp) check
+// devices too.
 #pragma once
 
 #include <algorithm>

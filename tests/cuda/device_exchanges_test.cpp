@@ -1,5 +1,5 @@
-// Messages, gather, scatter, all_to_all and chunks of different sizes, on device memory. Runs on the stand-in everywhere,
-// and, linked with the CUDA runtime, on a GPU.
+// Messages, gather, scatter, all_to_all and chunks of different sizes, on device memory. Runs on
+// the stand-in everywhere, and, linked with the CUDA runtime, on a GPU.
 
 #include <chrono>
 #include <cstdlib>
@@ -135,7 +135,8 @@ class Driven {
   std::vector<cuda::Communicator> group_;
   std::deque<DeviceBuffer<int>> in_;
   std::deque<DeviceBuffer<int>> out_;
-  // Destroyed first, when their work has ended: a kernel of a call that failed may still use the buffers.
+  // Destroyed first, when their work has ended: a kernel of a call that failed may still use the
+  // buffers.
   std::deque<DeviceStream> streams_;
 };
 
@@ -242,7 +243,8 @@ TEST_F(DeviceMessage, ACapturedExchangeIsReplayed) {
       ranks.comm(rank).all_gather_v(ranks.in(rank).subspan(offset, own), ranks.out(rank), counts,
                                     ranks.stream(rank));
     }
-    // Both ranks' vectors become the one that they have gathered, moved by a message to the other rank and back.
+    // Both ranks' vectors become the one that they have gathered, moved by a message to the other
+    // rank and back.
     for (int move = 0; move < 2; ++move) {
       ranks.comm(rank).sendrecv(move == 0 ? ranks.out(rank) : ranks.in(rank), 1 - rank,
                                 move == 0 ? ranks.in(rank) : ranks.out(rank), 1 - rank,
@@ -404,7 +406,8 @@ TEST_F(DeviceMessage, RankOrderRefusesCountsWhereTheOrderMatters) {
       << error;
 }
 
-// Slots that are so large that FIFOs between all ranks would take too much memory: these get smaller ones.
+// Slots that are so large that FIFOs between all ranks would take too much memory: these get
+// smaller ones.
 TEST_F(DeviceMessage, LargeSlotsAreForTheRingAlone) {
   constexpr std::size_t kCount = 100'003;
   Driven ranks(4, kCount, {.slot_bytes = 16U << 20U, .slots = 2});

@@ -1,4 +1,5 @@
-// Gradients in device memory. Runs on the stand-in everywhere, and, linked with the CUDA runtime, on a GPU.
+// Gradients in device memory. Runs on the stand-in everywhere, and, linked with the CUDA runtime,
+// on a GPU.
 
 #include <algorithm>
 #include <atomic>
@@ -83,7 +84,8 @@ class DeviceModel {
       produced_[i]->write(values);
     }
   }
-  // Writes the gradient late, as a slow kernel would: a read that comes too early finds the old values.
+  // Writes the gradient late, as a slow kernel would: a read that comes too early finds the old
+  // values.
   void produce(std::size_t i, api::Stream stream, void* to = nullptr) {
     // Even and odd parameters may be on different streams, so each kind has its own filler.
     const std::span<int> filler = (i % 2 == 0 ? even_filler_ : odd_filler_).span();
@@ -186,7 +188,8 @@ TEST_P(DeviceGradients, TravelNarrowAlignedAndScaled) {
   check_type<float>(ranks(), small_buckets(Average::samples), 1.0 / ranks());
 }
 
-// Gradients come from two streams at once, in a different order on each rank; then buckets follow rank 0's order.
+// Gradients come from two streams at once, in a different order on each rank; then buckets follow
+// rank 0's order.
 TEST_P(DeviceGradients, FollowTheEventsOfSeveralStreams) {
   on_ranks(ranks(), [](cuda::Communicator& comm) {
     DeviceModel<float> model(comm.device(), std::vector<std::size_t>(12, 200));
@@ -284,7 +287,8 @@ TEST_P(DeviceGradients, ThatNobodyMarkedAreZerosWhenAllowed) {
   });
 }
 
-// Runs `wrong` on the last rank: all ranks must get an error that contains `words`, and no rank waits for the last.
+// Runs `wrong` on the last rank: all ranks must get an error that contains `words`, and no rank
+// waits for the last.
 void expect_named_everywhere(
     int ranks, const std::string& words,
     const std::function<void(cuda::GradientReducer&, api::Stream)>& wrong) {
@@ -433,7 +437,8 @@ TEST_P(DeviceGradients, CompareValuesThatMayNotBeWritten) {
   });
 }
 
-// In an iteration the reducer has the communicator to itself; it goes on when the program's object is moved or destroyed.
+// In an iteration the reducer has the communicator to itself; it goes on when the program's object
+// is moved or destroyed.
 TEST_P(DeviceGradients, OwnTheirCommunicatorToo) {
   on_ranks(ranks(), [](cuda::Communicator& comm) {
     const DeviceStream stream(comm.device());
@@ -480,7 +485,8 @@ TEST_F(DeviceReducers, TakeMarksAheadOfTheDeviceInABoundedNumber) {
                                                     all.span().subspan(i * kApart, kElems)));
     }
     cuda::GradientReducer reducer(comm, parameters, options);
-    // Rank 0 makes 149 marks alone. Its 150th completes a bucket, and waits for an earlier one that also needs rank 1.
+    // Rank 0 makes 149 marks alone. Its 150th completes a bucket, and waits for an earlier one that
+    // also needs rank 1.
     while (!zero && made_by_zero < 149) std::this_thread::yield();
     for (std::size_t i = kGradients; i-- > 0;) {
       reducer.mark_ready(i, stream.get());

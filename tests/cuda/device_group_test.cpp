@@ -1,5 +1,5 @@
-// Groups of ranks on device memory, driven by threads. Runs on the stand-in everywhere, and, linked with
-// the CUDA runtime, on a GPU.
+// Groups of ranks on device memory, driven by threads. Runs on the stand-in everywhere, and, linked
+// with the CUDA runtime, on a GPU.
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
-// Ranks as processes that share devices by IPC and meet at a Unix socket. The parent never uses a device, so that its
-// children can.
+// Ranks as processes that share devices by IPC and meet at a Unix socket. The parent never uses a
+// device, so that its children can.
 
 #include <poll.h>
 #include <sched.h>
@@ -162,8 +162,8 @@ TEST(DeviceProcess, OneThatLeavesFirstIsNotMissed) {
   });
 }
 
-// Rank 1 receives later than the second that a rank which leaves grants at least. Its kernel then writes into rank 0's
-// memory, which the driver would have taken away had that process ended.
+// Rank 1 receives later than the second that a rank which leaves grants at least. Its kernel then
+// writes into rank 0's memory, which the driver would have taken away had that process ended.
 TEST(DeviceProcess, OneThatHasSentStaysUntilItsMessageIsReceived) {
   expect_codes(2, {0, 0}, [](const ForkedRank& me) {
     std::optional<cuda::Communicator> comm = join(me, {.device = 0, .channels = 1});

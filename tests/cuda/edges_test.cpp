@@ -1,5 +1,5 @@
-// Which path is chosen between devices, what happens when a path is missing or loses data, and how CUDA's errors are
-// reported. Runs on the stand-in, whose devices the tests configure.
+// Which path is chosen between devices, what happens when a path is missing or loses data, and how
+// CUDA's errors are reported. Runs on the stand-in, whose devices the tests configure.
 
 #include <atomic>
 #include <cstdlib>
@@ -104,7 +104,8 @@ TEST_F(DeviceEdges, WhoCannotReachGoesThroughPinnedMemory) {
   EXPECT_EQ(group[0].algorithm_for(call), Algorithm::ring);
 }
 
-// A call by direct that fails withdraws its buffers with an atomic operation on the other device's memory.
+// A call by direct that fails withdraws its buffers with an atomic operation on the other device's
+// memory.
 TEST_F(DeviceEdges, DirectNeedsAtomicOperationsBetweenDevices) {
   stand_in().nvlinks = {{0, 1}, {1, 0}, {0, 2}, {2, 0}, {1, 2}};
   std::vector<cuda::Communicator> group = cuda::local_group({0, 1, 2});
@@ -224,8 +225,9 @@ TEST_F(DeviceEdges, WhatCudaRefusesAtTheStartIsAnErrorOfAll) {
   EXPECT_THROW(cuda::local_group({0, 0}), CudaError);
 }
 
-// Two ranks join and run iterations with a reducer. Each time, CUDA refuses another one of the calls that they make.
-// Whichever it is, both ranks end, and have released everything that they had allocated.
+// Two ranks join and run iterations with a reducer. Each time, CUDA refuses another one of the
+// calls that they make. Whichever it is, both ranks end, and have released everything that they had
+// allocated.
 TEST_F(DeviceEdges, ARefusalAnywhereLeaksNothing) {
   const DeviceBuffer<float> gradients[] = {{0, 100, 1.0F}, {1, 100, 1.0F}};
   const DeviceStream streams[] = {DeviceStream(0), DeviceStream(1)};
@@ -275,7 +277,8 @@ TEST_F(DeviceEdges, ARefusalAnywhereLeaksNothing) {
   EXPECT_GT(refused, 100);
 }
 
-// Ranks on two devices. Whichever of CUDA's calls fails while they register memory, all throw, and nothing is left over.
+// Ranks on two devices. Whichever of CUDA's calls fails while they register memory, all throw, and
+// nothing is left over.
 TEST_F(DeviceEdges, RegisteredMemoryIsGivenBack) {
   std::vector<cuda::Communicator> group = cuda::local_group({0, 1});
   const StandInBalance before = stand_in_balance();

@@ -1,4 +1,5 @@
-// Runs tests that need a GPU; exit code 77, with the reason, where there is none, so that they count as skipped.
+// Runs tests that need a GPU; exit code 77, with the reason, where there is none, so that they
+// count as skipped.
 
 #include <sys/wait.h>
 #include <unistd.h>

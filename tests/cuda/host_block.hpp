@@ -36,7 +36,8 @@ class HostTeam {
 
   void sync(Turns& turns) {
     const unsigned round = round_.load(std::memory_order_relaxed);
-    // The last thread to arrive opens the next round. Acquire-release, so that all threads see what each has written.
+    // The last thread to arrive opens the next round. Acquire-release, so that all threads see what
+    // each has written.
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
       arrived_.store(0, std::memory_order_relaxed);
       // All have read what the round before said, and have begun this one.

@@ -1,5 +1,5 @@
-// What the host decides of a rank's device without asking it: which calls of others count, how much memory is shown, and how
-// many blocks a call has.
+// What the host decides of a rank's device without asking it: which calls of others count, how much
+// memory is shown, and how many blocks a call has.
 
 #include <chrono>
 #include <cstddef>
@@ -50,7 +50,8 @@ TEST(ShownCall, TwoCallsOfOneNumberThatDifferAreSeen) {
   EXPECT_EQ(other_call_at_the_same_time(wiring, 0), expected);
 }
 
-// The words of a call arrive one by one: here the number of calls before the signature, on one rank and then on the other.
+// The words of a call arrive one by one: here the number of calls before the signature, on one rank
+// and then on the other.
 TEST(ShownCall, ACallThatIsBeingShownDoesNotCount) {
   const DeviceWiring wiring = two_ranks();
   announce(wiring.control.on_device(0), call_of(5, 100));

@@ -1,4 +1,5 @@
-// Devices of MPI's ranks, under mpirun: on one host by IPC, between hosts by the pump. On the stand-in.
+// Devices of MPI's ranks, under mpirun: on one host by IPC, between hosts by the pump. On the
+// stand-in.
 
 #include <chrono>
 #include <optional>
@@ -64,7 +65,8 @@ TEST(MpiDevices, AnAbortReachesTheKernelsOfAllHosts) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-// The pump takes to another host what a kernel has published, also when the sender's communicator ends first.
+// The pump takes to another host what a kernel has published, also when the sender's communicator
+// ends first.
 TEST(MpiDevices, WhatWasSentArrivesThoughTheSenderLeavesAtOnce) {
   constexpr std::size_t kCount = 200003;  // more than the slots hold
   for (int round = 0; round < 5; ++round) {

@@ -1,5 +1,6 @@
-// The device protocol, run by host threads: one for each thread of a block, of each channel of each rank. They run
-// freely, also under the thread sanitizer, or one at a time in an order drawn from a seed.
+// The device protocol, run by host threads: one for each thread of a block, of each channel of each
+// rank. They run freely, also under the thread sanitizer, or one at a time in an order drawn from a
+// seed.
 
 #include <algorithm>
 #include <atomic>
@@ -479,7 +480,8 @@ TEST_P(Interleaved, InEveryOrderTheSumIsExact) {
   run.expect_exact();
 }
 
-// The two halves of a sendrecv go in any order, and no window of an exchange fills what another rank waits to send.
+// The two halves of a sendrecv go in any order, and no window of an exchange fills what another
+// rank waits to send.
 TEST_P(Interleaved, ExchangesNeverWaitForEachOther) {
   const auto seed = static_cast<std::uint64_t>(GetParam());
   const int size = 2 + static_cast<int>(seed % 4);
@@ -515,8 +517,8 @@ TEST_P(Interleaved, OneShotsMayFollowEachOther) {
   run.expect_exact();
 }
 
-// Calls by direct follow each other, with others in between. Some have buffers that cannot be reached: then ranks that
-// know so run ahead of those that have to find out.
+// Calls by direct follow each other, with others in between. Some have buffers that cannot be
+// reached: then ranks that know so run ahead of those that have to find out.
 TEST_P(Interleaved, DirectFindsOutWhatIsReachable) {
   const auto seed = static_cast<std::uint64_t>(GetParam());
   const int size = 2 + static_cast<int>(seed % 4);
@@ -541,7 +543,8 @@ TEST_P(Interleaved, DirectFindsOutWhatIsReachable) {
   run.expect_exact();
 }
 
-// A root that knows at once that its buffer cannot be reached is in a later call before the others have looked.
+// A root that knows at once that its buffer cannot be reached is in a later call before the others
+// have looked.
 TEST_P(Interleaved, OneThatCannotBeReachedRunsAhead) {
   const auto seed = static_cast<std::uint64_t>(GetParam());
   const int size = 3 + static_cast<int>(seed % 3);
@@ -563,8 +566,8 @@ TEST_P(Interleaved, OneThatCannotBeReachedRunsAhead) {
   run.expect_exact();
 }
 
-// The last rank stays away, or comes about when the others give up. Once a rank's kernel has ended, its program writes
-// its buffers anew, and nobody overwrites that.
+// The last rank stays away, or comes about when the others give up. Once a rank's kernel has ended,
+// its program writes its buffers anew, and nobody overwrites that.
 TEST_P(Interleaved, AFailedDirectCallLeavesNobodyInAnothersBuffers) {
   const auto seed = static_cast<std::uint64_t>(GetParam());
   for (std::uint64_t round = 0; round < 6; ++round) {
@@ -573,8 +576,8 @@ TEST_P(Interleaved, AFailedDirectCallLeavesNobodyInAnothersBuffers) {
     GroupRun run(group, {Spec{.algorithm = Algorithm::direct, .count = 97, .in_place = true}});
     run.timeout = std::chrono::nanoseconds(1);  // turns of the interleaver
     run.absent[static_cast<std::size_t>(size - 1)] = round == 0;
-    // A rank first looks at its deadline after 256 looks, and gives up after 256 more. With the turns of other threads
-    // that is after some 650 turns for each rank.
+    // A rank first looks at its deadline after 256 looks, and gives up after 256 more. With the
+    // turns of other threads that is after some 650 turns for each rank.
     run.last_waits_for_turns =
         static_cast<std::uint64_t>(size) * (580 + (seed % 4 + round * 4) * 7);
     run.scribbles = true;
@@ -660,7 +663,8 @@ TEST(DeviceFailures, CallsThatDifferMeet) {
   }
 }
 
-// After a failure, the later calls of the rank do nothing, and do not overwrite the recorded failure.
+// After a failure, the later calls of the rank do nothing, and do not overwrite the recorded
+// failure.
 TEST(DeviceFailures, LaterCallsEndAtOnce) {
   ProtocolGroup group(2, 1, {256, 4});
   GroupRun run(group,

@@ -36,8 +36,8 @@ using Work = std::function<void()>;
 
 class Worker;
 
-// The operations captured from one stream and from streams that joined its capture by events, in the order in which
-// they were enqueued: one of the orders that the graph allows.
+// The operations captured from one stream and from streams that joined its capture by events, in
+// the order in which they were enqueued: one of the orders that the graph allows.
 struct Capture {
   Worker* origin = nullptr;
   std::vector<Work> works;

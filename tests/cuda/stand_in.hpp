@@ -1,6 +1,6 @@
-// Replaces CUDA by host memory and host threads, behind the same thin layer (api/api.hpp): device memory
-// is shared memory, a stream is a thread, a kernel is the device protocol on host threads. Linked
-// instead of the real layer. Tests set here what a device can do.
+// Replaces CUDA by host memory and host threads, behind the same thin layer (api/api.hpp): device
+// memory is shared memory, a stream is a thread, a kernel is the device protocol on host threads.
+// Linked instead of the real layer. Tests set here what a device can do.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,8 @@ struct CUstream_st;
 
 namespace rondo::test {
 
-// What CUDA may do and mostly does not. On from the start where STAND_IN_MODES in the environment holds the name.
+// What CUDA may do and mostly does not. On from the start where STAND_IN_MODES in the environment
+// holds the name.
 struct StandInModes {
   bool lazy_loading =
       false;  // a kernel that is not loaded is, when it is started, once the device is idle
@@ -41,7 +42,8 @@ StandIn& stand_in();
 // Does this on a stream, or keeps it for the graph that is being captured from it.
 void enqueue(CUstream_st* stream, std::function<void()> work);
 
-// Makes one call fail, once: number `number` from now on, of all that allocate, enqueue or start something. 0: none.
+// Makes one call fail, once: number `number` from now on, of all that allocate, enqueue or start
+// something. 0: none.
 void fail_call(int number);
 // Whether that call has failed.
 bool call_has_failed();

@@ -13,7 +13,8 @@
 
 namespace rondo::test {
 
-// Neither map's entries are ever destroyed: threads of streams that nobody destroyed outlive main().
+// Neither map's entries are ever destroyed: threads of streams that nobody destroyed outlive
+// main().
 StandInDevice& StandInDevice::number(int device) {
   static std::mutex mutex;
   static auto* devices = new std::map<int, StandInDevice>;

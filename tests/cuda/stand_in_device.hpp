@@ -1,5 +1,5 @@
-// What a device of the stand-in and its driver do that makes kernels, and calls of the host, wait for each other. Some of
-// it CUDA does always, the rest at times: StandIn::modes says what is done.
+// What a device of the stand-in and its driver do that makes kernels, and calls of the host, wait
+// for each other. Some of it CUDA does always, the rest at times: StandIn::modes says what is done.
 #pragma once
 
 #include <condition_variable>
@@ -23,18 +23,21 @@ class StandInDevice {
   void end_work();
   // Held while something is enqueued.
   [[nodiscard]] std::unique_lock<std::mutex> enqueueing() { return std::unique_lock(enqueueing_); }
-  // Waits until all that was enqueued on the device has ended. Held while memory is allocated, released or registered:
-  // nothing can be enqueued meanwhile. So a rank that allocates while others' kernels wait for a rank that has not
-  // enqueued its own yet makes all of them miss their deadline.
+  // Waits until all that was enqueued on the device has ended. Held while memory is allocated,
+  // released or registered: nothing can be enqueued meanwhile. So a rank that allocates while
+  // others' kernels wait for a rank that has not enqueued its own yet makes all of them miss their
+  // deadline.
   [[nodiscard]] std::unique_lock<std::mutex> idle();
 
-  // Loads all kernels. Where the mode is on, a kernel that is started and not yet loaded waits for an idle device.
+  // Loads all kernels. Where the mode is on, a kernel that is started and not yet loaded waits for
+  // an idle device.
   void load_all();
   void load_at_first_start(const std::string& kernel);
 
-  // Runs the blocks of a kernel, each by `run(block)` on threads of its own, and returns when all have ended. Where the
-  // mode is on, the device has places for as many blocks as kernels::resident_blocks() says, and gives them to one kernel after
-  // the other, in the order in which these were started.
+  // Runs the blocks of a kernel, each by `run(block)` on threads of its own, and returns when all
+  // have ended. Where the mode is on, the device has places for as many blocks as
+  // kernels::resident_blocks() says, and gives them to one kernel after the other, in the order in
+  // which these were started.
   void run_blocks(int blocks, const std::function<void(int)>& run);
 
  private:
@@ -52,8 +55,9 @@ class StandInDevice {
   int taken_places_ = 0;
 };
 
-// One of the queues through which a device's streams hand their work over. Several streams share one, and what is next in
-// it waits until its stream is free, while what comes behind it, of whatever stream, waits too.
+// One of the queues through which a device's streams hand their work over. Several streams share
+// one, and what is next in it waits until its stream is free, while what comes behind it, of
+// whatever stream, waits too.
 class HardwareQueue {
  public:
   // One of the device's queues, in turn; null where the mode is off and each stream has its own.
@@ -69,8 +73,8 @@ class HardwareQueue {
   std::uint64_t begun_ = 0;
 };
 
-// Where the mode is on, ranks take turns on their device, as processes do: in the time slices of the others the kernels of a
-// rank stand still as soon as they wait for something.
+// Where the mode is on, ranks take turns on their device, as processes do: in the time slices of
+// the others the kernels of a rank stand still as soon as they wait for something.
 class TimeSlices final : public Turns {
  public:
   TimeSlices(int rank, int ranks) : rank_(rank), ranks_(ranks) {}

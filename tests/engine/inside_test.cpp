@@ -1,4 +1,5 @@
-// Inside a host, through stages and by access to all buffers, where it has more ranks than there are rails.
+// Inside a host, through stages and by access to all buffers, where it has more ranks than there
+// are rails.
 
 #include <atomic>
 #include <memory>
@@ -88,7 +89,8 @@ TEST_P(InsideOfRails, EachOwnerGetsItsChunkAndAllGetAll) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// A rail without a network, which changes the sign of the sums over the host's ranks when it makes them final.
+// A rail without a network, which changes the sign of the sums over the host's ranks when it makes
+// them final.
 class NegatingRail {
  public:
   // `chunk`: of the owner's chunk, which begins at element `offset`.
@@ -124,8 +126,8 @@ class NegatingRail {
   bool eager_;
 };
 
-// Several hosts, of which this is each in turn: cells are reduced before the rail needs them, and spread when they are
-// final, in place too.
+// Several hosts, of which this is each in turn: cells are reduced before the rail needs them, and
+// spread when they are final, in place too.
 TEST_P(InsideOfRails, CellsFollowTheRail) {
   for (int hosts = 2; hosts <= 4; ++hosts) {
     for (int host = 0; host < hosts; ++host) {
@@ -187,7 +189,8 @@ INSTANTIATE_TEST_SUITE_P(Rails, InsideOfRails,
                                   (std::get<1>(test.param) ? "_reached" : "_by_stages");
                          });
 
-// Both ranks touch each other's buffers when the call fails, say because a rank of another host has ended.
+// Both ranks touch each other's buffers when the call fails, say because a rank of another host has
+// ended.
 TEST(InsideAHost, NoRankReturnsFromAFailedCallWhileAnotherTouchesItsBuffers) {
   GroupWithRails with_rails = group_with_rails(2, 1);
   std::vector<Wiring>& group = with_rails.wirings;

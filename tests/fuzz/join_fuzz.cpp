@@ -1,4 +1,5 @@
-// Gives arbitrary bytes to all that reads what another process, or a file, says while ranks join (libFuzzer).
+// Gives arbitrary bytes to all that reads what another process, or a file, says while ranks join
+// (libFuzzer).
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -7,7 +8,7 @@
 
 #include <rondo/errors.hpp>
 
-#include "bootstrap/card.hpp"
+#include "bootstrap/contact.hpp"
 #include "bootstrap/handshake.hpp"
 #include "bootstrap/store_url.hpp"
 
@@ -25,7 +26,7 @@ void interview(const std::string& secret, std::span<const std::uint8_t> bytes) {
   mine.magic = kMagic;
   mine.byte_order = kByteOrder;
   mine.has_secret = secret.empty() ? 0 : 1;
-  Interview interview(secret, {}, mine);
+  ServerHandshake interview(secret, {}, mine);
   while (!bytes.empty() && !interview.room().empty()) {
     const std::span<std::byte> room = interview.room();
     const std::size_t piece =
@@ -75,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       hear_reply(bytes);
       break;
     case 3:
-      parse([&] { require(!parse_card(text).token.empty()); });
+      parse([&] { require(!parse_contact(text).token.empty()); });
       break;
     default:
       parse([&] { static_cast<void>(parse_store_url(text)); });

@@ -1,5 +1,5 @@
-// The protocol of a reducer without threads and without collective calls: what the callers of each rank say, and that
-// all ranks conclude the same from the words that they exchange.
+// The protocol of a reducer without threads and without collective calls: what the callers of each
+// rank say, and that all ranks conclude the same from the words that they exchange.
 
 #include <algorithm>
 #include <cstddef>
@@ -291,7 +291,8 @@ TEST(Recorder, AddsUpWhatBucketsTook) {
     EXPECT_EQ(statistics.buckets[0].start_us, 12);
     EXPECT_EQ(statistics.buckets[1].end_us, 65);
   }
-  // In each iteration a mark and three spans of bucket 1: queue, transfer, unpacking. Packing took no time: no span.
+  // In each iteration a mark and three spans of bucket 1: queue, transfer, unpacking. Packing took
+  // no time: no span.
   EXPECT_EQ(recorder.timeline().size(), 2U * (1 + 3));
 }
 

@@ -42,7 +42,8 @@ TEST(GradientsThroughAHook, ThatThrowsEndForAll) {
   });
 }
 
-// Runs `wrong` on the last rank: all ranks must get an error with the same words, and the next iteration must succeed.
+// Runs `wrong` on the last rank: all ranks must get an error with the same words, and the next
+// iteration must succeed.
 void expect_told_by_all(int ranks, const std::vector<std::string>& words,
                         const std::function<void(GradientReducer&, ToyModel<float>&)>& wrong) {
   for (const bool overlap : {true, false}) {
@@ -122,8 +123,8 @@ TEST_P(GradientErrors, WithoutASampleCountAreToldOnEveryRank) {
   });
 }
 
-// Rank 0 leaves in the middle of an iteration with an error. No rank waits for it, and the errors of all ranks name the
-// parameter.
+// Rank 0 leaves in the middle of an iteration with an error. No rank waits for it, and the errors
+// of all ranks name the parameter.
 TEST_P(GradientErrors, OfARankThatUnwindsEndForAllWithTheName) {
   if (ranks() == 1) return;
   for (int round = 0; round < 200; ++round) {

@@ -21,7 +21,8 @@ namespace {
 
 class MakingAReducer : public Gradients {};
 
-// Buckets of the first layout would fit one_shot's outboxes; those of a layout in order of arrival may not.
+// Buckets of the first layout would fit one_shot's outboxes; those of a layout in order of arrival
+// may not.
 TEST(GradientsByOneShot, AreRefusedWhereABucketMayOutgrowIt) {
   run_ranks(2, {}, [](Communicator& comm) {
     ToyModel<float> model({10'000, 10'000, 10'000, 10'000});
@@ -46,8 +47,8 @@ TEST(GradientsByOneShot, AreRefusedWhereABucketMayOutgrowIt) {
   });
 }
 
-// All that a reducer of processes sends lies in memory that the other ranks reach, but for gradients that are side by
-// side in the caller's own memory.
+// All that a reducer of processes sends lies in memory that the other ranks reach, but for
+// gradients that are side by side in the caller's own memory.
 TEST(MemoryOfAReducer, IsReachedByTheOtherProcesses) {
   const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
     Communicator comm = from_socket(me.socket, me.rank, me.size);
@@ -82,14 +83,16 @@ TEST(MemoryOfAReducer, IsReachedByTheOtherProcesses) {
         expect_sums<float>(reducer.gradient<float>(i), me.size, i, 1.0 / me.size);
       }
     }
-    // Of the three buckets of an iteration, one is a single gradient, which may be in the caller's memory.
+    // Of the three buckets of an iteration, one is a single gradient, which may be in the caller's
+    // memory.
     if (::testing::Test::HasFailure()) return 1;
     return unreachable <= 3 ? 0 : 2;
   });
   EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
 }
 
-// One element differs in its sign alone, at a place where two elements share a word of the hash or are its last.
+// One element differs in its sign alone, at a place where two elements share a word of the hash or
+// are its last.
 TEST_P(MakingAReducer, ComparesValuesThatItMayNotWrite) {
   on_ranks([](Communicator& comm) {
     std::vector<float> gradient(20'001);

@@ -1,4 +1,5 @@
-// A reducer and the communicator that it was made with: who may make calls, and which of them lives longer.
+// A reducer and the communicator that it was made with: who may make calls, and which of them lives
+// longer.
 
 #include <cstddef>
 #include <latch>

@@ -19,7 +19,8 @@ namespace {
 
 class GradientPasses : public Gradients {};
 
-// Ranks have different samples and different numbers of them; the result is that of one rank with all samples.
+// Ranks have different samples and different numbers of them; the result is that of one rank with
+// all samples.
 TEST_P(GradientPasses, OfUnevenSharesAsOneRankWithAllSamples) {
   constexpr std::size_t kSize = 3000;
   const auto of_sample = [](std::size_t sample, std::size_t e) {
@@ -28,7 +29,8 @@ TEST_P(GradientPasses, OfUnevenSharesAsOneRankWithAllSamples) {
   for (const LocalGradient local :
        {LocalGradient::sum_of_samples, LocalGradient::mean_of_samples}) {
     on_ranks([&](Communicator& comm) {
-      // Where a rank divides, its share is a power of two, so that its mean is exact; all totals are powers of two.
+      // Where a rank divides, its share is a power of two, so that its mean is exact; all totals
+      // are powers of two.
       const std::vector<std::size_t> shares = local == LocalGradient::sum_of_samples
                                                   ? std::vector<std::size_t>{1, 3, 0, 12}
                                                   : std::vector<std::size_t>{2, 2, 0, 4};
@@ -84,7 +86,8 @@ TEST_P(GradientPasses, OfARankWithoutSamplesCountForNothing) {
   }
 }
 
-// Errors of marks that come too late, or under no_sync, are reported at the end of the next iteration.
+// Errors of marks that come too late, or under no_sync, are reported at the end of the next
+// iteration.
 TEST_P(GradientPasses, MarkedWronglyBetweenIterationsAreToldInTheNext) {
   on_ranks([](Communicator& comm) {
     const bool last = comm.rank() == comm.size() - 1;

@@ -162,7 +162,8 @@ TEST_P(GradientResults, TravelNarrowAndComeBackWide) {
   });
 }
 
-// The largest f16 is 65504: the sum of two gradients of 40000 would overflow if they were not scaled first.
+// The largest f16 is 65504: the sum of two gradients of 40000 would overflow if they were not
+// scaled first.
 TEST(GradientsOnTheWire, AverageBeforeTheyAddUp) {
   run_ranks(2, {}, [](Communicator& comm) {
     std::vector<float> gradient(100, 40'000);
@@ -196,7 +197,8 @@ TEST_P(GradientResults, GoThroughAHook) {
   });
 }
 
-// Gradients that are adjacent in memory, as the reducer's own are, are sent from where they are, without a copy.
+// Gradients that are adjacent in memory, as the reducer's own are, are sent from where they are,
+// without a copy.
 TEST_P(GradientResults, OfTheReducersOwnAreNotCopied) {
   on_ranks([](Communicator& comm) {
     std::vector<Parameter> parameters;
@@ -232,7 +234,8 @@ TEST_P(GradientResults, OfTheReducersOwnAreNotCopied) {
   });
 }
 
-// From the second iteration on, buckets follow the order of marks on rank 0, whatever the order on other ranks.
+// From the second iteration on, buckets follow the order of marks on rank 0, whatever the order on
+// other ranks.
 TEST_P(GradientResults, FollowTheOrderInWhichTheyComeOnRankZero) {
   on_ranks([](Communicator& comm) {
     ToyModel<float> model({100, 100, 100, 100});

@@ -14,7 +14,8 @@
 
 namespace rondo::test {
 
-// Whole and small, so that the sums over four ranks, and quarters of them, are exact in every type, bf16 too.
+// Whole and small, so that the sums over four ranks, and quarters of them, are exact in every type,
+// bf16 too.
 constexpr double gradient_value(int rank, std::size_t parameter, std::size_t element) {
   return static_cast<double>(rank + 1) *
          static_cast<double>((parameter * 37 + element * 7) % 23 + 1);

@@ -1,5 +1,6 @@
-// Ranks of mpirun on several hosts: rank 1 is killed between two calls. Each of the others adds a line to the file that is named: the
-// error that it gets, or that MPI does not return to Rondo. (Not to standard output, which is lost where mpirun crashes.)
+// Ranks of mpirun on several hosts: rank 1 is killed between two calls. Each of the others adds a
+// line to the file that is named: the error that it gets, or that MPI does not return to Rondo.
+// (Not to standard output, which is lost where mpirun crashes.)
 #include <fcntl.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -16,8 +17,8 @@
 
 namespace {
 
-// Calls of MPI_Testsome that have begun and ended. Written by the thread that calls it, read by the one that watches; they order
-// nothing else.
+// Calls of MPI_Testsome that have begun and ended. Written by the thread that calls it, read by the
+// one that watches; they order nothing else.
 std::atomic<long> calls_begun = 0;
 std::atomic<long> calls_ended = 0;
 
@@ -36,7 +37,8 @@ void note_crash(int signal) {
   ::_exit(1);
 }
 
-// Ends this process when one call of MPI_Testsome has taken much longer than Rondo needs to hear of a death.
+// Ends this process when one call of MPI_Testsome has taken much longer than Rondo needs to hear of
+// a death.
 void watch(const char* file, int rank) {
   constexpr std::chrono::seconds kTooLong{30};
   long seen = 0;

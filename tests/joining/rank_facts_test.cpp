@@ -17,7 +17,8 @@ RankFacts facts_of(const char* host, const char* boot) {
   return facts;
 }
 
-// Machines that were made from one image may have one name; containers of one machine may have several.
+// Machines that were made from one image may have one name; containers of one machine may have
+// several.
 TEST(RankFacts, HostsAreToldApartByWhatTheirSystemsSayToo) {
   const std::vector<RankFacts> facts = {facts_of("node", "boot-1"), facts_of("node", "boot-2"),
                                         facts_of("node", "boot-1"), facts_of("pod", "boot-1")};

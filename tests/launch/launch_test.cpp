@@ -12,8 +12,8 @@
 namespace rondo::test {
 namespace {
 
-// From here on the user of this process may have `processes` processes, this one included. The limit does not hold for
-// root, so root changes to a user id that nobody uses.
+// From here on the user of this process may have `processes` processes, this one included. The
+// limit does not hold for root, so root changes to a user id that nobody uses.
 void allow_processes(rlim_t processes) {
   const uid_t nobody_else = 30'000 + static_cast<uid_t>(::getpid()) % 30'000;
   const rlimit limit{processes, processes};
@@ -29,8 +29,8 @@ void allow_processes(rlim_t processes) {
   std::exit(launch::launch(how, nullptr, nullptr, [](const Communicator&) { return 0; }));
 }
 
-// Processes that have been started wait for the others at a socket; launch() must end them. The process that keeps their folder
-// counts too, and so does a sanitizer's thread.
+// Processes that have been started wait for the others at a socket; launch() must end them. The
+// process that keeps their folder counts too, and so does a sanitizer's thread.
 TEST(LaunchDeathTest, EndsWhatItHasStartedWhereAProcessCannotBe) {
   const bool root = ::geteuid() == 0;
   EXPECT_EXIT(launch_four(root), testing::ExitedWithCode(2),

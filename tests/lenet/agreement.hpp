@@ -1,5 +1,5 @@
-// The losses of a short training run, step by step, as the CPU computes them: what a GPU must agree with,
-// to rounding.
+// The losses of a short training run, step by step, as the CPU computes them: what a GPU must agree
+// with, to rounding.
 #pragma once
 
 #include <algorithm>
@@ -30,8 +30,8 @@ inline ParameterBlock agreement_parameters() {
   return parameters;
 }
 
-// The loss of each of the first 15 steps, of which every fifth is a minibatch of 38; and the number of test samples
-// that are classified correctly at the end. `learner` is the only rank.
+// The loss of each of the first 15 steps, of which every fifth is a minibatch of 38; and the number
+// of test samples that are classified correctly at the end. `learner` is the only rank.
 struct Trace {
   std::vector<double> losses;
   std::int64_t correct = 0;
@@ -62,16 +62,17 @@ inline constexpr std::array<double, 15> kLosses = {
     2.3104443, 2.2970639, 2.2711342, 2.2379281, 2.1898229, 2.1388522, 2.0082825, 1.7505946,
     1.7266377, 1.3729608, 0.6987113, 0.5986703, 0.5994564, 0.5017242, 0.4154404};
 
-// How far rounding moves these losses: the largest difference up to each step between eight runs whose initial
-// parameters were moved by up to 8 units in the last place. Where rounding decides whether ReLU cuts off a unit, the
-// loss jumps, and at this rate jumps grow. So another order of additions (another version of oneDNN, a GPU) may differ
-// as much.
+// How far rounding moves these losses: the largest difference up to each step between eight runs
+// whose initial parameters were moved by up to 8 units in the last place. Where rounding decides
+// whether ReLU cuts off a unit, the loss jumps, and at this rate jumps grow. So another order of
+// additions (another version of oneDNN, a GPU) may differ as much.
 inline constexpr std::array<double, 15> kRounding = {1e-7,   2e-7,   1e-6,   1e-5,   1.1e-4,
                                                      3e-4,   5e-4,   5e-4,   4e-3,   1.3e-2,
                                                      1.3e-2, 1.3e-2, 1.3e-2, 2.4e-2, 2.8e-2};
 
-// Another exp or log, and another order of a batch's sum, move the first losses, too. oneDNN's log-softmax is off by some units of
-// f32 (2.4e-7) in the same direction for all of a batch: with an exact one, the first losses are 1.8e-6 and 2.3e-6 larger.
+// Another exp or log, and another order of a batch's sum, move the first losses, too. oneDNN's
+// log-softmax is off by some units of f32 (2.4e-7) in the same direction for all of a batch: with
+// an exact one, the first losses are 1.8e-6 and 2.3e-6 larger.
 inline constexpr double kLeast = 4e-6;
 
 inline void expect_agreement(const Trace& trace) {

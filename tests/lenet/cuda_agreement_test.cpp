@@ -1,5 +1,5 @@
-// A GPU's losses agree with the CPU's, step by step; and several ranks on GPUs do the arithmetic of one. Also run on a
-// stand-in for CUDA and its libraries.
+// A GPU's losses agree with the CPU's, step by step; and several ranks on GPUs do the arithmetic of
+// one. Also run on a stand-in for CUDA and its libraries.
 
 #include <cmath>
 #include <mutex>
@@ -119,8 +119,8 @@ double distance(std::span<const float> a, std::span<const float> b) {
   return std::sqrt(sum);
 }
 
-// The differences are relative to how far the CPU's values have moved. A ReLU whose input is 0 to rounding passes a slope in
-// one and not in the other, and the next steps differ by more.
+// The differences are relative to how far the CPU's values have moved. A ReLU whose input is 0 to
+// rounding passes a slope in one and not in the other, and the next steps differ by more.
 void expect_same(const Trained& gpu, const Trained& cpu) {
   for (std::size_t step = 0; step < kSteps; ++step) {
     EXPECT_NEAR(gpu.losses[step], cpu.losses[step], (step == 0 ? 1e-5 : 5e-3) * cpu.losses[step])
@@ -202,7 +202,8 @@ std::vector<Trained> on_two_ranks(const TrainingOptions& options) {
   return both;
 }
 
-// With batch normalisation over the samples of all ranks. Of the last minibatch one rank has no sample.
+// With batch normalisation over the samples of all ranks. Of the last minibatch one rank has no
+// sample.
 TEST_F(CudaAgreement, TwoRanksTrainResNet18AsOneDoes) {
   TrainingOptions options = few_steps();
   const Trained one = on_cpu(options);
@@ -213,7 +214,8 @@ TEST_F(CudaAgreement, TwoRanksTrainResNet18AsOneDoes) {
   expect_same(both[0], one);
 }
 
-// With each rank's own, a minibatch of which a rank has no sample leaves its moving averages as they were.
+// With each rank's own, a minibatch of which a rank has no sample leaves its moving averages as
+// they were.
 TEST_F(CudaAgreement, ARankWithoutSamplesKeepsItsAverages) {
   for (const Trained& rank : on_two_ranks(few_steps())) {
     const auto is_finite = [](float value) { return std::isfinite(value); };

@@ -1,4 +1,5 @@
-// Ranks that were given different options or data train nothing; files that cannot be written leave nothing behind.
+// Ranks that were given different options or data train nothing; files that cannot be written leave
+// nothing behind.
 
 #include <sys/resource.h>
 #include <sys/stat.h>

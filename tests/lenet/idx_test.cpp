@@ -109,7 +109,8 @@ TEST_F(Idx, AShortHeaderIsNamed) {
 }
 
 TEST_F(Idx, AHeaderThatClaimsTooMuchIsNotBelieved) {
-  // The header claims 4 · 10⁹ images in a file of a few bytes: an error, and no memory is allocated for them.
+  // The header claims 4 · 10⁹ images in a file of a few bytes: an error, and no memory is allocated
+  // for them.
   const auto file = write("liar.gz", header(0x803, {4000000000U, 28, 28}));
   expect_error([&] { read_idx(file, 3); }, "liar.gz", "holds 0");
   const auto worse = write("worse.gz", header(0x803, {0xFFFFFFFFU, 0xFFFFFFFFU, 0xFFFFFFFFU}));

@@ -1,5 +1,5 @@
-// The model's loss against that of a plain LeNet in double, and its gradients against finite differences of the plain
-// LeNet's loss.
+// The model's loss against that of a plain LeNet in double, and its gradients against finite
+// differences of the plain LeNet's loss.
 
 #include "idx.hpp"
 #include "lenet_shapes.hpp"

@@ -124,7 +124,8 @@ TEST(Parallel, GridsOfDataAndModelDoTheArithmeticOfOneRank) {
 TEST(Parallel, PartsCountWhatTheySend) {
   constexpr std::size_t kTrained = 230 * sizeof(float) * kEpochs;
   constexpr std::size_t kTested = 101 * sizeof(float) * kEpochs;
-  // Half of the gathered outputs, and the sums of the slopes: by the ring of two as many as the elements.
+  // Half of the gathered outputs, and the sums of the slopes: by the ring of two as many as the
+  // elements.
   EXPECT_EQ(train_split(Split::columns, 2, 2).part_bytes,
             (kTrained + kTested) * (64 + 5) + kTrained * (128 + 800));
   EXPECT_EQ(train_split(Split::rows, 2, 2).part_bytes,

@@ -15,9 +15,10 @@
 
 namespace lenet {
 
-// Compares how far the parameters have moved since `initialise(…, seed)`, each array by its own greatest move: in the few
-// steps of a test LeNet's W3 moves by 4e-6, so its values would agree to that even if it were never trained. A value
-// near 0.03 has a last place of 2e-9 or 4e-9, of which eight steps leave some, 1e-3 of such a move.
+// Compares how far the parameters have moved since `initialise(…, seed)`, each array by its own
+// greatest move: in the few steps of a test LeNet's W3 moves by 4e-6, so its values would agree to
+// that even if it were never trained. A value near 0.03 has a last place of 2e-9 or 4e-9, of which
+// eight steps leave some, 1e-3 of such a move.
 inline void expect_same_moves(std::span<const float> actual, std::span<const float> expected,
                               const std::shared_ptr<const ParameterShapes>& shapes,
                               std::uint64_t seed, const std::string& what) {

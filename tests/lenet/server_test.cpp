@@ -1,4 +1,5 @@
-// Parameter servers: every gradient is applied once, together or on its arrival, and never too stale.
+// Parameter servers: every gradient is applied once, together or on its arrival, and never too
+// stale.
 
 #include <algorithm>
 #include <stdexcept>
@@ -33,7 +34,8 @@ float slope(std::uint32_t sample, std::size_t element) {
   return static_cast<float>((std::size_t{sample} * 13 + element * 7) % 11) - 5;
 }
 
-// Its gradients do not depend on the parameters, so that all orders of updates have the same exact result.
+// Its gradients do not depend on the parameters, so that all orders of updates have the same exact
+// result.
 class ExactLearner final : public Learner {
  public:
   explicit ExactLearner(std::size_t fails_after = 1000) : fails_after_(fails_after) {}

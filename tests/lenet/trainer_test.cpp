@@ -172,7 +172,8 @@ class PacedLearner final : public Learner {
   double loss_ = 0;
 };
 
-// Rank 1 is four times as slow as the others: it gets a ninth of the samples, and all are ready at the same time.
+// Rank 1 is four times as slow as the others: it gets a ninth of the samples, and all are ready at
+// the same time.
 TEST(Trainer, MeasuredSharesFollowTheSpeedOfTheRanks) {
   rondo::test::run_ranks(3, {}, [](rondo::Communicator& comm) {
     PacedLearner learner(comm.rank(), comm.rank() == 1 ? 0.004 : 0.001);
@@ -212,7 +213,8 @@ TEST(Trainer, SharesAreMeasuredInEpochsOfOneStep) {
   });
 }
 
-// Rank 1 alone notices, and all ranks are told: by its loss, or by its parameters where its loss was still a number.
+// Rank 1 alone notices, and all ranks are told: by its loss, or by its parameters where its loss
+// was still a number.
 TEST(Trainer, ParametersThatAFloatDoesNotHoldEndTheTrainingOfAllRanks) {
   for (const bool loss : {true, false}) {
     rondo::test::run_ranks(3, {}, [&](rondo::Communicator& comm) {
@@ -340,8 +342,8 @@ TEST(Trainer, TheSameRunGivesTheSameBits) {
   EXPECT_EQ(train(2, {.batch_size = 50}).hash, train(2, {.batch_size = 50}).hash);
 }
 
-// With overlap or without, in one call or in buckets of any size, the bits are equal: the sum of two gradients has only
-// one order.
+// With overlap or without, in one call or in buckets of any size, the bits are equal: the sum of
+// two gradients has only one order.
 TEST(Trainer, OverlapLeavesTheBitsAsTheyAre) {
   const std::uint64_t hash = train(2, {.reducer = false}).hash;
   for (const bool overlap : {true, false}) {

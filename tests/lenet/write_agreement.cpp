@@ -1,7 +1,8 @@
 // Writes what a model computes, for agree_with_torch.py: write_agreement MODEL FOLDER
 //
-// description.json names the files' contents: parameters.bin (at the start), inputs.bin, labels.bin, gradients.bin (of the
-// first step) and final.bin (parameters after all steps); 32-bit floats, parameters in their order; labels as bytes.
+// description.json names the files' contents: parameters.bin (at the start), inputs.bin,
+// labels.bin, gradients.bin (of the first step) and final.bin (parameters after all steps); 32-bit
+// floats, parameters in their order; labels as bytes.
 #include <cstdint>
 #include <fstream>
 #include <nlohmann/json.hpp>

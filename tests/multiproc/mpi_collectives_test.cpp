@@ -1,4 +1,5 @@
-// Communicators over MPI processes. RONDO_TEST_CARRIER=mpi or ucx forces that carrier onto one host.
+// Communicators over MPI processes. RONDO_TEST_CARRIER=mpi or ucx forces that carrier onto one
+// host.
 
 #include <algorithm>
 #include <chrono>
@@ -132,7 +133,8 @@ TEST(Mpi, HalvingAndDoubling) {
   }
 }
 
-// Through the memory of each host, and between hosts along rails; tests/hosts runs it where hosts hold several ranks.
+// Through the memory of each host, and between hosts along rails; tests/hosts runs it where hosts
+// hold several ranks.
 TEST(Mpi, Hierarchical) {
   for (const std::size_t slot_bytes : {0U, 512U}) {
     CommunicatorOptions with = options();
@@ -157,8 +159,8 @@ TEST(Mpi, Hierarchical) {
   }
 }
 
-// In registered memory, whose owners read and write it themselves inside a host; sometimes one rank's buffers cannot be
-// reached, or not all of one of them.
+// In registered memory, whose owners read and write it themselves inside a host; sometimes one
+// rank's buffers cannot be reached, or not all of one of them.
 TEST(Mpi, HierarchicalInRegisteredMemory) {
   Communicator comm = from_mpi(MPI_COMM_WORLD, options());
   const Call any{.collective = Collective::all_reduce,
@@ -233,7 +235,8 @@ TEST(Mpi, RecursiveDoubling) {
   EXPECT_EQ(negative, least);
 }
 
-// Ring and recursive doubling use different edges: a message of one may arrive on an edge that the other does not read.
+// Ring and recursive doubling use different edges: a message of one may arrive on an edge that the
+// other does not read.
 TEST(Mpi, CallsByDifferentAlgorithmsAreAMismatch) {
   Communicator comm = from_mpi(MPI_COMM_WORLD, options());
   if (!leaves_memory(comm) || comm.size() < 2) return;
@@ -253,8 +256,8 @@ TEST(Mpi, CallsByDifferentAlgorithmsAreAMismatch) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-// A waiting rank tells the root which call it is in. If the root destroys its communicator at once, this message may
-// still be under way; it must not reach the next communicator.
+// A waiting rank tells the root which call it is in. If the root destroys its communicator at once,
+// this message may still be under way; it must not reach the next communicator.
 TEST(Mpi, WhatAWaitingRankSaysDoesNotOutliveItsCommunicator) {
   CommunicatorOptions with = options();
   if (with.carrier == CarrierChoice::automatic) return;
@@ -271,8 +274,9 @@ TEST(Mpi, WhatAWaitingRankSaysDoesNotOutliveItsCommunicator) {
   }
 }
 
-// A rank that waits long sends its call to the rank that it waits for, which may itself wait long in the same call.
-// The sleep makes ranks late, as slow ranks are; the expected results do not depend on its length.
+// A rank that waits long sends its call to the rank that it waits for, which may itself wait long
+// in the same call. The sleep makes ranks late, as slow ranks are; the expected results do not
+// depend on its length.
 TEST(Mpi, RanksThatComeOneAfterTheOtherAreNoMismatch) {
   Communicator comm = from_mpi(MPI_COMM_WORLD, options());
   for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive}) {
@@ -343,7 +347,8 @@ TEST(Mpi, NoRankLeavesWithoutARankThatIsLate) {
   }
 }
 
-// Rank 1 has ended its part of the broadcast, and learns in its destructor that rank 2 makes a different call.
+// Rank 1 has ended its part of the broadcast, and learns in its destructor that rank 2 makes a
+// different call.
 TEST(Mpi, AMismatchThatComesDuringADestructorIsLogged) {
   std::string told;
   {
@@ -369,7 +374,8 @@ TEST(Mpi, AMismatchThatComesDuringADestructorIsLogged) {
   EXPECT_NE(told.find("Make the same calls"), std::string::npos) << told;
 }
 
-// The calls also use different edges: those that `auto` takes for few bytes and for many, or those of ring and naive.
+// The calls also use different edges: those that `auto` takes for few bytes and for many, or those
+// of ring and naive.
 TEST(Mpi, CountsThatChooseDifferentAlgorithmsAreAMismatch) {
   for (const bool broadcasts : {false, true}) {
     Communicator comm = from_mpi(MPI_COMM_WORLD, options());
@@ -419,7 +425,8 @@ TEST(Mpi, ManyCallsInARow) {
   }
 }
 
-// Each call waits for the confirmation that all ranks have made the call before, unless that call itself needed all.
+// Each call waits for the confirmation that all ranks have made the call before, unless that call
+// itself needed all.
 TEST(Mpi, ManyChainsInARow) {
   Communicator comm = from_mpi(MPI_COMM_WORLD, options());
   const int size = comm.size();
@@ -507,7 +514,8 @@ TEST(Mpi, AMismatchFailsOnEveryRank) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-// Messages of a failed communicator must not reach the next one, although no barrier separates the two.
+// Messages of a failed communicator must not reach the next one, although no barrier separates the
+// two.
 TEST(Mpi, ANewCommunicatorWorksAfterAFailure) {
   for (int round = 0; round < 20; ++round) {
     {
@@ -523,7 +531,8 @@ TEST(Mpi, ANewCommunicatorWorksAfterAFailure) {
   }
 }
 
-// Messages are under way when the communicator ends: MPI must not go on using memory that has been freed.
+// Messages are under way when the communicator ends: MPI must not go on using memory that has been
+// freed.
 TEST(Mpi, AnAbortInMidCallLeavesNothingBehind) {
   for (int round = 0; round < 20; ++round) {
     Communicator comm = from_mpi(MPI_COMM_WORLD, options());

@@ -1,4 +1,5 @@
-// Gradient reducers over MPI processes. RONDO_TEST_CARRIER=mpi or ucx forces that carrier onto one host.
+// Gradient reducers over MPI processes. RONDO_TEST_CARRIER=mpi or ucx forces that carrier onto one
+// host.
 
 #include <algorithm>
 #include <cstdlib>
@@ -33,7 +34,8 @@ GradientOptions small_buckets() {
   return options;
 }
 
-// The toy model's sums are exact in every type for up to four ranks; for more ranks f32 is wide enough.
+// The toy model's sums are exact in every type for up to four ranks; for more ranks f32 is wide
+// enough.
 void expect_all(ToyModel<float>& model, int ranks, double factor = 1) {
   for (std::size_t i = 0; i < model.size(); ++i) {
     expect_sums<float>(std::span<const float>(model[i]), ranks, i, factor);

@@ -1,5 +1,6 @@
-// Runs every test on all ranks of MPI_COMM_WORLD; rank 0 prints, the others only when they fail. MPI's thread level
-// is multiple, or what RONDO_TEST_THREADS says; where MPI gives another, the exit code is 77 (skipped), with the reason.
+// Runs every test on all ranks of MPI_COMM_WORLD; rank 0 prints, the others only when they fail.
+// MPI's thread level is multiple, or what RONDO_TEST_THREADS says; where MPI gives another, the
+// exit code is 77 (skipped), with the reason.
 
 #include <cstdio>
 #include <cstdlib>

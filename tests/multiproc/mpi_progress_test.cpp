@@ -1,5 +1,6 @@
-// Operations of the program's own by MPI, for which rank 0 waits while rank 1 waits in a call of Rondo's; on two ranks of
-// one host, which Rondo joins by shared memory. RONDO_TEST_THREADS names MPI's thread level.
+// Operations of the program's own by MPI, for which rank 0 waits while rank 1 waits in a call of
+// Rondo's; on two ranks of one host, which Rondo joins by shared memory. RONDO_TEST_THREADS names
+// MPI's thread level.
 
 #include <algorithm>
 #include <chrono>
@@ -23,7 +24,8 @@ bool rondo_may_drive_mpi() {
   return level != MPI_THREAD_SERIALIZED;
 }
 
-// A barrier, for which a rank waits long. Where Rondo makes no MPI calls, the program does, as rondo/mpi.hpp says.
+// A barrier, for which a rank waits long. Where Rondo makes no MPI calls, the program does, as
+// rondo/mpi.hpp says.
 void barrier(Communicator& comm) {
   if (rondo_may_drive_mpi()) {
     comm.barrier();

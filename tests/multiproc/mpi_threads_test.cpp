@@ -1,4 +1,5 @@
-// What MPI's thread level allows, with MPI edges: RONDO_TEST_THREADS names the level that mpi_main asks for.
+// What MPI's thread level allows, with MPI edges: RONDO_TEST_THREADS names the level that mpi_main
+// asks for.
 
 #include <string>
 #include <thread>

@@ -1,5 +1,5 @@
-// A communicator with MPI edges that is destroyed after MPI_Finalize: the library logs a warning, and the program ends
-// normally.
+// A communicator with MPI edges that is destroyed after MPI_Finalize: the library logs a warning,
+// and the program ends normally.
 
 #include <cstdlib>
 #include <optional>

@@ -1,5 +1,5 @@
-// Which processes have ended, which hosts have vanished, and who is told. The sockets are local: that TCP gives up a silent host
-// is tested between hosts (tests/hosts/ucx.sh).
+// Which processes have ended, which hosts have vanished, and who is told. The sockets are local:
+// that TCP gives up a silent host is tested between hosts (tests/hosts/ucx.sh).
 
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -36,7 +36,7 @@ void tell(const FileDescriptor& socket, ProcessName process, What what = What::v
 }
 
 // Of which process the next notice tells; 0 if the other side has closed the connection.
-ProcessName hear(const FileDescriptor& socket, What what = What::vanished) {
+ProcessName receive(const FileDescriptor& socket, What what = What::vanished) {
   HostNotice notice;
   const ssize_t got = ::recv(socket.get(), &notice, sizeof(notice), MSG_WAITALL);
   EXPECT_TRUE(got == 0 || got == static_cast<ssize_t>(sizeof(notice))) << got;
@@ -64,13 +64,13 @@ TEST(HostLinks, PassesOnOnceWhichHostHasVanished) {
   const auto to_a = links.add(1, std::move(a.here));
   const auto to_b = links.add(2, std::move(b.here));
   tell(a.there, 77);
-  EXPECT_EQ(hear(b.there), 77U);
+  EXPECT_EQ(receive(b.there), 77U);
   EXPECT_EQ(gone_from(links), std::vector<ProcessName>{77});
   EXPECT_TRUE(links.gone()[0].host_vanished);
   tell(b.there, 77);  // which is known already
   tell(b.there, 78);
-  EXPECT_EQ(hear(a.there), 77U);
-  EXPECT_EQ(hear(a.there), 78U);
+  EXPECT_EQ(receive(a.there), 77U);
+  EXPECT_EQ(receive(a.there), 78U);
 }
 
 TEST(HostLinks, HearsANoticeThatComesInPieces) {
@@ -84,7 +84,7 @@ TEST(HostLinks, HearsANoticeThatComesInPieces) {
   for (std::size_t i = 0; i < sizeof(notice); ++i) {
     EXPECT_EQ(::send(a.there.get(), bytes + i, 1, 0), 1);
   }
-  EXPECT_EQ(hear(b.there), notice.process);
+  EXPECT_EQ(receive(b.there), notice.process);
 }
 
 TEST(HostLinks, AConnectionThatIsClosedWithoutAWordIsThatOfAProcessThatHasEnded) {
@@ -95,7 +95,7 @@ TEST(HostLinks, AConnectionThatIsClosedWithoutAWordIsThatOfAProcessThatHasEnded)
   const auto to_b = links.add(2, std::move(b.here));
   EXPECT_EQ(links.find(1), to_a);
   a.there = FileDescriptor();
-  EXPECT_EQ(hear(b.there, What::ended), 1U);
+  EXPECT_EQ(receive(b.there, What::ended), 1U);
   EXPECT_EQ(links.find(1), nullptr);
   ASSERT_EQ(gone_from(links), std::vector<ProcessName>{1});
   EXPECT_FALSE(links.gone()[0].host_vanished);
@@ -137,8 +137,8 @@ TEST(HostLinks, AProcessThatLeavesSaysSo) {
   EXPECT_TRUE(links.gone().empty());
   to_a.reset();
   links.wake();
-  EXPECT_EQ(hear(a.there, What::leaves), name_of_this_process());
-  EXPECT_EQ(hear(a.there), 0U);
+  EXPECT_EQ(receive(a.there, What::leaves), name_of_this_process());
+  EXPECT_EQ(receive(a.there), 0U);
 }
 
 // A process that is killed while its child lives on.
@@ -152,7 +152,7 @@ TEST(HostLinks, AForkedChildHidesNoDeath) {
     const auto to_a = links.add(1, std::move(a.there));
     if (::fork() == 0) {
       child_ends.here = FileDescriptor();
-      hear(child_ends.there);  // until the test ends
+      receive(child_ends.there);  // until the test ends
       ::_exit(0);
     }
     ::_exit(0);
@@ -193,9 +193,9 @@ TEST(HostWatch, CommunicatorsShareALink) {
     while (second.gone().empty()) std::this_thread::yield();
     EXPECT_EQ(gone_from(second), std::vector<int>{1});
   }
-  EXPECT_EQ(hear(a.there), 9U);  // all are told, also who told it
-  EXPECT_EQ(hear(a.there, What::leaves), name_of_this_process());
-  EXPECT_EQ(hear(a.there), 0U);  // the link ends with the last communicator
+  EXPECT_EQ(receive(a.there), 9U);  // all are told, also who told it
+  EXPECT_EQ(receive(a.there, What::leaves), name_of_this_process());
+  EXPECT_EQ(receive(a.there), 0U);  // the link ends with the last communicator
 }
 
 TEST(HostLinks, AForkedChildHasANameOfItsOwn) {

@@ -44,7 +44,7 @@ class Line {
     if (::write(descriptor_, &bytes, sizeof(bytes)) != sizeof(bytes)) ::_exit(210);
     if (::write(descriptor_, text.data(), bytes) != static_cast<ssize_t>(bytes)) ::_exit(210);
   }
-  [[nodiscard]] std::string hear() const {
+  [[nodiscard]] std::string receive() const {
     std::uint64_t bytes = 0;
     read_all(&bytes, sizeof(bytes));
     std::string text(bytes, '\0');
@@ -77,7 +77,8 @@ std::vector<std::uint8_t> message(std::size_t number, std::size_t bytes) {
 // Messages of these sizes in turn.
 using Sizes = std::array<std::size_t, 2>;
 
-// Sends until nothing moves any more; returns how many sends have ended. The last one is left under way.
+// Sends until nothing moves any more; returns how many sends have ended. The last one is left under
+// way.
 std::size_t fill(Messenger& messenger, const Sizes& sizes, Operation& last) {
   constexpr int kLooks = 5000;
   static std::vector<std::uint8_t> data;  // of the last one
@@ -109,7 +110,7 @@ int send_or_receive(const ForkedRank& me, const Line& line, const std::vector<Si
   const auto other = static_cast<std::size_t>(1 - me.rank);
   addresses[1 - other] = network->address();
   line.say(network->address());
-  addresses[other] = line.hear();
+  addresses[other] = line.receive();
   const auto messenger = network->messenger(me.rank, addresses, 12345);
   messenger->connect({1 - me.rank});
   for (const Sizes& sizes : patterns) {
@@ -118,12 +119,12 @@ int send_or_receive(const ForkedRank& me, const Line& line, const std::vector<Si
       const std::size_t sent = fill(*messenger, sizes, last);
       if (sent == 0 && sizes[0] < kMost) return 1;  // UCX asks the receiver before it sends kMost
       line.say(std::to_string(sent));
-      if (line.hear() != "received") return 2;
+      if (line.receive() != "received") return 2;
       while (!messenger->has_ended(last, "sending", 1)) {
       }
-      if (line.hear() != "all") return 3;
+      if (line.receive() != "all") return 3;
     } else {
-      const std::size_t sent = std::stoul(line.hear());
+      const std::size_t sent = std::stoul(line.receive());
       bool received = true;
       for (std::size_t number = 0; received && number < sent; ++number) {
         received = receive(*messenger, number, sizes[number % 2]);
@@ -153,14 +154,15 @@ void expect_well(const std::function<int(const ForkedRank&, const Line&, const U
     const auto other = static_cast<std::size_t>(1 - me.rank);
     addresses[1 - other] = network->address();
     line.say(network->address());
-    addresses[other] = line.hear();
+    addresses[other] = line.receive();
     return body(me, line, *network, addresses);
   });
   for (const int end : ends) ::close(end);
   EXPECT_EQ(codes, wanted);
 }
 
-// Whether UCX still keeps any message that nobody has received, when there was time for all that is under way.
+// Whether UCX still keeps any message that nobody has received, when there was time for all that is
+// under way.
 bool keeps_a_message() {
   const auto worker = UcxWorker::of_process("lo");
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
@@ -174,7 +176,8 @@ bool keeps_a_message() {
   return true;
 }
 
-// Each messenger sends one message that is received and one that is not, small or long; rank 0 destroys its own first, or rank 1.
+// Each messenger sends one message that is received and one that is not, small or long; rank 0
+// destroys its own first, or rank 1.
 TEST(UcxMessenger, ADestroyedOneLeavesNothing) {
   if (const char* reason = test::reason_against_ucx()) GTEST_SKIP() << reason;
   expect_well([](const ForkedRank& me, const Line& line, const UcxNetwork& network,
@@ -186,15 +189,15 @@ TEST(UcxMessenger, ADestroyedOneLeavesNothing) {
       const auto sent =
           messenger->send(1 - me.rank, 6, data.data(), data.size(), Messenger::Delivery::sent);
       static_cast<void>(sent);
-      if (static_cast<std::uint64_t>(me.rank) == session % 2) static_cast<void>(line.hear());
+      if (static_cast<std::uint64_t>(me.rank) == session % 2) static_cast<void>(line.receive());
       messenger.reset();
       if (static_cast<std::uint64_t>(me.rank) != session % 2) line.say("destroyed");
     }
     line.say("all destroyed");
-    static_cast<void>(line.hear());
+    static_cast<void>(line.receive());
     const bool keeps = keeps_a_message();
     line.say("looked");
-    static_cast<void>(line.hear());
+    static_cast<void>(line.receive());
     return keeps ? 1 : 0;
   });
 }
@@ -219,7 +222,8 @@ TEST(UcxMessenger, ACommunicatorThatFailsLeavesNothing) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
-// Rank 1 is killed while rank 0 has operations under way. The one that fails is closed, so that nobody looks at it again.
+// Rank 1 is killed while rank 0 has operations under way. The one that fails is closed, so that
+// nobody looks at it again.
 TEST(UcxMessenger, AnOperationThatHasFailedIsClosed) {
   if (const char* reason = test::reason_against_ucx()) GTEST_SKIP() << reason;
   expect_well(
@@ -228,7 +232,7 @@ TEST(UcxMessenger, AnOperationThatHasFailedIsClosed) {
         auto messenger = network.messenger(me.rank, addresses, 77);
         messenger->connect({1 - me.rank});
         if (me.rank == 1) {
-          static_cast<void>(line.hear());
+          static_cast<void>(line.receive());
           ::raise(SIGKILL);
         }
         std::vector<std::uint8_t> data(kMost);
@@ -239,7 +243,8 @@ TEST(UcxMessenger, AnOperationThatHasFailedIsClosed) {
               messenger->send(1, 6, data.data(), data.size(), Messenger::Delivery::taken));
         }
         for (Operation& one : operations) pending.push_back({&one, "sending", 1});
-        // To itself: ends well, whatever becomes of the others, and is not forgotten when one of these fails.
+        // To itself: ends well, whatever becomes of the others, and is not forgotten when one of
+        // these fails.
         std::vector<std::uint8_t> own = message(3, 40);
         std::vector<std::uint8_t> got(own.size());
         Operation receive = messenger->receive(0, 7, got.data(), got.size());
@@ -271,7 +276,8 @@ TEST(UcxMessenger, AnOperationThatHasFailedIsClosed) {
       {0, 200});
 }
 
-// The only port that the user allows is taken: by a rank of a run that has crashed just now, perhaps.
+// The only port that the user allows is taken: by a rank of a run that has crashed just now,
+// perhaps.
 TEST(UcxMessenger, APortThatIsTakenIsNamed) {
   if (const char* reason = test::reason_against_ucx()) GTEST_SKIP() << reason;
   const std::vector<int> codes = run_forked(1, [](const ForkedRank&) {

@@ -1,4 +1,5 @@
-// The figures of rondo-overlap and of rondo-lenet --measure-overlap, from cases that are worked out by hand.
+// The figures of rondo-overlap and of rondo-lenet --measure-overlap, from cases that are worked out
+// by hand.
 
 #include "bench/overlap/files.hpp"
 
@@ -34,11 +35,12 @@ TEST(Hidden, IsWhatOfTheCommunicationTakesNoTime) {
   EXPECT_DOUBLE_EQ(figures_of(100, 140, 150).communication_us, 40);
 }
 
-// Backprop takes 100 and all communication 40. The first bucket, three quarters of it, is sent as soon as it is ready;
-// the second is ready only at the end, so its 10 cannot be hidden.
+// Backprop takes 100 and all communication 40. The first bucket, three quarters of it, is sent as
+// soon as it is ready; the second is ready only at the end, so its 10 cannot be hidden.
 TEST(MostHidden, FollowsTheReadyTimes) {
   EXPECT_DOUBLE_EQ(most_hidden({{20, 300}, {100, 100}}, {100, 40, 0}), 0.75);
-  // If both buckets are ready only at the end, nothing is hidden; if both are ready in time, everything is.
+  // If both buckets are ready only at the end, nothing is hidden; if both are ready in time,
+  // everything is.
   EXPECT_DOUBLE_EQ(most_hidden({{100, 300}, {100, 100}}, {100, 40, 0}), 0);
   EXPECT_DOUBLE_EQ(most_hidden({{20, 300}, {60, 100}}, {100, 40, 0}), 1);
   // The second waits for the first: 80 + 30 + 10 = 120, so 20 are not hidden.

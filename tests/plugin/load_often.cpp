@@ -1,4 +1,5 @@
-// Loads and unloads a plugin with Rondo again and again, in two processes that join each time: load_often PLUGIN TIMES shm|ucx.
+// Loads and unloads a plugin with Rondo again and again, in two processes that join each time:
+// load_often PLUGIN TIMES shm|ucx.
 #include "tests/plugin/load_often.hpp"
 
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
-// Loads and unloads a plugin again and again. What the process has (descriptors, threads, reactions to signals) must stay as it
-// is after the first times.
+// Loads and unloads a plugin again and again. What the process has (descriptors, threads, reactions
+// to signals) must stay as it is after the first times.
 #pragma once
 
 #include <dlfcn.h>
@@ -20,7 +20,8 @@ inline std::ptrdiff_t entries(const char* folder) {
 
 inline void own_reaction(int /*signal*/) {}
 
-// `use` gets the plugin's handle and which time it is, and says with 0 that all went well. Returns 0 or what went wrong, which it prints.
+// `use` gets the plugin's handle and which time it is, and says with 0 that all went well. Returns
+// 0 or what went wrong, which it prints.
 inline int load_often(const char* plugin, int times, const std::function<int(void*, int)>& use) {
   std::ptrdiff_t files = 0;
   std::ptrdiff_t threads = 0;
@@ -30,7 +31,8 @@ inline int load_often(const char* plugin, int times, const std::function<int(voi
       std::fprintf(stderr, "%s\n", ::dlerror());
       return 1;
     }
-    // Not before: with MPI the system may load UCX, whose handlers are there before any code of Rondo runs.
+    // Not before: with MPI the system may load UCX, whose handlers are there before any code of
+    // Rondo runs.
     if (time == 0) std::signal(SIGSEGV, own_reaction);
     if (const int code = use(handle, time)) {
       std::fprintf(stderr, "the plugin failed at time %d with %d\n", time, code);

@@ -1,4 +1,5 @@
-// Ranks of mpirun that load and unload a plugin with Rondo again and again: load_often_mpi PLUGIN TIMES. MPI is the program's own.
+// Ranks of mpirun that load and unload a plugin with Rondo again and again: load_often_mpi PLUGIN
+// TIMES. MPI is the program's own.
 #include <mpi.h>
 
 #include <cstdio>

@@ -30,7 +30,8 @@ bool is_nan(T value) {
   }
 }
 
-// Compares bits. Any two NaNs are the same where an operation computes them; min and max return one of their operands.
+// Compares bits. Any two NaNs are the same where an operation computes them; min and max return one
+// of their operands.
 template <class T>
 bool same(T a, T b, ReduceOp op) {
   const bool picks = op == ReduceOp::min || op == ReduceOp::max;
@@ -172,7 +173,8 @@ Special<T> special() {
   }
 }
 
-// A NaN in either operand wins at every position of a SIMD vector, and in the tail after the last full one.
+// A NaN in either operand wins at every position of a SIMD vector, and in the tail after the last
+// full one.
 template <class T>
 void expect_nan_wins(ReduceOp op, T nan, T number) {
   constexpr std::size_t kCount = 71;
@@ -239,7 +241,8 @@ TEST_P(VectorKernels, Copy) {
   }
 }
 
-// A thread that sees the flag also sees the non-temporal stores that were made before the flag was set.
+// A thread that sees the flag also sees the non-temporal stores that were made before the flag was
+// set.
 TEST_P(VectorKernels, WhatIsStreamedComesBeforeWhatFollows) {
   constexpr std::size_t kBytes = 2048;
   constexpr std::uint8_t kRounds = 250;

@@ -142,7 +142,8 @@ class Simulation {
       bool finished = from != nullptr ? from->front().finished[i]
                                       : step.has(kMineIsOutput) && rank.finished[element];
       if (step.has(kReduce)) {
-        // Inputs are what averages of 16-bit floats still have to divide, and sums are what they have divided.
+        // Inputs are what averages of 16-bit floats still have to divide, and sums are what they
+        // have divided.
         EXPECT_EQ(step.has(kReceivedIsInput), ranks_in(value) == 1);
         EXPECT_EQ(step.has(kMineIsOutput), ranks_in(mine) > 1);
         value = value + mine;
@@ -230,7 +231,7 @@ void expect_correct(const Setting& setting) {
   EXPECT_TRUE(simulation.fifos_empty()) << where();
   const int hears_of_all =
       Schedule{setting.collective, setting.algorithm, 0, setting.size, setting.root}
-          .position_that_hears_of_all();
+          .confirming_position();
   for (int position = 0; position < setting.size; ++position) {
     if (hears_of_all == kNobody || hears_of_all == position) {
       ASSERT_EQ(simulation.rank(position).heard, (1U << static_cast<unsigned>(setting.size)) - 1)

@@ -39,7 +39,8 @@ TEST(Ring, FillsItsLinks) {
   }
 }
 
-// A rank begins its 7 steps as soon as the message for it has come: it works 1 us for each, and 6 messages travel.
+// A rank begins its 7 steps as soon as the message for it has come: it works 1 us for each, and 6
+// messages travel.
 TEST(Ring, OfFourRanksHasSixHops) {
   EXPECT_DOUBLE_EQ(call_us(hops_of(10, 1), Strategy::ring, 4, 64), 6 * 10 + 7 * 1);
 }
@@ -49,8 +50,9 @@ TEST(RecursiveDoubling, OfEightRanksHasThreeHops) {
   EXPECT_DOUBLE_EQ(call_us(hops_of(10, 1), Strategy::recursive_doubling, 8, 64), 3 * 10 + 4 * 1);
 }
 
-// After half a FIFO, a message ends only with the receiver's answer, and a call ends with its messages: the first slice of the
-// last step is answered after three times the latency, when the rank has had all its data.
+// After half a FIFO, a message ends only with the receiver's answer, and a call ends with its
+// messages: the first slice of the last step is answered after three times the latency, when the
+// rank has had all its data.
 TEST(RecursiveDoubling, WaitsForAnswersBetweenDistantHosts) {
   Network network = links_of(12);
   network.latency_us = 3000;
@@ -128,7 +130,8 @@ TEST(Server, WaitsForTheLinkOfTheOnlyOne) {
   EXPECT_DOUBLE_EQ(call_us(network, Strategy::server, 4, 1200), 2 * (2 * 400 * 2 / 100.0));
 }
 
-// The link of the only server rests one way while it carries the other way; those of hosts with a rank and a server never do.
+// The link of the only server rests one way while it carries the other way; those of hosts with a
+// rank and a server never do.
 TEST(Server, LinksOfTokenBucketsSaveOnlyTheirPauses) {
   Network network = links_of(100);
   network.burst_bytes = 500;
@@ -160,8 +163,9 @@ TEST(AnyStrategy, IsNotFasterThanItsMessages) {
   }
 }
 
-// The vectors of the next call come to the root while sums of the last one leave, from when the first rank has its sum: 8 of the times that a
-// vector takes on a link, where a call alone takes 7 for the vectors and 7 for the sums, but for what overlaps by slices.
+// The vectors of the next call come to the root while sums of the last one leave, from when the
+// first rank has its sum: 8 of the times that a vector takes on a link, where a call alone takes 7
+// for the vectors and 7 for the sums, but for what overlaps by slices.
 TEST(Calls, ByTheRootComeWhileTheOnesBeforeLeave) {
   const Network network = links_of(100);
   const double vector_us = 256.0 * 1024 / 100;

@@ -31,8 +31,8 @@ std::string error_of(const std::string& file) {
   return "none";
 }
 
-// The gradient that is ready at 30 travels after the small call, from 35 to 80; the next waits for it, and ends at 125; then
-// nothing travels until the last is ready.
+// The gradient that is ready at 30 travels after the small call, from 35 to 80; the next waits for
+// it, and ends at 125; then nothing travels until the last is ready.
 TEST(StepTime, FollowsTheBuckets) {
   const Job job{220, {{40, 30}, {40, 70}, {40, 220}}};
   const StepTime time = step_time(job, 40, 1, call_of);
@@ -105,7 +105,8 @@ Question question_of(const Job& job) {
   return question;
 }
 
-// Messages have a price, so that 64 KiB at once are faster than in 16 pieces, and both sooner done than all at the end.
+// Messages have a price, so that 64 KiB at once are faster than in 16 pieces, and both sooner done
+// than all at the end.
 TEST(Answers, TakeTheBestBucket) {
   Job job{100e3, {}};
   for (int i = 0; i < 1600; ++i) {

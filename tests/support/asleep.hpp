@@ -22,8 +22,8 @@ inline bool is_asleep(pid_t thread) {
   return end != std::string::npos && line.size() > end + 2 && line[end + 2] == 'S';
 }
 
-// Its thread is asleep when the constructor returns; the destructor returns when the bell was rung. A thread that is
-// never woken sleeps for longer than a test may take.
+// Its thread is asleep when the constructor returns; the destructor returns when the bell was rung.
+// A thread that is never woken sleeps for longer than a test may take.
 class SleeperOn {
  public:
   explicit SleeperOn(detail::Bell& bell)

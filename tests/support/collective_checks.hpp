@@ -17,8 +17,8 @@
 
 namespace rondo::test {
 
-// Where the buffers of checked calls are: in ordinary memory, or in a registered block. Buffers begin at places that are
-// aligned to nothing but their elements.
+// Where the buffers of checked calls are: in ordinary memory, or in a registered block. Buffers
+// begin at places that are aligned to nothing but their elements.
 class CheckMemory {
  public:
   CheckMemory() = default;

@@ -20,7 +20,8 @@ struct Cable {
   bool cut = true;
 };
 
-// Stands for a network that fails during a call. Where the cable is not cut, nothing comes, and nothing is under way.
+// Stands for a network that fails during a call. Where the cable is not cut, nothing comes, and
+// nothing is under way.
 class CutMessenger final : public detail::Messenger {
  public:
   explicit CutMessenger(std::shared_ptr<const Cable> cable, int rank = 0)

@@ -1,5 +1,5 @@
-// Which cases of a large matrix a run tries: RONDO_TEST_PART=8 draws one of eight of them by RONDO_TEST_SEED; without it, all
-// are tried.
+// Which cases of a large matrix a run tries: RONDO_TEST_PART=8 draws one of eight of them by
+// RONDO_TEST_SEED; without it, all are tried.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ inline std::uint64_t test_number(const char* variable, std::uint64_t otherwise) 
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// In random order. Each test draws others, and so does a test that runs in several ways, which `way` names; all ranks of a
-// test draw the same.
+// In random order. Each test draws others, and so does a test that runs in several ways, which
+// `way` names; all ranks of a test draw the same.
 template <class Case>
 std::vector<Case> drawn(std::vector<Case> cases, const std::string& way = {}) {
   const std::uint64_t part = test_number("RONDO_TEST_PART", 1);

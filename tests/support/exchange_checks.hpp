@@ -1,5 +1,5 @@
-// Messages, and calls that exchange elements, against exact answers; the same checks for ranks that are threads and
-// processes.
+// Messages, and calls that exchange elements, against exact answers; the same checks for ranks that
+// are threads and processes.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,8 @@ class ExchangeCheck {
     with_counts();
   }
 
-  // Element i of what rank `from` has for rank `to`: different for all elements and ranks, up to the type's width.
+  // Element i of what rank `from` has for rank `to`: different for all elements and ranks, up to
+  // the type's width.
   static T value(int from, int to, std::size_t i) {
     const std::size_t turn = i / 251;
     return element(i * 131 + static_cast<std::size_t>(from * 17 + to * 5) + turn);
@@ -66,7 +67,8 @@ class ExchangeCheck {
     }
   }
 
-  // Every rank sends at the same time, over each distance; ranks with an odd number send a little more.
+  // Every rank sends at the same time, over each distance; ranks with an odd number send a little
+  // more.
   void shifts() {
     const int size = comm_.size();
     const auto count_of = [&](int rank) {

@@ -19,8 +19,8 @@ struct ForkedRank {
   int size = 1;
 };
 
-// Runs `body` in `size` forked processes, which must make no threads before; returns their exit codes,
-// 200 for one that ended by a signal.
+// Runs `body` in `size` forked processes, which must make no threads before; returns their exit
+// codes, 200 for one that ended by a signal.
 inline std::vector<int> run_forked(int size, const std::function<int(const ForkedRank&)>& body) {
   std::string folder = "/tmp/rondo-test-XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) throw std::runtime_error("mkdtemp");

@@ -15,7 +15,8 @@
 
 namespace rondo::test {
 
-// A port of the loopback interface that no other program gets, since this one holds it; ranks may listen at it even so.
+// A port of the loopback interface that no other program gets, since this one holds it; ranks may
+// listen at it even so.
 class FreePort {
  public:
   explicit FreePort(int family = AF_INET) : held_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

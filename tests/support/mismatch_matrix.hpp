@@ -1,4 +1,5 @@
-// Every pair of calls that differ, made by the ranks of one communicator: each rank must learn of it.
+// Every pair of calls that differ, made by the ranks of one communicator: each rank must learn of
+// it.
 #pragma once
 
 #include <chrono>
@@ -12,8 +13,8 @@
 
 namespace rondo::test {
 
-// Calls of which each differs from every other in at least one of collective, root, type, count, reduction
-// and algorithm. Buffers are the caller's.
+// Calls of which each differs from every other in at least one of collective, root, type, count,
+// reduction and algorithm. Buffers are the caller's.
 inline std::vector<Call> different_calls(std::size_t count,
                                          const std::vector<Algorithm>& algorithms) {
   std::vector<Call> calls;
@@ -67,12 +68,12 @@ inline std::vector<Call> different_calls(std::size_t count,
   return calls;
 }
 
-// One rank's part: makes `calls`, then a barrier if they succeed. Returns the text of the first error; empty if none.
-// `memory`: for their buffers; if it is empty, they are in ordinary memory.
+// One rank's part: makes `calls`, then a barrier if they succeed. Returns the text of the first
+// error; empty if none. `memory`: for their buffers; if it is empty, they are in ordinary memory.
 inline std::string error_in_calls_or_next(Communicator& comm, const std::vector<Call>& calls,
                                           bool asynchronous, std::span<double> memory = {}) {
-  // Outlives the error that it throws: the C++ library counts the owners of an exception in code that ThreadSanitizer
-  // does not see.
+  // Outlives the error that it throws: the C++ library counts the owners of an exception in code
+  // that ThreadSanitizer does not see.
   Work work;
   try {
     for (Call call : calls) {
@@ -126,7 +127,8 @@ inline std::vector<Mismatch> all_mismatches(std::size_t count,
   return pairs;
 }
 
-// Makes the call of rank `comm.rank()` in a mismatch. Returns what is wrong with the rank's error; empty if nothing is.
+// Makes the call of rank `comm.rank()` in a mismatch. Returns what is wrong with the rank's error;
+// empty if nothing is.
 inline std::string complaint_about(Communicator& comm, const Mismatch& mismatch, int odd,
                                    std::span<double> memory = {}) {
   const Call& mine = comm.rank() == odd ? mismatch.of_one : mismatch.of_others;
@@ -165,8 +167,9 @@ inline std::vector<LateRank> every_late_rank(int ranks) {
   return all;
 }
 
-// One rank's part. Returns how many chains it ends before a deadline passes, since the late rank is missing. If more
-// than one, a rank would not learn in its next call of a mismatch that only the late rank knows of.
+// One rank's part. Returns how many chains it ends before a deadline passes, since the late rank is
+// missing. If more than one, a rank would not learn in its next call of a mismatch that only the
+// late rank knows of.
 inline int chains_ended_without(Communicator& comm, const LateRank& late) {
   if (comm.rank() == late.rank) return 0;
   int ended = 0;

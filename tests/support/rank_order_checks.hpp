@@ -1,5 +1,5 @@
-// Reductions whose bits depend on the order of operations and on where 16-bit floats are rounded: what they are in rank
-// order, rounded once.
+// Reductions whose bits depend on the order of operations and on where 16-bit floats are rounded:
+// what they are in rank order, rounded once.
 #pragma once
 
 #include <cstddef>

@@ -18,7 +18,8 @@ inline int sum_of_ranks(Communicator& comm, int mine) {
   return value[0];
 }
 
-// `ranks`: those that the group must have, in its order, by their rank in the parent; `mine`: this rank's there.
+// `ranks`: those that the group must have, in its order, by their rank in the parent; `mine`: this
+// rank's there.
 inline void expect_group_of(Communicator& group, const std::vector<int>& ranks, int mine) {
   ASSERT_EQ(group.size(), static_cast<int>(ranks.size()));
   ASSERT_EQ(ranks[static_cast<std::size_t>(group.rank())], mine);
@@ -38,7 +39,8 @@ inline void expect_group_of(Communicator& group, const std::vector<int>& ranks, 
   }
 }
 
-// Groups by rank modulo 2, in the reverse order of ranks; then each of them once more, in two parts; and duplicates.
+// Groups by rank modulo 2, in the reverse order of ranks; then each of them once more, in two
+// parts; and duplicates.
 inline void expect_groups_by_color(Communicator& comm) {
   const int rank = comm.rank();
   std::optional<Communicator> group = comm.split(rank % 2, -rank);

@@ -27,7 +27,8 @@ TEST(Rails, AreAsManyAsTheSmallestHostHasRanks) {
   EXPECT_EQ(rails_of({{0, 1, 2}}), (std::vector<std::vector<int>>{{0}, {1}, {2}}));
   std::vector<ScheduleEdge> edges = schedule_edges({0, 1, 2, 3}, {Algorithm::ring});
   add_rail_edges(edges, rails_of({{0, 1}, {2, 3}}));
-  // 1 → 2 and 3 → 0 are the ring's; the rails add an edge each way between 0 and 2, and between 1 and 3.
+  // 1 → 2 and 3 → 0 are the ring's; the rails add an edge each way between 0 and 2, and between 1
+  // and 3.
   ASSERT_EQ(edges.size(), 8U);
   EXPECT_EQ(edges[4].ranks, (RankPair{0, 2}));
   EXPECT_FALSE(edges[4].in_ring());
@@ -80,7 +81,8 @@ TEST(ScheduleEdges, OfDoublingAreThoseOfPartners) {
                 {0, 1}, {1, 0}, {1, 2}, {2, 1}, {3, 4}, {4, 3}, {1, 3}, {3, 1}, {2, 4}, {4, 2}}));
 }
 
-// The links between the ranks of one host: `inner` within a group, `outer` between groups. `group`: of each rank.
+// The links between the ranks of one host: `inner` within a group, `outer` between groups. `group`:
+// of each rank.
 std::vector<std::vector<DeviceLink>> grouped(const std::vector<int>& group, DeviceLink inner,
                                              DeviceLink outer) {
   std::vector<std::vector<DeviceLink>> links;
@@ -103,8 +105,8 @@ TEST(DeviceRing, KeepsFastLinksTogether) {
             (std::vector<int>{0, 1, 2, 3}));
 }
 
-// Going on to the nearest rank each time gives 0, 1, 2, 3, where 3 to 0 is a host bridge; the best ring has only
-// NVLinks.
+// Going on to the nearest rank each time gives 0, 1, 2, 3, where 3 to 0 is a host bridge; the best
+// ring has only NVLinks.
 TEST(DeviceRing, ClosesOverFastLinks) {
   auto links = grouped({0, 1, 2, 3}, DeviceLink::same_device, DeviceLink::host_bridge);
   const auto join = [&](int a, int b) {
@@ -137,8 +139,9 @@ TEST(PciLinks, OfWhatIsNotThereAreSlow) {
   EXPECT_EQ(pci_link("ffff:ff:00.0", "ffff:fe:00.0"), DeviceLink::unknown);
 }
 
-// A machine of two sockets in hwloc's XML. The first has a host bridge with two GPUs behind a switch and a third beside
-// the switch, and another host bridge with one GPU; the second has one GPU.
+// A machine of two sockets in hwloc's XML. The first has a host bridge with two GPUs behind a
+// switch and a third beside the switch, and another host bridge with one GPU; the second has one
+// GPU.
 std::string two_sockets_with_gpus() {
   const auto pci = [](int bus) {
     return fmt::format(

@@ -71,7 +71,8 @@ int run_threads(const How& how, int ranks, const std::function<int(Communicator)
   return *std::max_element(codes.begin(), codes.end());
 }
 
-// A folder for the ranks' socket, which is removed when this object is destroyed, or when its process has ended, however that ends.
+// A folder for the ranks' socket, which is removed when this object is destroyed, or when its
+// process has ended, however that ends.
 class SocketFolder {
  public:
   SocketFolder() : name_(make_socket_folder("rondo")) {

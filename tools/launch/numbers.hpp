@@ -1,5 +1,5 @@
-// Checks of numbers for command lines. CLI11's own ones let "nan" through, take "-3" for a very large number of bytes, and
-// name the largest double as the end of their range.
+// Checks of numbers for command lines. CLI11's own ones let "nan" through, take "-3" for a very
+// large number of bytes, and name the largest double as the end of their range.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,5 @@
-// Command-line options that several programs have. Include this only where a program reads its options.
+// Command-line options that several programs have. Include this only where a program reads its
+// options.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,8 +10,8 @@
 
 namespace rondo::launch {
 
-// An option whose values have names. (CLI11's own transformers also print the values behind the names in help texts and
-// errors: those of enumerations as bytes that are no text.)
+// An option whose values have names. (CLI11's own transformers also print the values behind the
+// names in help texts and errors: those of enumerations as bytes that are no text.)
 template <class Value>
 CLI::Option* add_named_option(CLI::App& app, const std::string& option, Value& target,
                               const std::map<std::string, Value>& values,

@@ -11,8 +11,9 @@
 
 namespace rondo::launch {
 
-// Makes a folder for the socket "socket", and returns its name, which begins with `name`: in that of temporary files, or in /tmp
-// where the path of the socket would become too long. Throws std::runtime_error.
+// Makes a folder for the socket "socket", and returns its name, which begins with `name`: in that
+// of temporary files, or in /tmp where the path of the socket would become too long. Throws
+// std::runtime_error.
 inline std::string make_socket_folder(const std::string& name) {
   const std::string end = "/" + name + "-XXXXXX";
   const std::size_t most = sizeof(sockaddr_un::sun_path) - 1 - std::strlen("/socket") - end.size();

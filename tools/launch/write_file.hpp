@@ -5,10 +5,12 @@
 
 namespace rondo::launch {
 
-// Replaces what the file holds. Throws std::runtime_error with the system's reason if not all of `text` is in the file at the end.
+// Replaces what the file holds. Throws std::runtime_error with the system's reason if not all of
+// `text` is in the file at the end.
 void write_file(const std::string& file, const std::string& text);
 
-// To be called first in main(): writes to a file that may not grow (ulimit -f) fail, instead of ending the program.
+// To be called first in main(): writes to a file that may not grow (ulimit -f) fail, instead of
+// ending the program.
 void report_full_files();
 
 }  // namespace rondo::launch

@@ -1,5 +1,5 @@
-// How much of the communication is hidden behind computation, from steps in three modes: A without communication,
-// B with all communication after backprop, C with communication during backprop.
+// How much of the communication is hidden behind computation, from steps in three modes: A without
+// communication, B with all communication after backprop, C with communication during backprop.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,8 @@ struct Spread {
 };
 Spread spread_of(std::vector<double> times);
 
-// Medians, of the slowest rank: from the start of backprop to the end of backprop and communication.
+// Medians, of the slowest rank: from the start of backprop to the end of backprop and
+// communication.
 struct Figures {
   double alone_us = 0;
   double communication_us = 0;  // B − A
@@ -32,8 +33,8 @@ struct ReadyBucket {
   std::size_t bytes = 0;
 };
 
-// The largest share that could be hidden: each bucket is sent as soon as it is ready and the bucket before it has
-// arrived, and takes a part of the communication's time in proportion to its bytes.
+// The largest share that could be hidden: each bucket is sent as soon as it is ready and the bucket
+// before it has arrived, and takes a part of the communication's time in proportion to its bytes.
 double most_hidden(const std::vector<ReadyBucket>& buckets, const Figures& figures);
 
 }  // namespace rondo::overlap

@@ -1,5 +1,5 @@
-// Steps of a trainer, measured in three modes by turns: without communication, with all of it after backprop, and
-// with it during backprop.
+// Steps of a trainer, measured in three modes by turns: without communication, with all of it after
+// backprop, and with it during backprop.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@
 
 namespace rondo::overlap {
 
-// Two reducers of the same gradients, with the same buckets, and the times of the last step. A trainer calls this in
-// place of a reducer.
+// Two reducers of the same gradients, with the same buckets, and the times of the last step. A
+// trainer calls this in place of a reducer.
 class ThreeModes {
  public:
   using Clock = std::chrono::steady_clock;
@@ -25,8 +25,8 @@ class ThreeModes {
              const GradientOptions& options);
 
   void use(Mode mode) { mode_ = mode; }
-  // To be called when backprop begins, when a gradient is complete, and when backprop has ended. finish() waits for
-  // the communication.
+  // To be called when backprop begins, when a gradient is complete, and when backprop has ended.
+  // finish() waits for the communication.
   void begin() { begin_ = first_mark_ = Clock::now(); }
   void ready(std::size_t parameter);
   void finish();
@@ -68,8 +68,9 @@ struct Measured {
   [[nodiscard]] const OfMode& of(Mode mode) const { return modes[static_cast<std::size_t>(mode)]; }
 };
 
-// Runs `warm_ups` unmeasured steps, then `steps` measured ones, in each mode by turns. `step(number)` runs one step and
-// calls begin(), ready() and finish() of `modes` in it. Collective.
+// Runs `warm_ups` unmeasured steps, then `steps` measured ones, in each mode by turns.
+// `step(number)` runs one step and calls begin(), ready() and finish() of `modes` in it.
+// Collective.
 Measured measure(Communicator& comm, ThreeModes& modes, int warm_ups, int steps,
                  const std::function<void(int number)>& step);
 

@@ -66,7 +66,8 @@ FileDescriptor hear_signals() {
   sigemptyset(&heard);
   sigaddset(&heard, SIGCHLD);
   for (const int signal : kPassedOn) {
-    // One that whoever started this program lets it ignore (nohup, or a shell's &) is ignored by the ranks, too.
+    // One that whoever started this program lets it ignore (nohup, or a shell's &) is ignored by
+    // the ranks, too.
     struct sigaction before{};
     ::sigaction(signal, nullptr, &before);
     if (before.sa_handler != SIG_IGN) sigaddset(&heard, signal);

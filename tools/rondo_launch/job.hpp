@@ -7,7 +7,8 @@
 
 namespace rondo::launcher {
 
-// The ranks of one host, as the rondo-launch of that host starts them. It travels as one line of JSON.
+// The ranks of one host, as the rondo-launch of that host starts them. It travels as one line of
+// JSON.
 struct Job {
   int first_rank = 0;
   int ranks = 0;  // on this host

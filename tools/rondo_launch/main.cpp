@@ -29,8 +29,8 @@ std::chrono::milliseconds grace_of(double seconds) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
 }
 
-// The hardware threads of rank `local` of `ranks` on this host: as many whole cores as each can have, or one core in turn
-// where there are fewer cores than ranks.
+// The hardware threads of rank `local` of `ranks` on this host: as many whole cores as each can
+// have, or one core in turn where there are fewer cores than ranks.
 std::vector<int> share_of(const std::vector<std::vector<int>>& cores, int local, int ranks) {
   const auto index = static_cast<std::size_t>(local);
   const auto parts = static_cast<std::size_t>(ranks);

@@ -70,7 +70,8 @@ std::vector<HostRanks> place(const std::vector<HostRanks>& hosts, int ranks) {
   return placed;
 }
 
-// The name of the option that the word begins, and what the word has of its value: "--ranks=2", "-n2".
+// The name of the option that the word begins, and what the word has of its value: "--ranks=2",
+// "-n2".
 struct OptionWord {
   std::string name;
   std::optional<std::string> value = {};
@@ -86,7 +87,8 @@ OptionWord split_word(const std::string& word) {
   return {word.substr(0, end), word.substr(end + (word[end] == '=' ? 1 : 0))};
 }
 
-// The words of the command line, last first, as CLI11 takes them. It would take an option that it does not know for the program.
+// The words of the command line, last first, as CLI11 takes them. It would take an option that it
+// does not know for the program.
 std::vector<std::string> words_of(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
   for (std::size_t i = 0; i < words.size() && words[i].starts_with('-'); ++i) {

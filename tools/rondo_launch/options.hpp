@@ -27,9 +27,11 @@ struct Options {
 // Exits the program after --help, --version or an error.
 Options parse(int argc, char** argv);
 
-// "a:2,b" is two ranks on a and one on b; an IPv6 address has brackets where a number follows. Throws std::invalid_argument.
+// "a:2,b" is two ranks on a and one on b; an IPv6 address has brackets where a number follows.
+// Throws std::invalid_argument.
 std::vector<HostRanks> parse_hosts(const std::string& text);
-// The first `ranks` ranks of these hosts; all of them if 0. Throws std::invalid_argument if the hosts have not so many.
+// The first `ranks` ranks of these hosts; all of them if 0. Throws std::invalid_argument if the
+// hosts have not so many.
 std::vector<HostRanks> place(const std::vector<HostRanks>& hosts, int ranks);
 
 }  // namespace rondo::launcher

@@ -43,9 +43,11 @@ struct Process {
   std::vector<Lines> output;  // its standard output, and what it writes as errors
   bool ended = false;
 
-  // Signals the process and all that it has started in its group; another host's ranks by a message.
+  // Signals the process and all that it has started in its group; another host's ranks by a
+  // message.
   void send(int signal);
-  // Another host's rondo-launch reads this text, perhaps later: what it does not take at once is kept, for tell_more().
+  // Another host's rondo-launch reads this text, perhaps later: what it does not take at once is
+  // kept, for tell_more().
   void tell(const std::string& text);
   void tell_more();
 };
@@ -60,10 +62,11 @@ struct Start {
   bool is_host = false;
 };
 
-// A rank's standard output is a terminal, as below mpirun, so that each line comes as soon as it is written: to a pipe, C
-// and C++ write only blocks of some KiB. Where the system has no more terminals, it is a pipe all the same.
-// The process is in a group of its own, and is killed if this one ends. A program that cannot be started ends with the code
-// that a shell gives, 126 or 127, and says why. Throws std::system_error.
+// A rank's standard output is a terminal, as below mpirun, so that each line comes as soon as it is
+// written: to a pipe, C and C++ write only blocks of some KiB. Where the system has no more
+// terminals, it is a pipe all the same. The process is in a group of its own, and is killed if this
+// one ends. A program that cannot be started ends with the code that a shell gives, 126 or 127, and
+// says why. Throws std::system_error.
 Process start(const Start& what);
 
 }  // namespace rondo::launcher

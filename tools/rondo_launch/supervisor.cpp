@@ -21,16 +21,17 @@ namespace {
 // How much longer another host has than its ranks, to end them and to say so.
 constexpr std::chrono::seconds kForAnotherHost{2};
 constexpr std::chrono::milliseconds kForLastLines{200};
-// The part of the grace in which ranks may end by themselves before they are asked to. Their calls fail when a rank ends, so
-// that they can say why.
+// The part of the grace in which ranks may end by themselves before they are asked to. Their calls
+// fail when a rank ends, so that they can say why.
 constexpr int kOwnPartOfGrace = 5;
 
 bool ends_programs(int signal) {
   return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
 }
 
-// Whether the code is that of a process ended by a signal which neither rondo-launch, in its first attempt, nor a user sends to end a
-// program. 255 is none: a rank that returns -1 has it, and an ssh that has lost its connection.
+// Whether the code is that of a process ended by a signal which neither rondo-launch, in its first
+// attempt, nor a user sends to end a program. 255 is none: a rank that returns -1 has it, and an
+// ssh that has lost its connection.
 bool is_killed(int code) {
   const int signal = code - 128;
   return signal > 0 && signal < NSIG && !ends_programs(signal) && signal != SIGPIPE;
@@ -212,12 +213,13 @@ void Supervisor::collect_ended() {
   }
 }
 
-// Where a rank is killed, the others fail by that, and their ends may be seen first, above all those on other hosts. So a signal that
-// nobody here has sent comes before any other reason.
+// Where a rank is killed, the others fail by that, and their ends may be seen first, above all
+// those on other hosts. So a signal that nobody here has sent comes before any other reason.
 void Supervisor::note_end(Process& process, int status) {
   process.ended = true;
   process.input = FileDescriptor();
-  // Others of its group, which it has started and not waited for. Where it ended well they have the time that all have.
+  // Others of its group, which it has started and not waited for. Where it ended well they have the
+  // time that all have.
   int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   if (code == 0) return;
   ::kill(-process.id, SIGKILL);

@@ -1,4 +1,5 @@
-// Keeps watch over processes: shows what they write, passes signals on, and ends all when one fails.
+// Keeps watch over processes: shows what they write, passes signals on, and ends all when one
+// fails.
 #pragma once
 
 #include <array>
@@ -15,15 +16,17 @@ namespace rondo::launcher {
 
 class Supervisor {
  public:
-  // Blocks the signals that it passes on, in this thread: make it before any process is started. Ends all when `alive` hangs
-  // up (guard.hpp).
+  // Blocks the signals that it passes on, in this thread: make it before any process is started.
+  // Ends all when `alive` hangs up (guard.hpp).
   Supervisor(std::chrono::milliseconds grace, const FileDescriptor& alive);
 
   void add(Process process) { processes_.push_back(std::move(process)); }
-  // Takes the numbers of signals to pass on from standard input, line by line. At its end, ends all.
+  // Takes the numbers of signals to pass on from standard input, line by line. At its end, ends
+  // all.
   void obey_input() { obeys_input_ = true; }
-  // Until all have ended, and nothing that they have started is left. Returns the exit code of the first that failed: what
-  // it returned, or 128 and the number of the signal that ended it; 0 if none failed.
+  // Until all have ended, and nothing that they have started is left. Returns the exit code of the
+  // first that failed: what it returned, or 128 and the number of the signal that ended it; 0 if
+  // none failed.
   int run();
 
  private:

@@ -1,5 +1,6 @@
-// Batch normalisation over activations that are channels last; by option over the samples of all ranks. Written here, and
-// not oneDNN's, since its sums are to go through the library between two of its loops.
+// Batch normalisation over activations that are channels last; by option over the samples of all
+// ranks. Written here, and not oneDNN's, since its sums are to go through the library between two
+// of its loops.
 #pragma once
 
 #include <cstddef>
@@ -29,14 +30,15 @@ class BatchNormPass {
  public:
   BatchNormPass(std::size_t pixels, std::size_t channels);
 
-  // output ← gamma · (input − mean) / deviation + beta with the batch's statistics, which also go into the moving averages.
+  // output ← gamma · (input − mean) / deviation + beta with the batch's statistics, which also go
+  // into the moving averages.
   void train(BatchNorm& norm, const SumOverRanks& sum_over_ranks, const float* input,
              std::span<const float> gamma, std::span<const float> beta, float* output);
   // The same with the moving averages.
   void evaluate(const BatchNorm& norm, const float* input, std::span<const float> gamma,
                 std::span<const float> beta, float* output);
-  // After train(): the slopes of the input, from those of the output, and the gradients of gamma and beta over this rank's
-  // samples.
+  // After train(): the slopes of the input, from those of the output, and the gradients of gamma
+  // and beta over this rank's samples.
   void backward(const SumOverRanks& sum_over_ranks, const float* input,
                 std::span<const float> gamma, const float* output_slopes, float* input_slopes,
                 std::span<float> gamma_slopes, std::span<float> beta_slopes);

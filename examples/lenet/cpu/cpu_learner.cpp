@@ -92,8 +92,9 @@ class CpuLearner final : public Learner {
   }
 
  private:
-  // Leaves in gradients_ those of these samples. `timed`: whether the time counts: the first step of an epoch also makes the
-  // buffers for its size, so its time only counts where there is no other step.
+  // Leaves in gradients_ those of these samples. `timed`: whether the time counts: the first step
+  // of an epoch also makes the buffers for its size, so its time only counts where there is no
+  // other step.
   void compute(std::span<const std::uint32_t> mine, bool timed) {
     const auto start = Clock::now();
     waited_ = {};

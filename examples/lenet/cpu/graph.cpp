@@ -100,7 +100,8 @@ memory Graph::through_relu(Tensor output, const memory& slopes) {
   return result;
 }
 
-// oneDNN writes a gradient into the trainer's memory if it uses the trainer's layout, else into a buffer.
+// oneDNN writes a gradient into the trainer's memory if it uses the trainer's layout, else into a
+// buffer.
 memory Graph::gradient_buffer(const Weights& weights, const memory::desc& desc) const {
   return desc == weights.slope.get_desc() ? weights.slope : backward_.buffer(desc);
 }

@@ -1,8 +1,8 @@
-// A model's layers for one batch size: operations forward and backward over one set of buffers, most of them oneDNN's. A
-// model names its layers forward; the graph derives what runs backward.
+// A model's layers for one batch size: operations forward and backward over one set of buffers,
+// most of them oneDNN's. A model names its layers forward; the graph derives what runs backward.
 //
-// Activations are channels last, since oneDNN's blocks of 16 channels would pad LeNet's 20 and 50 to 32 and 64, and so
-// double the arithmetic of its second convolution.
+// Activations are channels last, since oneDNN's blocks of 16 channels would pad LeNet's 20 and 50
+// to 32 and 64, and so double the arithmetic of its second convolution.
 #pragma once
 
 #include <cstdint>
@@ -41,11 +41,13 @@ class Graph {
     Memory value;
     Memory slope;
   };
-  // Of a parameter that another rank has, and this one nothing of: zeros, and a gradient that nobody reads.
+  // Of a parameter that another rank has, and this one nothing of: zeros, and a gradient that
+  // nobody reads.
   [[nodiscard]] Weights weights(std::size_t parameter, const Dims& dims, Tag tag);
 
-  // The layers. First one of these: batch × channels × side × side, of samples, whose slopes nobody wants, or of another
-  // graph's last layer, channels last. A vector is that many channels of side 1.
+  // The layers. First one of these: batch × channels × side × side, of samples, whose slopes nobody
+  // wants, or of another graph's last layer, channels last. A vector is that many channels of
+  // side 1.
   Tensor inputs(Memory::dim channels, Memory::dim side);
   Tensor activations(Memory::dim channels, Memory::dim side);
   Tensor convolution(Tensor input, const Weights& weights, const Weights& bias,
@@ -55,11 +57,12 @@ class Graph {
   Tensor batch_norm(Tensor input, std::size_t gamma, std::size_t beta);
   Tensor relu(Tensor input);
   Tensor add(Tensor one, Tensor other);
-  // A layer that changes the channels alone: `forward` computes the output from the input, `backward` the slopes of the
-  // input from those of the output. Channels last.
+  // A layer that changes the channels alone: `forward` computes the output from the input,
+  // `backward` the slopes of the input from those of the output. Channels last.
   using Pass = std::function<void(std::span<const float> from, std::span<float> to)>;
   Tensor custom(Tensor input, Memory::dim channels, const Pass& forward, const Pass& backward);
-  // The last layer, one of these: softmax and cross-entropy of the logits, or what another graph goes on with.
+  // The last layer, one of these: softmax and cross-entropy of the logits, or what another graph
+  // goes on with.
   void end_in(Tensor logits);
   void leave(Tensor last);
 

@@ -19,7 +19,8 @@ class PartLayers {
  public:
   PartLayers(Graph& graph, Parts& parts) : graph_(graph), parts_(parts) {}
 
-  // What all parts have goes into the parts' columns of a matrix. Backward, each has a term of the slopes.
+  // What all parts have goes into the parts' columns of a matrix. Backward, each has a term of the
+  // slopes.
   Tensor into_columns(Tensor input, memory::dim channels) {
     return graph_.custom(input, channels, copy(), [parts = &parts_](auto from, auto to) {
       copy()(from, to);

@@ -1,4 +1,5 @@
-// One of two stages that a model's layers are split into, each on a rank of its own: see parallel/lenet_parts.hpp.
+// One of two stages that a model's layers are split into, each on a rank of its own: see
+// parallel/lenet_parts.hpp.
 #pragma once
 
 #include <array>
@@ -15,7 +16,8 @@ namespace lenet {
 
 class PipelineStage final : public Model {
  public:
-  // `build` names the layers of this rank's stage: the first ends in leave(), the second begins with activations().
+  // `build` names the layers of this rank's stage: the first ends in leave(), the second begins
+  // with activations().
   PipelineStage(ParameterBlock& parameters, ParameterBlock& gradients,
                 std::function<void(Graph&)> build, std::shared_ptr<Parts> parts,
                 std::size_t micro_batches);
@@ -40,7 +42,8 @@ class PipelineStage final : public Model {
                  const GradientReady& ready);
   BatchResult run_second(const std::vector<MicroBatch>& batches, const std::function<void()>& begin,
                          const GradientReady& ready);
-  // Adds a micro-batch's gradients to the others' as they become complete, and tells of those of the last.
+  // Adds a micro-batch's gradients to the others' as they become complete, and tells of those of
+  // the last.
   GradientReady adding(bool last, const GradientReady& ready);
   BatchResult agreed(BatchResult result);
 
@@ -51,7 +54,8 @@ class PipelineStage final : public Model {
   std::shared_ptr<Parts> parts_;
   std::size_t micro_batches_;
   BatchNorms norms_;  // none
-  // Of the first stage, two for each size, since it computes a micro-batch forward before the one before backward.
+  // Of the first stage, two for each size, since it computes a micro-batch forward before the one
+  // before backward.
   std::array<std::map<std::size_t, std::unique_ptr<Graph>>, 2> training_;
   std::map<std::size_t, std::unique_ptr<Graph>> evaluation_;
   std::vector<float> received_;

@@ -8,8 +8,8 @@ namespace lenet::cuda {
 
 class Convolution {
  public:
-  // A square kernel. Chooses the algorithms, backward ones only for training, and allocates, so that the rest can be captured
-  // in a CUDA graph.
+  // A square kernel. Chooses the algorithms, backward ones only for training, and allocates, so
+  // that the rest can be captured in a CUDA graph.
   Convolution(const Libraries& on, const Dims& input, int channels, const Window& window,
               Purpose purpose);
 

@@ -209,8 +209,8 @@ class CudaLearner final : public Learner {
     return *model;
   }
 
-  // Limits how many steps are enqueued: with a full launch queue, this thread would block inside CUDA, and with it the
-  // thread of another rank that must still start its kernels.
+  // Limits how many steps are enqueued: with a full launch queue, this thread would block inside
+  // CUDA, and with it the thread of another rank that must still start its kernels.
   void bound_run_ahead() {
     constexpr std::size_t kStepsPerMark = 16;
     if (++launched_ % kStepsPerMark != 0) return;
@@ -246,9 +246,10 @@ class CudaLearner final : public Learner {
     model.backward(ready);
   }
 
-  // cuDNN and cuBLAS load code and allocate in their first calls, which a capture does not allow. Without sums over the ranks:
-  // loading and allocating may wait for all kernels of a device, and so for those that wait for a rank that is not as far.
-  // The next step computes the gradients again; totals and moving averages are restored.
+  // cuDNN and cuBLAS load code and allocate in their first calls, which a capture does not allow.
+  // Without sums over the ranks: loading and allocating may wait for all kernels of a device, and
+  // so for those that wait for a rank that is not as far. The next step computes the gradients
+  // again; totals and moving averages are restored.
   void warm_up(const Share& mine) {
     Totals before;
     check(cudaMemcpy(&before, totals_.get(), sizeof(before), cudaMemcpyDeviceToHost));
@@ -263,8 +264,8 @@ class CudaLearner final : public Learner {
     check(cudaDeviceSynchronize());
   }
 
-  // The graph for whole minibatches of this size. All ranks make a graph at the same step, while no work is running,
-  // since making it loads code and allocates.
+  // The graph for whole minibatches of this size. All ranks make a graph at the same step, while no
+  // work is running, since making it loads code and allocates.
   StepGraph& graph_for(std::size_t whole) {
     auto& graph = graphs_[whole];
     if (graph) return *graph;

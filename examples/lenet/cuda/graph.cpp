@@ -7,7 +7,8 @@
 namespace lenet::cuda {
 namespace {
 
-// A dense layer's matrix as cuBLAS, which reads column by column, sees it: its transpose if it lies row by row.
+// A dense layer's matrix as cuBLAS, which reads column by column, sees it: its transpose if it lies
+// row by row.
 struct Matrix {
   int inputs = 0;
   int outputs = 0;

@@ -1,7 +1,9 @@
-// A model's layers on a GPU for one batch size, most of them by cuDNN and cuBLAS: what cpu/graph.hpp is on the CPU, with the
-// same words for the layers, so that one description of a model serves both. Activations are samples × channels × pixels.
+// A model's layers on a GPU for one batch size, most of them by cuDNN and cuBLAS: what
+// cpu/graph.hpp is on the CPU, with the same words for the layers, so that one description of a
+// model serves both. Activations are samples × channels × pixels.
 //
-// All that layers need is allocated as they are named, so that forward() and backward() can be captured in a CUDA graph.
+// All that layers need is allocated as they are named, so that forward() and backward() can be
+// captured in a CUDA graph.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +32,9 @@ struct DeviceParameters {
 
 class Graph {
  public:
-  // How a parameter lies in memory, the last index running fastest: of a convolution or a dense layer by output and input,
-  // of a dense layer by input and output (`ihwo`: by channel and pixel of the input), or one value for each output.
+  // How a parameter lies in memory, the last index running fastest: of a convolution or a dense
+  // layer by output and input, of a dense layer by input and output (`ihwo`: by channel and pixel
+  // of the input), or one value for each output.
   enum class Tag : std::uint8_t { oihw, ihwo, io, x };
   struct Tensor {
     std::size_t number = 0;
@@ -42,8 +45,8 @@ class Graph {
     Tag tag = Tag::x;
   };
 
-  // Enqueues on the libraries' stream. Borrows all that it is given. `norms`: the state of the model's batch
-  // normalisations, which all its graphs share.
+  // Enqueues on the libraries' stream. Borrows all that it is given. `norms`: the state of the
+  // model's batch normalisations, which all its graphs share.
   Graph(const Libraries& on, std::size_t batch, Purpose purpose, const DeviceParameters& parameters,
         const DeviceParameters& gradients, BatchNorms& norms);
   Graph(const Graph&) = delete;
@@ -54,8 +57,8 @@ class Graph {
     return {parameter, dims, tag};
   }
 
-  // The layers: the samples' numbers first (a vector is that many channels of side 1), and the logits last, of which softmax and
-  // cross-entropy are taken.
+  // The layers: the samples' numbers first (a vector is that many channels of side 1), and the
+  // logits last, of which softmax and cross-entropy are taken.
   Tensor inputs(std::int64_t channels, std::int64_t side);
   Tensor convolution(Tensor input, const Weights& weights, const Weights& bias,
                      const Window& window, bool relu);
@@ -77,13 +80,14 @@ class Graph {
 
   // Adds the batch's loss and right answers to `totals`.
   void forward(Totals* totals);
-  // After forward(), of a graph for training: leaves in the gradients the sums over the samples; calls `ready` for each
-  // gradient once all work that computes it is on the stream.
+  // After forward(), of a graph for training: leaves in the gradients the sums over the samples;
+  // calls `ready` for each gradient once all work that computes it is on the stream.
   void backward(const GradientReady& ready);
 
-  // What a rank without samples does in place of these two, when its caller has set its gradients to zero: it takes part in the
-  // sums over the ranks, and calls `ready` in the same order as the others. A device may have no room for kernels of two
-  // communicators at once; then ranks whose order differs would wait for each other for ever.
+  // What a rank without samples does in place of these two, when its caller has set its gradients
+  // to zero: it takes part in the sums over the ranks, and calls `ready` in the same order as the
+  // others. A device may have no room for kernels of two communicators at once; then ranks whose
+  // order differs would wait for each other for ever.
   void join_forward() const;
   void join_backward(const GradientReady& ready) const;
 
@@ -110,7 +114,8 @@ class Graph {
   void backward_of(std::function<void()> name) { tape_.push_back(std::move(name)); }
   // After a layer that backward() computes both gradients of.
   void complete_in_order(std::size_t bias, std::size_t weights);
-  // For a layer that writes slopes of its input: 0 for the first one that does, 1 for those that add theirs.
+  // For a layer that writes slopes of its input: 0 for the first one that does, 1 for those that
+  // add theirs.
   const float* keep_slopes(Activation& input);
 
   const Libraries& on_;

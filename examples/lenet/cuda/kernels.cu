@@ -34,8 +34,7 @@ __global__ void gather_samples(DeviceSamples samples, const std::uint32_t* order
 
 // A thread for each sample.
 __global__ void add_loss(const float* log_probabilities, const std::uint8_t* labels,
-                         std::size_t count, std::size_t classes, float* slopes,
-                         Totals* totals) {
+                         std::size_t count, std::size_t classes, float* slopes, Totals* totals) {
   const std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= count) return;
   const float* row = log_probabilities + i * classes;
@@ -63,7 +62,8 @@ __global__ void add_two(const float* one, const float* other, std::size_t count,
   if (i < count) to[i] = one[i] + other[i];
 }
 
-// A block for each channel. `values` has two of each value's position; a thread adds those of every kLanes-th one.
+// A block for each channel. `values` has two of each value's position; a thread adds those of every
+// kLanes-th one.
 template <class Values>
 __device__ void add_up(const ActivationLayout& layout, const Values& values, double* partial_sums) {
   const auto channel = static_cast<std::size_t>(blockIdx.x);
@@ -157,8 +157,8 @@ __global__ void normalise_values(ActivationLayout layout, std::size_t count, Sta
                                  float* output) {
   const std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= count) return;
-  const std::size_t c = i / static_cast<std::size_t>(layout.pixels) %
-                        static_cast<std::size_t>(layout.channels);
+  const std::size_t c =
+      i / static_cast<std::size_t>(layout.pixels) % static_cast<std::size_t>(layout.channels);
   const float scale = gamma[c] * statistics.one_over_deviation[c];
   output[i] = input[i] * scale + (beta[c] - statistics.mean[c] * scale);
 }
@@ -204,7 +204,9 @@ void add(const float* one, const float* other, std::size_t count, float* to, cud
   launch(add_two, blocks_for(count), kThreads, stream, one, other, count, to);
 }
 
-std::size_t partial_sums_of(int channels) { return 2 * static_cast<std::size_t>(channels) * kLanes; }
+std::size_t partial_sums_of(int channels) {
+  return 2 * static_cast<std::size_t>(channels) * kLanes;
+}
 
 void sum_squares(const ActivationLayout& layout, const float* input, double* partial_sums,
                  double* sums, cudaStream_t stream) {

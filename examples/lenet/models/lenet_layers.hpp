@@ -1,5 +1,6 @@
-// LeNet as the articles have it: convolution 20×3×3, ReLU, average pooling 2×2, convolution 50×5×5, ReLU, average pooling
-// 2×2, dense 800→128, ReLU, dense 128→10, softmax cross-entropy. `Graph` is the one for CPUs or the one for GPUs.
+// LeNet as the articles have it: convolution 20×3×3, ReLU, average pooling 2×2, convolution 50×5×5,
+// ReLU, average pooling 2×2, dense 800→128, ReLU, dense 128→10, softmax cross-entropy. `Graph` is
+// the one for CPUs or the one for GPUs.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ auto bias(Graph& graph, std::size_t parameter, std::int64_t outputs) {
   return graph.weights(parameter, {outputs}, Graph::Tag::x);
 }
 
-// W3 and W4, or parts of them. Both are stored input by output; W3's inputs are 4×4 pixels of each channel.
+// W3 and W4, or parts of them. Both are stored input by output; W3's inputs are 4×4 pixels of each
+// channel.
 template <class Graph>
 auto first_dense(Graph& graph, std::int64_t channels, std::int64_t outputs) {
   return graph.weights(kW3, {outputs, channels, kLastSide, kLastSide}, Graph::Tag::ihwo);

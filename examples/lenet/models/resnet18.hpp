@@ -1,5 +1,6 @@
-// ResNet-18 as the articles have it for small images: a convolution 64×3×3 in place of 7×7 with stride 2, and no pooling
-// after it; then four stages of two residual blocks, average pooling, and a dense layer.
+// ResNet-18 as the articles have it for small images: a convolution 64×3×3 in place of 7×7 with
+// stride 2, and no pooling after it; then four stages of two residual blocks, average pooling, and
+// a dense layer.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ inline constexpr std::int64_t kLastChannels = kFirstChannels << (kStages - 1);
 inline constexpr std::int64_t kLastSide = 4;  // 28, 14, 7, 4
 inline constexpr std::int64_t kClasses = 10;
 
-// A convolution with batch normalisation: four parameters, which shapes() and Builder take in the same order.
+// A convolution with batch normalisation: four parameters, which shapes() and Builder take in the
+// same order.
 struct Unit {
   std::int64_t inputs;
   std::int64_t outputs;

@@ -1,5 +1,6 @@
-// A task that needs no files, and a pattern for one's own: points of the plane that lie on three spirals, and a network of
-// dense layers, 2→64→64→3 with ReLUs between them, that learns which spiral a point lies on.
+// A task that needs no files, and a pattern for one's own: points of the plane that lie on three
+// spirals, and a network of dense layers, 2→64→64→3 with ReLUs between them, that learns which
+// spiral a point lies on.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ inline constexpr std::int64_t kInputs = 2;
 inline constexpr std::int64_t kWidth = 64;
 inline constexpr std::int64_t kOutputs = 3;
 
-// Weights from N(0, 2 / inputs of the layer), after K. He et al., "Delving Deep into Rectifiers" (2015); biases 0.
+// Weights from N(0, 2 / inputs of the layer), after K. He et al., "Delving Deep into Rectifiers"
+// (2015); biases 0.
 const std::shared_ptr<const ParameterShapes>& shapes();
 
 // 3072 points to train on and 768 to test on, the same on every rank.

@@ -16,8 +16,8 @@ struct PartRange {
 // Part number `part` of `parts` nearly equal ones.
 PartRange part_of(std::size_t elements, int part, int parts);
 
-// What the parts of a model tell each other. Counts the bytes that this rank sends; sums and gathered matrices as if they
-// went by the ring.
+// What the parts of a model tell each other. Counts the bytes that this rank sends; sums and
+// gathered matrices as if they went by the ring.
 class Parts {
  public:
   explicit Parts(rondo::Communicator comm) : comm_(std::move(comm)) {}
@@ -28,8 +28,8 @@ class Parts {
 
   // Collective: the sum over the parts, in place.
   void sum(std::span<float> values);
-  // Collective: each part has some columns of a matrix of so many, as part_of() says; all get the matrix. Both are stored row
-  // by row.
+  // Collective: each part has some columns of a matrix of so many, as part_of() says; all get the
+  // matrix. Both are stored row by row.
   void gather_columns(std::span<const float> mine, std::span<float> whole, std::size_t columns);
   // This part's columns of it.
   void take_columns(std::span<const float> whole, std::span<float> mine, std::size_t columns) const;

@@ -19,18 +19,20 @@ rondo::Range shard_of(std::size_t elements, std::size_t servers, std::size_t ser
 
 // All calls but take() are for all shards. They throw std::runtime_error, which names the server.
 //
-// Worker w begins with server w. Where shards are large, it talks to one server after the other, so that the vectors of several
-// workers seldom meet on the way to one server: 8 MiB to all four servers at once took 763 ms on four hosts at 200 Mbit/s, and
-// one after the other 625. Small shards travel at once, since each server's answer has its latency.
+// Worker w begins with server w. Where shards are large, it talks to one server after the other, so
+// that the vectors of several workers seldom meet on the way to one server: 8 MiB to all four
+// servers at once took 763 ms on four hosts at 200 Mbit/s, and one after the other 625. Small
+// shards travel at once, since each server's answer has its latency.
 class ServerClient {
  public:
-  // `servers`: a communicator for each (pair_up()). `bounded`: the servers have a bound on staleness, for which a pull waits.
-  // Then all workers pull from server 0 first, and from one server after the other: else each of two workers might be in
-  // the other's way at one of them.
+  // `servers`: a communicator for each (pair_up()). `bounded`: the servers have a bound on
+  // staleness, for which a pull waits. Then all workers pull from server 0 first, and from one
+  // server after the other: else each of two workers might be in the other's way at one of them.
   ServerClient(std::vector<rondo::Communicator> servers, std::size_t worker, bool bounded);
   ServerClient(const ServerClient&) = delete;
   ServerClient& operator=(const ServerClient&) = delete;
-  // Tells the servers that this worker is done; when an exception ends it, they learn that from its communicators.
+  // Tells the servers that this worker is done; when an exception ends it, they learn that from its
+  // communicators.
   ~ServerClient();
 
   void set(std::span<const float> parameters);

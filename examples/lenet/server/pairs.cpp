@@ -17,8 +17,8 @@ Roles roles_of(int ranks, int servers) {
   return {ranks - servers, servers};
 }
 
-// In round r, worker w and server (w + r) mod the number of rounds make a pair: so each rank is in at most one pair of a
-// round. With 3 workers and 2 servers:
+// In round r, worker w and server (w + r) mod the number of rounds make a pair: so each rank is in
+// at most one pair of a round. With 3 workers and 2 servers:
 //
 //   round   worker 0   worker 1   worker 2
 //     0     server 0   server 1   -

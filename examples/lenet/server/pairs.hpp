@@ -21,7 +21,8 @@ Roles roles_of(int ranks, int servers);
 inline constexpr int kWorker = 0;
 inline constexpr int kServer = 1;
 
-// Collective. On a worker: one communicator for each server, in their order; on a server: one for each worker.
+// Collective. On a worker: one communicator for each server, in their order; on a server: one for
+// each worker.
 std::vector<rondo::Communicator> pair_up(rondo::Communicator& comm, const Roles& roles);
 
 }  // namespace lenet

@@ -1,4 +1,5 @@
-// What a worker asks of a server: a request, then, for some kinds, a shard's elements; the server answers some of them.
+// What a worker asks of a server: a request, then, for some kinds, a shard's elements; the server
+// answers some of them.
 #pragma once
 
 #include <array>

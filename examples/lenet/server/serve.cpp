@@ -14,7 +14,8 @@
 namespace lenet {
 namespace {
 
-// The thread of one worker. Waits as a call in the background: other threads of this rank compute meanwhile.
+// The thread of one worker. Waits as a call in the background: other threads of this rank compute
+// meanwhile.
 class Desk {
  public:
   Desk(rondo::Communicator pair, int worker, Shard& shard)

@@ -8,8 +8,9 @@
 
 namespace lenet {
 
-// Returns when all workers have said that they are done. `workers`: a communicator for each (pair_up()); they end with this
-// function, so that no worker waits for a server that has failed. Throws what first went wrong with any of them.
+// Returns when all workers have said that they are done. `workers`: a communicator for each
+// (pair_up()); they end with this function, so that no worker waits for a server that has failed.
+// Throws what first went wrong with any of them.
 void serve(std::vector<rondo::Communicator> workers, Shard& shard);
 
 }  // namespace lenet

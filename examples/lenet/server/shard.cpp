@@ -39,7 +39,8 @@ void Shard::read(std::span<float> values) {
   std::copy(values_.begin(), values_.end(), values.begin());
 }
 
-// A worker that pulls may have to push after all others that have pulled, each of which makes its gradients staler by one.
+// A worker that pulls may have to push after all others that have pulled, each of which makes its
+// gradients staler by one.
 void Shard::pull(int worker, std::span<float> values) {
   std::unique_lock lock(mutex_);
   wait(lock,
@@ -57,7 +58,8 @@ void Shard::push(int worker, std::span<const float> gradients, float scale) {
   }
 }
 
-// The worker's thread waits here, so its gradients stay where they are until the last worker has come.
+// The worker's thread waits here, so its gradients stay where they are until the last worker has
+// come.
 void Shard::push_with_all(std::unique_lock<std::mutex>& lock, int worker,
                           std::span<const float> gradients, float scale) {
   const std::uint64_t before = version_;
@@ -86,9 +88,10 @@ void Shard::push_alone(std::unique_lock<std::mutex>& lock, int worker,
   changed_.notify_all();
 }
 
-// Whether all other workers that have pulled can still push within the bound after this one, the one that pulled first
-// going first. With the bound 2, and workers A, B, C that have pulled versions 4, 4 and 5: at version 5, C must wait, since
-// then A could push at version 6, but B only at 7, three updates after its pull. If A pushes at 5, B can at 6 and C at 7.
+// Whether all other workers that have pulled can still push within the bound after this one, the
+// one that pulled first going first. With the bound 2, and workers A, B, C that have pulled
+// versions 4, 4 and 5: at version 5, C must wait, since then A could push at version 6, but B only
+// at 7, three updates after its pull. If A pushes at 5, B can at 6 and C at 7.
 bool Shard::leaves_others_in_time(int worker) const {
   if (!options_.most_staleness) return true;
   std::vector<std::uint64_t> others;

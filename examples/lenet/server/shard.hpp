@@ -1,5 +1,5 @@
-// What a parameter server holds: a part of the parameters, to which the gradients of all workers are applied, either
-// together or each on its arrival. Knows nothing of how they come.
+// What a parameter server holds: a part of the parameters, to which the gradients of all workers
+// are applied, either together or each on its arrival. Knows nothing of how they come.
 #pragma once
 
 #include <array>
@@ -15,7 +15,8 @@
 
 namespace lenet {
 
-// How many updates by others came between a worker's pull and the arrival of the gradients that it computed from it.
+// How many updates by others came between a worker's pull and the arrival of the gradients that it
+// computed from it.
 struct Staleness {
   static constexpr std::size_t kBins = 64;
 
@@ -31,14 +32,16 @@ struct Staleness {
 
 struct ShardOptions {
   int workers = 1;
-  // Whether each update takes the gradients of all workers, summed in the workers' order. Else each worker's gradients are
-  // an update of their own.
+  // Whether each update takes the gradients of all workers, summed in the workers' order. Else each
+  // worker's gradients are an update of their own.
   bool synchronous = true;
-  // No update is staler; unset: no bound. A worker's pull, or push, then waits until others have pushed.
+  // No update is staler; unset: no bound. A worker's pull, or push, then waits until others have
+  // pushed.
   std::optional<std::uint64_t> most_staleness = std::nullopt;
 };
 
-// Each worker has a thread of its own, which calls push() and pull(). A worker that trains pulls, then pushes.
+// Each worker has a thread of its own, which calls push() and pull(). A worker that trains pulls,
+// then pushes.
 class Shard {
  public:
   Shard(std::size_t elements, const ShardOptions& options);
@@ -48,7 +51,8 @@ class Shard {
   void read(std::span<float> values);
   // As read(), and the worker will push gradients that it computes from these values.
   void pull(int worker, std::span<float> values);
-  // values ← values − scale · gradients. Synchronous: returns when all workers have pushed, and the update is made.
+  // values ← values − scale · gradients. Synchronous: returns when all workers have pushed, and the
+  // update is made.
   void push(int worker, std::span<const float> gradients, float scale);
   // The numbers from 0 on, each to one caller; nothing from `end` on.
   std::optional<std::uint64_t> take_number(std::uint64_t end);

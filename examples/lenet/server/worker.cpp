@@ -18,8 +18,9 @@ void ServedWorker::begin(const ParameterBlock& parameters, std::size_t epochs_be
   read_what_all_have_sent();
 }
 
-// What a worker has sent is with a server, but the server may not have applied it yet. A server answers one worker's requests in
-// their order: when the first read has come, it has applied all that this worker had sent.
+// What a worker has sent is with a server, but the server may not have applied it yet. A server
+// answers one worker's requests in their order: when the first read has come, it has applied all
+// that this worker had sent.
 void ServedWorker::read_what_all_have_sent() {
   servers_.read(parameters_.all());
   workers_.barrier();

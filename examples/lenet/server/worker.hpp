@@ -18,12 +18,14 @@ class ServedWorker {
   ServedWorker(ServerClient& servers, rondo::Communicator& workers, Learner& learner,
                const TrainingOptions& options);
 
-  // Collective. The servers take worker 0's parameters, and all workers take them from there. `epochs_before`: those that an
-  // earlier training did, from which this one goes on; the learning rate depends on them.
+  // Collective. The servers take worker 0's parameters, and all workers take them from there.
+  // `epochs_before`: those that an earlier training did, from which this one goes on; the learning
+  // rate depends on them.
   void begin(const ParameterBlock& parameters, std::size_t epochs_before = 0);
-  // Collective. Trains on the samples in this order, and takes the servers' parameters. Synchronous servers: each worker
-  // takes its share of each minibatch. Else a minibatch has a part for each worker, of equal size, and whoever is free
-  // takes the next part. Calls `on_step(done, all)` after each of its own minibatches.
+  // Collective. Trains on the samples in this order, and takes the servers' parameters. Synchronous
+  // servers: each worker takes its share of each minibatch. Else a minibatch has a part for each
+  // worker, of equal size, and whoever is free takes the next part. Calls `on_step(done, all)`
+  // after each of its own minibatches.
   void run_epoch(std::span<const std::uint32_t> order,
                  const std::function<void(std::size_t, std::size_t)>& on_step);
   // How often this worker has pushed.

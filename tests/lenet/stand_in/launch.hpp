@@ -1,5 +1,5 @@
-// Runs kernels on the host: the threads of all blocks one after the other, so that a kernel may not wait for other threads.
-// In place of the trainer's own header, by the order of include folders.
+// Runs kernels on the host: the threads of all blocks one after the other, so that a kernel may not
+// wait for other threads. In place of the trainer's own header, by the order of include folders.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// cuDNN's and cuBLAS's operations as their documentation defines them, in plain loops, each on its stream.
+// cuDNN's and cuBLAS's operations as their documentation defines them, in plain loops, each on its
+// stream.
 #include <cmath>
 #include <vector>
 
@@ -64,8 +65,9 @@ cudnnStatus_t small(std::size_t* bytes) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Calls `row` for each row of the output that a filter's element contributes to: with the positions of the row's first
-// element in the output, of the filter's element, of the row's first element in the input, and how many elements it has.
+// Calls `row` for each row of the output that a filter's element contributes to: with the positions
+// of the row's first element in the output, of the filter's element, of the row's first element in
+// the input, and how many elements it has.
 template <class Row>
 void convolve(const Shape& input, const cudnnFilterStruct& filter,
               const cudnnConvolutionStruct& kind, const Shape& output, const Row& row) {

@@ -1,50 +1,27 @@
-// The FIFO contract for the MPI pump: one process sends to itself.
+// The contracts of FIFOs and messengers for MPI: one process sends to itself.
 
-#include "carrier/memory.hpp"
 #include "net/mpi_messenger.hpp"
-#include "net/pump.hpp"
 #include "tests/fifo/fifo_contract.hpp"
+#include "tests/fifo/pump_to_myself.hpp"
+#include "tests/net/messenger_contract.hpp"
 
 namespace rondo::detail {
 namespace {
 
-constexpr FifoGeometry kGeometry{1024, 4};
-
-class MpiToMyself {
- public:
-  explicit MpiToMyself(AlgorithmSet algorithms = {Algorithm::ring}) {
-    const FifoMemory out = contiguous_fifo(out_.data(), kGeometry);
-    const FifoMemory in = contiguous_fifo(in_.data(), kGeometry);
-    send_ = SendEnd(out);
-    recv_ = RecvEnd(in);
+struct ByMpi {
+  [[nodiscard]] static std::unique_ptr<Messenger> messenger() {
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_SELF, &comm);
-    PumpEdges edges;
-    edges.out.push_back({0, algorithms, 0, RecvEnd(out)});
-    edges.in.push_back({0, algorithms, 0, SendEnd(in)});
-    edges.board = &board_;
-    pump_ = std::make_unique<Pump>(message_by_mpi(comm), std::move(edges));
+    return message_by_mpi(comm);
   }
-  [[nodiscard]] static FifoGeometry geometry() { return kGeometry; }
-  // The slots of both local FIFOs, and what MPI buffers: bounded, since one message in every half FIFO is synchronous.
-  [[nodiscard]] static std::uint64_t capacity() { return std::uint64_t{3} * kGeometry.slots; }
-  SendEnd& send_end() { return send_; }
-  RecvEnd& recv_end() { return recv_; }
-  void drive() { pump_->progress(); }
-  Pump& pump() { return *pump_; }
-
- private:
-  Mapping out_ = map_private(contiguous_fifo_bytes(kGeometry));
-  Mapping in_ = map_private(contiguous_fifo_bytes(kGeometry));
-  AbortBoard board_;
-  SendEnd send_;
-  RecvEnd recv_;
-  std::unique_ptr<Pump> pump_;
 };
+using MpiToMyself = test::PumpToMyself<ByMpi>;
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Mpi, FifoContract, MpiToMyself);
+INSTANTIATE_TYPED_TEST_SUITE_P(Mpi, MessengerContract, ByMpi);
 
-// A peer may be in another call, by an algorithm with other edges. So a rank that waits long drives all edges.
+// A peer may be in another call, by an algorithm with other edges. So a rank that waits long drives
+// all edges.
 TEST(Pump, DrivesTheEdgesOfItsCallUntilItIsAskedToDriveAll) {
   MpiToMyself fifo({Algorithm::naive});
   const auto arrives = [&] {
@@ -65,7 +42,8 @@ TEST(Pump, DrivesTheEdgesOfItsCallUntilItIsAskedToDriveAll) {
   fifo.recv_end().release();
 }
 
-// A confirmation that comes after MPI_Comm_free could be taken by a new communicator with the same number.
+// A confirmation that comes after MPI_Comm_free could be taken by a new communicator with the same
+// number.
 TEST(Pump, KeepsItsCommunicatorUntilExpectedConfirmationsHaveCome) {
   static int freed = 0;
   const auto on_delete = [](MPI_Comm, int, void*, void*) {
