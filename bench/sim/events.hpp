@@ -4,7 +4,7 @@
 // step, slice by slice. A slice begins when what it needs has come, in the order of time, and takes
 // the rank's time. What it sends then goes along the links of both hosts, each of which carries one
 // slice at a time, the first to come first; within a host it is there at once. As in the library,
-// some messages between hosts end only with the receiver's answer (carrier/run_ahead.hpp), and an
+// some messages between hosts end only with the receiver's answer (net/run_ahead.hpp), and an
 // actor ends a call when its messages have ended.
 //
 // Many ranks are alike. On N positions of a ring, each does in its own place what all others do,

@@ -14,6 +14,7 @@
 #include "cuda/engine/device_engine.hpp"
 #include "cuda/joining/wire_devices.hpp"
 #include "plan/plan_call.hpp"
+#include "plan/validate.hpp"
 
 namespace rondo::cuda {
 
@@ -37,6 +38,14 @@ namespace {
 // Throws UsageError for a call that cannot be made.
 detail::PlannedCall plan(const State& state, const Call& call) {
   const detail::gpu::DeviceWiring& wiring = state.engine.wiring();
+  detail::validate(call, wiring.rank, wiring.geometry.size);
+  for (const void* buffer : {call.in, static_cast<const void*>(call.out)}) {
+    if (reinterpret_cast<std::uintptr_t>(buffer) % size_of(call.type) != 0) {
+      throw UsageError(
+          fmt::format("rank {}: {}: a buffer is not aligned to its elements of {} bytes",
+                      wiring.rank, name(call.collective), size_of(call.type)));
+    }
+  }
   detail::DeviceCallPlace place;
   place.rank = wiring.rank;
   place.offers = &wiring.offers;
@@ -45,15 +54,7 @@ detail::PlannedCall plan(const State& state, const Call& call) {
   place.shows_buffers = state.engine.shown_buffers(call).has_value();
   place.reaches_any = state.engine.registry().reaches_any();
   place.one_device = state.engine.registry().one_device();
-  const detail::PlannedCall planned = detail::plan_call(call, place);
-  for (const void* buffer : {call.in, static_cast<const void*>(call.out)}) {
-    if (reinterpret_cast<std::uintptr_t>(buffer) % size_of(call.type) != 0) {
-      throw UsageError(
-          fmt::format("rank {}: {}: a buffer is not aligned to its elements of {} bytes",
-                      wiring.rank, name(call.collective), size_of(call.type)));
-    }
-  }
-  return planned;
+  return detail::plan_call(call, place);
 }
 
 }  // namespace
@@ -82,9 +83,9 @@ int Communicator::device() const { return state_->engine.wiring().device; }
 int Communicator::channels() const { return state_->engine.wiring().geometry.channels; }
 const Topology& Communicator::topology() const { return state_->engine.wiring().topology; }
 Algorithm Communicator::algorithm_for(const Call& call) const {
-  const Algorithm settled = plan(*state_, call).algorithm;
-  if (settled != Algorithm::automatic) return settled;
-  return state_->engine.shown_buffers(call) ? Algorithm::direct : Algorithm::ring;
+  const detail::PlannedCall planned = plan(*state_, call);
+  if (planned.algorithm != Algorithm::automatic) return planned.algorithm;
+  return state_->engine.shown_buffers(call) ? Algorithm::direct : planned.or_else;
 }
 rondo::Communicator& Communicator::host() { return state_->host; }
 

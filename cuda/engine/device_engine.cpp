@@ -40,9 +40,7 @@ DeviceEngine::DeviceEngine(Wiring& host, std::chrono::milliseconds timeout, Devi
              wiring_.pump != nullptr,
              host.links.slowest_link,
              &borders_},
-      watch_(host, wiring_) {
-  wiring_.view.message_number = device_message_number(host.links.session);
-}
+      watch_(host, wiring_) {}
 
 template <class Function>
 void DeviceEngine::or_end(Function&& function) {
@@ -185,8 +183,8 @@ DeviceEngine::~DeviceEngine() {
 }
 
 // Lets this rank's device memory be freed once no other process has it open; else it stays until
-// this process ends. So the process may not end before the others have taken what they still will:
-// their kernels then write this rank's heads.
+// this process ends. The process must not end while other ranks still receive, since their kernels
+// write this rank's head counters.
 void DeviceEngine::leave() {
   wiring_.mapped.of_others.clear();
   registry_.release_others();

@@ -10,7 +10,7 @@
 
 namespace rondo::detail::gpu {
 
-std::vector<Edge> device_edges(const Group& group, const std::vector<ScheduleEdge>& edges,
+std::vector<Edge> device_edges(const GroupFacts& group, const std::vector<ScheduleEdge>& edges,
                                const std::vector<std::vector<DeviceLink>>& links,
                                const Reach& reach) {
   const std::vector<RankPlace> places = group.places();
@@ -63,7 +63,7 @@ bool fall_back_to_mpi(std::vector<Edge>& edges, const SharedMemory& shared) {
 }
 
 void refuse_fallbacks(const std::vector<ScheduleEdge>& edges, const std::vector<Edge>& settled,
-                      const std::string& one_shot_lost, const Group& group,
+                      const std::string& one_shot_lost, const GroupFacts& group,
                       cuda::PeerAccess peer_access, int rank) {
   const bool required = peer_access == cuda::PeerAccess::required;
   std::vector<const Edge*> slow;  // which only messages and exchanges use

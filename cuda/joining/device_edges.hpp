@@ -15,7 +15,7 @@
 namespace rondo::detail::gpu {
 
 // The same on all ranks. `links`: what lies between each pair.
-std::vector<Edge> device_edges(const Group& group, const std::vector<ScheduleEdge>& edges,
+std::vector<Edge> device_edges(const GroupFacts& group, const std::vector<ScheduleEdge>& edges,
                                const std::vector<std::vector<DeviceLink>>& links,
                                const Reach& reach);
 
@@ -31,7 +31,7 @@ bool fall_back_to_mpi(std::vector<Edge>& edges, const SharedMemory& shared);
 // Throws TransportError, on all ranks alike, if PeerAccess::required cannot be met. Logs the edges
 // of `rank`, of those for `pairwise` the fallbacks only, and why one_shot is lost if it is.
 void refuse_fallbacks(const std::vector<ScheduleEdge>& edges, const std::vector<Edge>& settled,
-                      const std::string& one_shot_lost, const Group& group,
+                      const std::string& one_shot_lost, const GroupFacts& group,
                       cuda::PeerAccess peer_access, int rank);
 
 }  // namespace rondo::detail::gpu

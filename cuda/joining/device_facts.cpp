@@ -93,35 +93,35 @@ DeviceRankFacts facts_of_this_rank(const cuda::Options& options, int device, int
   return facts;
 }
 
-Group::Group(std::vector<DeviceRankFacts> facts) : facts_(std::move(facts)) {
+GroupFacts::GroupFacts(std::vector<DeviceRankFacts> facts) : facts_(std::move(facts)) {
   std::vector<RankFacts> places;
   for (const DeviceRankFacts& rank : facts_) places.push_back(rank.place);
   hosts_ = hosts_of(places);
 }
 
-bool Group::same_process(int a, int b) const {
+bool GroupFacts::same_process(int a, int b) const {
   return hosts_.same(a, b) && of(a).place.process_namespace == of(b).place.process_namespace &&
          of(a).place.process_id == of(b).place.process_id;
 }
 
-bool Group::same_device(int a, int b) const {
+bool GroupFacts::same_device(int a, int b) const {
   return hosts_.same(a, b) && of(a).device.uuid == of(b).device.uuid;
 }
 
-std::optional<int> Group::number_here(int rank) const {
+std::optional<int> GroupFacts::number_here(int rank) const {
   for (int device = 0; device < api::device_count(); ++device) {
     if (api::facts_of(device).uuid == of(rank).device.uuid) return device;
   }
   return std::nullopt;
 }
 
-std::string Group::device_of(int rank) const {
+std::string GroupFacts::device_of(int rank) const {
   const DeviceRankFacts& facts = of(rank);
   return fmt::format("GPU {} ({}, {})", facts.device_number, facts.device.name.data(),
                      facts.device.pci_bus.data());
 }
 
-std::vector<RankPlace> Group::places() const {
+std::vector<RankPlace> GroupFacts::places() const {
   std::vector<RankFacts> all;
   for (const DeviceRankFacts& rank : facts_) all.push_back(rank.place);
   std::vector<RankPlace> places = places_of(all);
@@ -131,7 +131,7 @@ std::vector<RankPlace> Group::places() const {
   return places;
 }
 
-void Group::require_equal_options() const {
+void GroupFacts::require_equal_options() const {
   const DeviceRankFacts& first = of(0);
   for (int rank = 1; rank < size(); ++rank) {
     const DeviceRankFacts& other = of(rank);
@@ -157,7 +157,7 @@ void Group::require_equal_options() const {
   }
 }
 
-std::vector<int> Group::ranks_on_device_of(int rank) const {
+std::vector<int> GroupFacts::ranks_on_device_of(int rank) const {
   std::vector<int> ranks;
   for (int other = 0; other < size(); ++other) {
     if (same_device(rank, other)) ranks.push_back(other);
@@ -166,7 +166,7 @@ std::vector<int> Group::ranks_on_device_of(int rank) const {
 }
 
 // Kernels of one rank spin until those of the others have run: all must be on the device at once.
-void Group::require_residency(int blocks) const {
+void GroupFacts::require_residency(int blocks) const {
   for (int rank = 0; rank < size(); ++rank) {
     const auto ranks = static_cast<int>(ranks_on_device_of(rank).size());
     const int room = of(rank).resident_blocks;
@@ -181,7 +181,7 @@ void Group::require_residency(int blocks) const {
 
 // With more streams than connections, two ranks' streams share a queue, and a call of one rank may
 // be queued behind a later call of the other rank, which waits for it.
-void Group::require_connections() const {
+void GroupFacts::require_connections() const {
   for (int rank = 0; rank < size(); ++rank) {
     int in_process = 0;
     for (const int other : ranks_on_device_of(rank))
@@ -198,7 +198,7 @@ void Group::require_connections() const {
 
 // CUDA loads a kernel of the program's when it is launched first, and may let that wait for the
 // kernels that run.
-void Group::warn_of_lazy_loading(int rank) const {
+void GroupFacts::warn_of_lazy_loading(int rank) const {
   const std::vector<int> sharing = ranks_on_device_of(rank);
   const auto first = std::find_if(sharing.begin(), sharing.end(),
                                   [&](int other) { return same_process(rank, other); });
@@ -215,7 +215,7 @@ void Group::warn_of_lazy_loading(int rank) const {
 }
 
 // `channels`: those of the ring within a host.
-void Group::set_pairwise(DeviceGeometry& geometry, int channels) const {
+void GroupFacts::set_pairwise(DeviceGeometry& geometry, int channels) const {
   std::uint64_t peers = 1;
   for (int rank = 0; rank < size(); ++rank) {
     geometry.hosts.push_back(hosts_.lowest_rank_with(rank));
@@ -231,12 +231,12 @@ void Group::set_pairwise(DeviceGeometry& geometry, int channels) const {
       static_cast<int>(std::clamp<std::uint64_t>(room, 1, static_cast<std::uint64_t>(most)));
 }
 
-std::uint64_t Group::one_shot_bytes() const {
+std::uint64_t GroupFacts::one_shot_bytes() const {
   if (of(0).one_shot_bytes != kChosenLater) return of(0).one_shot_bytes;
   return ranks_on_device_of(0).size() == facts_.size() ? kOneShotBytesOfOneDevice : kOneShotBytes;
 }
 
-DeviceGeometry Group::choose_geometry() const {
+DeviceGeometry GroupFacts::choose_geometry() const {
   const bool leaves_host = !hosts_.all_on_one();
   DeviceGeometry geometry;
   geometry.size = size();
@@ -266,7 +266,7 @@ DeviceGeometry Group::choose_geometry() const {
   return geometry;
 }
 
-std::vector<DeviceLink> links_of(const Group& group, int rank) {
+std::vector<DeviceLink> links_of(const GroupFacts& group, int rank) {
   const int mine = group.of(rank).device_number;
   std::vector<DeviceLink> links;
   for (int other = 0; other < group.size(); ++other) {

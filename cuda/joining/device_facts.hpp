@@ -43,9 +43,9 @@ int device_for(const cuda::Options& options, int index);
 DeviceRankFacts facts_of_this_rank(const cuda::Options& options, int device, int size);
 
 // What all ranks know of each other.
-class Group {
+class GroupFacts {
  public:
-  explicit Group(std::vector<DeviceRankFacts> facts);
+  explicit GroupFacts(std::vector<DeviceRankFacts> facts);
 
   [[nodiscard]] int size() const { return static_cast<int>(facts_.size()); }
   [[nodiscard]] const DeviceRankFacts& of(int rank) const { return facts_[Index(rank)]; }
@@ -78,6 +78,6 @@ class Group {
 };
 
 // What lies between this rank's device and every other's, as far as this process can tell.
-std::vector<DeviceLink> links_of(const Group& group, int rank);
+std::vector<DeviceLink> links_of(const GroupFacts& group, int rank);
 
 }  // namespace rondo::detail::gpu

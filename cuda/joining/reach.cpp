@@ -15,7 +15,7 @@ namespace {
 
 class Reacher {
  public:
-  Reacher(Bootstrap& bootstrap, const Group& group, cuda::PeerAccess peer_access,
+  Reacher(Bootstrap& bootstrap, const GroupFacts& group, cuda::PeerAccess peer_access,
           const std::vector<ExposedLayout>& layouts, DeviceWiring& wiring)
       : bootstrap_(bootstrap),
         group_(group),
@@ -138,7 +138,7 @@ class Reacher {
   [[nodiscard]] const ExposedLayout& layout(int rank) const { return layouts_[Index(rank)]; }
 
   Bootstrap& bootstrap_;
-  const Group& group_;
+  const GroupFacts& group_;
   cuda::PeerAccess peer_access_;
   const std::vector<ExposedLayout>& layouts_;
   DeviceWiring& wiring_;
@@ -150,7 +150,7 @@ class Reacher {
 
 }  // namespace
 
-Reach reach_others(Bootstrap& bootstrap, const Group& group, cuda::PeerAccess peer_access,
+Reach reach_others(Bootstrap& bootstrap, const GroupFacts& group, cuda::PeerAccess peer_access,
                    const std::vector<ExposedLayout>& layouts, DeviceWiring& wiring) {
   return Reacher(bootstrap, group, peer_access, layouts, wiring).run();
 }

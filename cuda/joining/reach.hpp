@@ -43,7 +43,7 @@ struct Reach {
 // Maps the memory that each rank shows (`wiring.exposed` on this rank) wherever CUDA allows it,
 // writes a pattern into it and checks what has arrived. `wiring` keeps the mappings. `layouts`: by
 // rank. Collective; throws CudaError on all ranks.
-Reach reach_others(Bootstrap& bootstrap, const Group& group, cuda::PeerAccess peer_access,
+Reach reach_others(Bootstrap& bootstrap, const GroupFacts& group, cuda::PeerAccess peer_access,
                    const std::vector<ExposedLayout>& layouts, DeviceWiring& wiring);
 
 }  // namespace rondo::detail::gpu

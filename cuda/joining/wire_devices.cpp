@@ -15,6 +15,7 @@
 #include "cuda/kernels/launch.hpp"
 #include "joining/connect.hpp"
 #include "joining/edges.hpp"
+#include "plan/call_signature.hpp"
 
 namespace rondo::detail::gpu {
 namespace {
@@ -32,6 +33,7 @@ class DeviceWirer {
 
   DeviceWiring wire() {
     wiring_.rank = rank_;
+    wiring_.view.message_number = device_message_number(host_.links.session);
     gather_facts();
     order_ring();
     take_memory();
@@ -220,7 +222,7 @@ class DeviceWirer {
   const cuda::Options& options_;
   int rank_;
   int size_;
-  std::optional<Group> group_;
+  std::optional<GroupFacts> group_;
   std::vector<std::vector<DeviceLink>> links_;
   std::vector<ScheduleEdge> edges_;
   std::vector<Edge> settled_;           // their carriers

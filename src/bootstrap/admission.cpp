@@ -19,6 +19,7 @@
 #include "base/log.hpp"
 #include "bootstrap/handshake.hpp"
 #include "bootstrap/sockets.hpp"
+#include "bootstrap/stranger.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -26,11 +27,6 @@ namespace {
 // Rank 0 keeps so many connections of strangers, beside one for each rank. A stranger is a process
 // that has not proven yet that it is a rank.
 constexpr std::size_t kMostStrangers = 1024;
-// A rank introduces itself as soon as it has connected, and says who it is as soon as it is asked.
-// Nobody is sent away before the first of these times, and nobody who speaks as a rank does before
-// the second.
-constexpr std::chrono::milliseconds kForAWord{50};
-constexpr std::chrono::seconds kForAnAnswer{3};
 // Rank 0 accepts so many connections before it reads again from those that it has.
 constexpr int kMostAtOnce = 256;
 // How long rank 0 accepts no connection, where it can keep no more strangers and may send none
@@ -40,54 +36,6 @@ constexpr std::chrono::milliseconds kFullFor{20};
 constexpr std::size_t kMostNotes = 4;
 // How often rank 0 looks whether it is still the one that others find.
 constexpr std::chrono::milliseconds kBetweenLooks{200};
-
-// A process that has connected to rank 0.
-class Stranger {
- public:
-  Stranger(FileDescriptor socket, std::string name, const std::string& secret, const Run& run,
-           bool one_run)
-      : socket_(std::move(socket)),
-        name_(std::move(name)),
-        handshake_(secret, run, introduce(!secret.empty()), one_run) {}
-
-  [[nodiscard]] const FileDescriptor& socket() const { return socket_; }
-  [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] const Hello* hello() const { return handshake_.hello(); }
-  FileDescriptor take_socket() { return std::move(socket_); }
-  [[nodiscard]] Clock::time_point came() const { return came_; }
-  // Whether it may be sent away, so that others can come: whoever has said nothing, and whoever
-  // does not go on.
-  [[nodiscard]] bool may_be_sent_away(Clock::time_point now) const {
-    const auto time = handshake_.introduced() ? std::chrono::milliseconds(kForAnAnswer) : kForAWord;
-    return now - came_ > time;
-  }
-
-  // Reads what has arrived, and replies. Returns why the stranger must go; empty if it may stay.
-  std::string listen() {
-    while (handshake_.hello() == nullptr) {
-      const std::span<std::byte> room = handshake_.room();
-      const ssize_t received = ::recv(socket_.get(), room.data(), room.size(), MSG_DONTWAIT);
-      if (received < 0 && errno == EINTR) continue;
-      if (received < 0 && errno == EAGAIN) return {};
-      if (received <= 0) return "it left";
-      const std::optional<Reply> reply = handshake_.took(static_cast<std::size_t>(received));
-      if (reply) say(*reply);
-      if (!handshake_.objection().empty()) return handshake_.objection();
-    }
-    return {};
-  }
-
-  // Replies fit the buffer of a new socket. If the stranger has left, reading from it tells.
-  void say(const Reply& reply) const {
-    static_cast<void>(::send(socket_.get(), &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT));
-  }
-
- private:
-  FileDescriptor socket_;
-  std::string name_;
-  ServerHandshake handshake_;
-  Clock::time_point came_ = Clock::now();
-};
 
 class Admission {
  public:

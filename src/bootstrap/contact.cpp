@@ -23,7 +23,7 @@ Contact parse_contact(const std::string& text) {
     contact.addresses = json.at("addresses").get<std::vector<std::string>>();
     contact.port = json.at("port").get<std::uint16_t>();
   } catch (const nlohmann::json::exception& error) {
-    throw UsageError(std::string("it is not a whole file of rank 0: ") + error.what());
+    throw UsageError(std::string("it is incomplete, or not a file of rank 0: ") + error.what());
   }
   if (contact.token.empty()) throw UsageError("it is incomplete: the token is missing");
   return contact;

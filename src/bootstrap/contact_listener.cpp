@@ -7,7 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "bootstrap/network.hpp"
+#include "bootstrap/addresses.hpp"
+#include "bootstrap/connect_to_any.hpp"
 #include "bootstrap/proof.hpp"
 #include "topology/machine.hpp"
 

@@ -14,8 +14,8 @@
 #include <rondo/errors.hpp>
 
 #include "base/write_signals.hpp"
+#include "bootstrap/addresses.hpp"
 #include "bootstrap/contact_listener.hpp"
-#include "bootstrap/network.hpp"
 #include "bootstrap/proof.hpp"
 
 namespace rondo::detail {

@@ -54,8 +54,8 @@ class GroupBootstrap final : public Bootstrap {
         few{};  // all of them, if there is room: what together() exchanges has
   };
   static std::size_t longest(const std::vector<Part>& parts);
-  // What every rank of the parent brings, `bytes` bytes each, by rank: empty where all of them are
-  // few.
+  // Returns what every rank of the parent brings, `bytes` bytes each, by rank. Returns nothing if
+  // every rank's bytes fit in its Part.
   std::vector<std::byte> exchange_many(const void* mine, std::size_t mine_bytes, std::size_t bytes);
 
   // The round that the body makes. If this rank cannot end it, it ends the parent: else the others

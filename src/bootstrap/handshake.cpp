@@ -135,17 +135,17 @@ std::span<std::byte> ServerHandshake::room() {
   if (proven_ || !objection_.empty()) return {};
   const std::span<std::byte> message = introduced_ ? std::as_writable_bytes(std::span(&hello_, 1))
                                                    : std::as_writable_bytes(std::span(&theirs_, 1));
-  return message.subspan(heard_);
+  return message.subspan(received_);
 }
 
 std::optional<Reply> ServerHandshake::took(std::size_t bytes) {
-  heard_ += bytes;
-  if (!introduced_ && heard_ >= kMagic.size() && theirs_.magic != kMagic) {
+  received_ += bytes;
+  if (!introduced_ && received_ >= kMagic.size() && theirs_.magic != kMagic) {
     objection_ = objection_to(theirs_, mine_);  // whoever this is may never send as much as a rank
     return std::nullopt;
   }
   if (!room().empty()) return std::nullopt;
-  heard_ = 0;
+  received_ = 0;
   return introduced_ ? judge_hello() : std::optional(judge_introduction());
 }
 

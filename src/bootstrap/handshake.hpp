@@ -83,13 +83,13 @@ struct Reply {
 static_assert(std::is_trivially_copyable_v<Reply>);
 
 enum class Speaker : std::uint8_t { rank = 1, first = 2 };
-// All zeros without a secret.
+// Returns a proof of zeros if there is no secret.
 Proof prove_for(Speaker speaker, const std::string& secret, const Nonce& ranks_nonce,
                 const Nonce& firsts_nonce, std::int32_t rank, std::int32_t size);
 
-// The answer for this error; null: welcome.
+// Makes the answer for this error. Null means that all ranks are welcome.
 Reply answer_for(const std::exception_ptr& refusal);
-// Throws the error that the answer tells, if it tells one. `answer` may hold any bytes.
+// Throws the error that the answer has, if it has one. `answer` may hold any bytes.
 void throw_refusal(Reply answer);
 
 // Rank 0's side of the handshake with a stranger: a process that has connected, and has not proven
@@ -124,7 +124,7 @@ class ServerHandshake {
   bool one_run_;
   Introduction theirs_;
   Hello hello_;
-  std::size_t heard_ = 0;  // of the message that is coming
+  std::size_t received_ = 0;  // of the message that is coming
   bool introduced_ = false;
   bool proven_ = false;
   std::string objection_;

@@ -36,7 +36,4 @@ LaunchedRank launched_rank(const Variables& variables);
 // says that the process is alone.
 std::string objection_to_mpi_alone(const Variables& variables);
 
-// The first host of a list as Slurm writes it: "gpu[03-05,9],login" begins with gpu03.
-std::string first_of_slurm_hosts(const std::string& list);
-
 }  // namespace rondo::detail

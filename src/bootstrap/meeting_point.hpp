@@ -24,8 +24,9 @@ class MeetingPoint {
   MeetingPoint& operator=(const MeetingPoint&) = delete;
   virtual ~MeetingPoint() = default;
 
-  // As errors name it, and the function that the caller called.
+  // How errors name this place.
   [[nodiscard]] virtual const std::string& name() const = 0;
+  // The function that the program has called.
   [[nodiscard]] virtual const char* caller() const = 0;
   // What both sides must know; empty if none is needed. After listen() or try_connect().
   [[nodiscard]] virtual std::string secret() const { return {}; }
@@ -36,29 +37,30 @@ class MeetingPoint {
   // Whether nobody else was told this place, so that only ranks of that very run belong here.
   [[nodiscard]] virtual bool is_of_one_run() const { return false; }
 
-  // Rank 0: sockets at which it listens, one or several. `deadline`: for name servers. Throws
-  // UsageError, TransportError.
+  // Rank 0 calls this first. Returns the sockets at which it listens, one or several. `deadline`:
+  // for name servers. Throws UsageError, TransportError.
   virtual std::vector<FileDescriptor> listen(Clock::time_point deadline) = 0;
-  // Rank 0, after listen(): why it listens only to tell that to all ranks; null if it does not.
+  // After listen(): the error that rank 0 sends to every rank that comes; null if ranks may join.
   [[nodiscard]] const std::exception_ptr& refusal() const { return refusal_; }
-  // All ranks have come, or none may come any more: removes what shows where rank 0 listens.
+  // Rank 0 calls this when all ranks have come, or none may come any more. Removes what shows where
+  // rank 0 listens.
   virtual void close() noexcept {}
-  // Rank 0, now and then: why it is not the one whom the others find here; empty if it is.
+  // Rank 0 asks this now and then. Returns why the other ranks would find another process here;
+  // empty if they find this one.
   [[nodiscard]] virtual std::string objection_to_myself() const { return {}; }
-  // Who is at the other end of an accepted connection, and why that process is sent away at once;
-  // empty if it is not.
+  // How errors name the process at the other end of an accepted connection.
   [[nodiscard]] virtual std::string stranger_name(const FileDescriptor& /*socket*/) const {
     return "a process";
   }
+  // Returns why that process is sent away at once; empty if it may stay.
   [[nodiscard]] virtual std::string objection_to_stranger(const FileDescriptor& /*socket*/) const {
     return {};
   }
 
-  // Another rank: tries once, until the deadline at most, and the next time may try somewhere else.
-  // Throws UsageError or TransportError if trying again is useless.
+  // A rank other than 0 calls this. Tries once, until the deadline at most; the next call may try
+  // another address. Throws UsageError or TransportError if trying again is useless.
   virtual Attempt try_connect(int rank, Clock::time_point deadline) = 0;
-  // Whether what answers there may be something else than rank 0, so that the next try may find
-  // rank 0.
+  // Whether the next try may find rank 0 although another process has answered this one.
   [[nodiscard]] virtual bool may_be_stale() const { return false; }
   // At how many places a rank 0 looks for another one before it listens.
   [[nodiscard]] virtual int looks_for_another() const { return 0; }

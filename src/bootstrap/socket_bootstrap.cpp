@@ -15,9 +15,9 @@
 
 #include "base/index.hpp"
 #include "base/random_number.hpp"
+#include "bootstrap/addresses.hpp"
 #include "bootstrap/admission.hpp"
 #include "bootstrap/handshake.hpp"
-#include "bootstrap/network.hpp"
 #include "bootstrap/sockets.hpp"
 
 namespace rondo::detail {
@@ -29,20 +29,20 @@ constexpr std::chrono::milliseconds kLongestTry{32000};
 constexpr std::chrono::milliseconds kUntilFirstWord{10000};
 constexpr std::chrono::milliseconds kFirstPause{1};
 constexpr std::chrono::milliseconds kLongestPause{50};
-constexpr std::chrono::milliseconds kAfterAnother{100};  // which may note each visit in its log
+constexpr std::chrono::milliseconds kAfterAnother{100};  // which may log each connection
 
-// One try to make rank 0 know this rank.
+// One try of this rank to join at rank 0.
 class Entry {
  public:
-  // `process`: by which rank 0 knows a rank that comes again.
+  // `process` identifies this process to rank 0, which so recognises a rank that comes again.
   Entry(MeetingPoint& place, int rank, int size, std::uint64_t process)
       : place_(place), rank_(rank), size_(size), process_(process) {}
 
   // Connects and proves who this rank is. Returns the socket once rank 0 has proven who it is; else
   // why not. Throws what rank 0 answers if it has given up, and what the place throws.
   Attempt run(Clock::time_point deadline);
-  // What replied is no rank 0 of these ranks: the next try would meet it again, unless the place
-  // may be stale. A connection that is lost on the way says nothing of that.
+  // Whether trying again is useless: another process than these ranks' rank 0 has replied, and
+  // would reply again. After a lost connection this is not known.
   [[nodiscard]] bool is_final() const { return is_another_ && !place_.may_be_stale(); }
   [[nodiscard]] bool is_another() const { return is_another_; }
   [[nodiscard]] bool connected() const { return connected_; }
@@ -52,7 +52,7 @@ class Entry {
     is_another_ = true;
     return {FileDescriptor(), std::move(why)};
   }
-  // Empty if the reply has come; else why not.
+  // Returns an empty text if the reply has come, else why it has not.
   std::string receive(const FileDescriptor& socket, Reply& reply, Clock::time_point first_word,
                       Clock::time_point deadline);
 

@@ -34,8 +34,8 @@ class SocketBootstrap final : public Bootstrap {
   // The network interfaces of this host by which this rank has met others, of other hosts, with
   // commas between them.
   [[nodiscard]] std::string interfaces() const;
-  // The connections, when nothing more is to be exchanged: rank 0's by rank, another rank's to rank
-  // 0 alone.
+  // Gives up the connections, when nothing more is to be exchanged. Rank 0 returns one for each
+  // rank; another rank returns the one to rank 0.
   std::vector<FileDescriptor> release() { return std::exchange(sockets_, {}); }
 
  private:

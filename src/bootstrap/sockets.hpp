@@ -1,4 +1,4 @@
-// Moves bytes through sockets that do not block, until a deadline.
+// Sockets that do not block, and moving bytes through them until a deadline.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,10 @@
 #include "base/file_descriptor.hpp"
 
 namespace rondo::detail {
+
+// Does not block. Throws TransportError.
+FileDescriptor make_tcp_socket(int family);
+void switch_on(const FileDescriptor& socket, int level, int option);
 
 // Whether `fd` is ready for `events` (as poll has them) before the deadline.
 bool ready_before(const FileDescriptor& fd, short events, Clock::time_point deadline);

@@ -8,7 +8,8 @@
 
 #include <rondo/errors.hpp>
 
-#include "bootstrap/network.hpp"
+#include "bootstrap/addresses.hpp"
+#include "bootstrap/connect_to_any.hpp"
 
 namespace rondo::detail {
 namespace {

@@ -8,8 +8,8 @@
 #include <rondo/errors.hpp>
 
 #include "base/put.hpp"
+#include "bootstrap/addresses.hpp"
 #include "bootstrap/contact_listener.hpp"
-#include "bootstrap/network.hpp"
 
 namespace rondo::detail {
 namespace {

@@ -47,7 +47,7 @@ class UnixMeetingPoint final : public MeetingPoint {
   Attempt try_connect(int rank, Clock::time_point deadline) override;
 
  private:
-  // Unless another process has put its own there.
+  // Removes the path, unless another process has put its own socket there.
   void remove_name() noexcept {
     const ino_t mine = std::exchange(number_, 0);
     if (mine != 0 && number_at_path() == mine) ::unlink(path_.c_str());

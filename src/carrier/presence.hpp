@@ -114,7 +114,7 @@ class alignas(128) Presence {
  private:
   using Words = std::array<std::uint64_t, sizeof(ShownCall) / sizeof(std::uint64_t)>;
 
-  // After `complete_` was found to be one more than `sequence`.
+  // Call this only when `complete_` is `sequence` + 1.
   [[nodiscard]] std::optional<ShownCall> read(std::uint64_t sequence) {
     Words words{};
     for (std::size_t i = 0; i < words.size(); ++i) words[i] = load_acquire(words_[i]);

@@ -21,8 +21,8 @@
 
 namespace rondo::detail {
 
-// Locations that are no place: of memory that the others cannot reach, and of a buffer of which
-// nothing is needed.
+// Two locations that name no memory: the first stands for memory that the others cannot reach, the
+// second for a buffer of which nothing is needed.
 inline constexpr std::uint64_t kUnreachable = 0;
 inline constexpr std::uint64_t kNothingNeeded = 1;
 inline constexpr std::uint64_t kFirstLocation = 2;

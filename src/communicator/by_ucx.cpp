@@ -13,7 +13,7 @@
 
 #include "base/environment.hpp"
 #include "base/random_number.hpp"
-#include "bootstrap/network.hpp"
+#include "bootstrap/addresses.hpp"
 #include "bootstrap/together.hpp"
 #include "net/link_probe.hpp"
 #include "net/pump.hpp"

@@ -16,6 +16,7 @@
 #include "communicator/state.hpp"
 #include "communicator/within_function.hpp"
 #include "plan/plan_call.hpp"
+#include "plan/validate.hpp"
 
 namespace rondo {
 namespace detail {
@@ -29,6 +30,7 @@ void refuse_if(const Call& call, int rank, const std::string& objection) {
 // Throws UsageError for a call that cannot be made.
 PlannedCall plan(const CommunicatorState& state, const Call& call) {
   const Wiring& wiring = state.wiring;
+  validate(call, wiring.rank, wiring.size);
   HostCallPlace place;
   place.rank = wiring.rank;
   place.offers = &wiring.offers;

@@ -22,18 +22,18 @@ void make_watch(Network& network, Bootstrap& bootstrap);
 void add_links(HostWatch& hosts, const std::string& caller, std::vector<FileDescriptor> sockets,
                Clock::time_point deadline);
 
-// The network interfaces of this rank to be used between hosts, with commas between them: `met_by`,
-// those by which it has met others (empty: not known), or rank 0's if it runs beside rank 0 and has
-// met it without a network. Collective.
+// Returns the network interfaces that this rank should use between hosts, with commas between them.
+// These are `met_by`, by which the rank has met the others (empty: not known). A rank that runs
+// beside rank 0, and has met it without a network, uses those of rank 0. Collective.
 std::string interfaces_of_meeting(Bootstrap& bootstrap, const std::string& met_by);
 
 struct ToWatch {
   std::vector<FileDescriptor> connections;  // by rank, on rank 0; on other ranks, that to rank 0
   std::string interfaces;                   // interfaces_of_meeting()
 };
-// Connections of ranks that have joined by something else, made for the watch alone; none where
-// they cannot be made, nor where all ranks are on one host and see each other's ends without.
-// `interface`: where rank 0 listens; empty: at all. Collective.
+// Makes connections for the watch alone, for ranks that have joined by something else. Makes none
+// if all ranks are on one host, and none if they cannot be made. `interface`: where rank 0 listens;
+// empty: at all interfaces. Collective.
 ToWatch connections_to_watch(Bootstrap& bootstrap, const std::string& interface);
 
 }  // namespace rondo::detail

@@ -45,7 +45,7 @@ bool Direct::run(const Call& call, const ShownCall& shown, bool or_else) {
   context_.progress.ranks = wiring_.size;
   context_.progress.ranks_shown = 1;
   unreachable_rank_.reset();
-  ring_all(wiring_.links.bells);  // for those who wait for what this rank shows
+  ring_all(wiring_.links.bells);  // wakes ranks that wait until this rank has shown its buffers
   if (!run_direct(plan_, wiring_.rank, *this)) return false;
   context_.confirmation.forget();
   return true;

@@ -60,36 +60,41 @@ std::exception_ptr Ending::raise_thrown(const Signature& signature) noexcept {
   }
 }
 
-void Ending::throw_failure(const Signature& signature, const Failure& failure) {
-  std::string so_far = describe(context_.progress);
+std::string Ending::so_far(const Failure& failure) const {
+  std::string text = describe(context_.progress);
   if (failure.unconfirmed) {
-    so_far += fmt::format(
+    text += fmt::format(
         "; rank {} is through with its own part, but does not know whether all ranks made {}",
         wiring_.rank, describe(*failure.unconfirmed));
   }
-  std::string text;
+  return text;
+}
+
+template <class E>
+void Ending::raise_and_throw(const std::string& text) {
+  raise(text);
+  throw E(text);
+}
+
+void Ending::throw_failure(const Signature& signature, const Failure& failure) {
   switch (failure.cause) {
-    case Cause::aborted:
-      throw_if_ended(signature);
-      throw Error(
-          fmt::format("rank {}: {} stopped without a reason", wiring_.rank, describe(signature)));
     case Cause::other_call:
-      text = text_of_mismatch(wiring_.rank, signature, failure.peer, *failure.other_call);
-      raise(text);
-      throw MismatchError(text);
+      raise_and_throw<MismatchError>(
+          text_of_mismatch(wiring_.rank, signature, failure.peer, *failure.other_call));
     case Cause::timed_out:
-      text = text_of_timeout(fmt::format("rank {}", wiring_.rank), failure.peer, signature, so_far,
-                             who_is_missing(wiring_, signature) + wiring_.waiting.unwatched);
-      raise(text);
-      throw TimeoutError(text);
+      raise_and_throw<TimeoutError>(text_of_timeout(
+          fmt::format("rank {}", wiring_.rank), failure.peer, signature, so_far(failure),
+          who_is_missing(wiring_, signature) + wiring_.waiting.unwatched));
     case Cause::peer_ended:
     case Cause::peer_left:
     case Cause::host_vanished:
+      raise_and_throw<PeerError>(text_of_missing(wiring_, signature, failure, so_far(failure)));
+    case Cause::aborted:
       break;
   }
-  text = text_of_missing(wiring_, signature, failure, so_far);
-  raise(text);
-  throw PeerError(text);
+  throw_if_ended(signature);
+  throw Error(
+      fmt::format("rank {}: {} stopped without a reason", wiring_.rank, describe(signature)));
 }
 
 // A lost connection is noticed at the same time as the end of the process that had it, by another

@@ -24,8 +24,8 @@ class Ending {
   [[noreturn]] void end_with_thrown(const Signature& signature, const BufferLocations& buffers);
 
   // This rank destroys its communicator. Waits until the last call is confirmed
-  // (engine/confirmation.hpp). Whoever the caller or the other ranks do not know yet why the
-  // communicator has ended is told.
+  // (engine/confirmation.hpp). If the communicator has ended, tells the other hosts, and the caller
+  // by the log, unless they know.
   void leave() noexcept;
 
  private:
@@ -33,6 +33,10 @@ class Ending {
   // was found. Returns what the caller is to be told.
   std::exception_ptr raise_thrown(const Signature& signature) noexcept;
   [[noreturn]] void throw_failure(const Signature& signature, const Failure& failure);
+  // How far the call has come.
+  [[nodiscard]] std::string so_far(const Failure& failure) const;
+  template <class E>
+  [[noreturn]] void raise_and_throw(const std::string& text);
   [[nodiscard]] std::optional<Failure> who_is_gone() const;
   void confirm_last();
   void raise(const std::string& text) noexcept;

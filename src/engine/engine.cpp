@@ -82,6 +82,7 @@ std::optional<Algorithm> Engine::after_direct(const PlannedCall& planned, const 
   if (!or_else && planned.algorithm != Algorithm::direct) return planned.algorithm;
   if (direct_.run(planned.call, shown, or_else)) return std::nullopt;
   if (!or_else) direct_.throw_unreachable();
+  context_.progress = {};  // nothing was touched
   return planned.or_else;
 }
 

@@ -17,8 +17,8 @@ enum class Cause : std::uint8_t {
   timed_out
 };
 
-// What a wait on a host throws in place of returning. It never leaves the engine, which makes a
-// public error of it (engine/ending.hpp).
+// What a wait on a host throws in place of returning, and what is thrown where another call is
+// seen. It never leaves the engine, which makes a public error of it (engine/ending.hpp).
 struct Failure {
   Cause cause = Cause::aborted;
   int peer = 0;  // the rank that the failure is about: the one waited for, or another of this host

@@ -115,7 +115,7 @@ void Inside::meet(const ShownCall& shown) {
   if (!reachable(shown.buffers)) {
     work();
   } else {
-    ring_all(wiring_.links.bells);  // for those who wait for what this rank shows
+    ring_all(wiring_.links.bells);  // wakes ranks that wait until this rank has shown its buffers
   }
   bool reached = true;
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
@@ -240,7 +240,7 @@ void Inside::find_inputs(const Range& slice) {
   }
 }
 
-// Of all ranks' elements of this slice.
+// Reduces this slice of all ranks' elements into the owner's output.
 void Inside::fold(const Range& slice) {
   find_inputs(slice);
   std::byte* out = static_cast<std::byte*>(call_->out) + slice.offset * size_of(call_->type);

@@ -30,7 +30,7 @@ concept DirectPort = requires(P& port, const Range& elements, const RankRange& r
 };
 
 template <DirectPort P>
-RONDO_HOST_DEVICE bool run_direct(const DirectCall& call, int rank, P& port) {
+[[nodiscard]] RONDO_HOST_DEVICE bool run_direct(const DirectCall& call, int rank, P& port) {
   if (!port.meet()) return false;
   port.handle(call.elements(rank), call.sources(rank), call.targets(rank));
   return port.finish();

@@ -28,7 +28,8 @@ concept Port = requires(P& port, const Step& step, const Range& slice, int posit
 
 // `Steps`: a Schedule, or a PairwiseSchedule. Returns false as soon as the port has given up.
 template <class Steps, Port P>
-RONDO_HOST_DEVICE bool run_schedule(const Steps& schedule, const Slicing& slicing, P& port) {
+[[nodiscard]] RONDO_HOST_DEVICE bool run_schedule(const Steps& schedule, const Slicing& slicing,
+                                                  P& port) {
   const auto chunk_at = [&port](int position) { return port.chunk_at(position); };
   const int steps = schedule.steps();
   const std::uint64_t turns = turns_of(schedule, slicing);

@@ -3,6 +3,7 @@
 // passed.
 #pragma once
 
+#include <cassert>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -33,6 +34,7 @@ class Waiter {
   class Meanwhile {
    public:
     Meanwhile(Waiter& waiter, std::function<bool()> work) : waiter_(waiter) {
+      assert(!waiter_.meanwhile_);
       waiter_.meanwhile_ = std::move(work);
     }
     Meanwhile(const Meanwhile&) = delete;
@@ -43,7 +45,8 @@ class Waiter {
     Waiter& waiter_;
   };
 
-  // Waits until `ready()` is true, and calls nothing after that. Throws Failure.
+  // Waits until `ready()` is true, and calls nothing after that. Throws Failure; and
+  // TransportError, if the pump that it drives does.
   template <class Ready>
   void wait(int peer, Ready ready) {
     for (int look = 0; look < eager_looks_; ++look) {

@@ -14,6 +14,7 @@
 #include <rondo/topology.hpp>
 
 #include "base/algorithm_set.hpp"
+#include "base/link_facts.hpp"
 #include "carrier/host_segment.hpp"
 #include "carrier/peer_watch.hpp"
 #include "carrier/registry.hpp"
@@ -22,7 +23,6 @@
 #include "net/host_watch.hpp"
 #include "net/pump.hpp"
 #include "plan/algorithms.hpp"
-#include "plan/link_facts.hpp"
 
 namespace rondo::detail {
 

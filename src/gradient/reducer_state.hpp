@@ -17,7 +17,7 @@
 namespace rondo::detail {
 
 struct ReducerState {
-  // `user`: the reducer, which the communicator knows by that.
+  // `reducer` identifies the reducer to the communicator.
   ReducerState(Communicator& program, const void* reducer, std::vector<Parameter> parameters,
                GradientOptions options)
       : user(reducer),

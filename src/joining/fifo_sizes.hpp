@@ -9,10 +9,10 @@
 
 #include <rondo/options.hpp>
 
+#include "base/link_facts.hpp"
 #include "carrier/host_segment.hpp"
 #include "engine/pace.hpp"
 #include "fifo/fifo.hpp"
-#include "plan/link_facts.hpp"
 #include "topology/ring_order.hpp"
 
 namespace rondo::detail {
@@ -30,8 +30,8 @@ void validate_fifo_size(const char* options, std::size_t slot_bytes, std::uint32
 // vector costs more than the hops of the ring.
 std::size_t one_shot_limit_bytes(int size);
 
-// Of each of a rank's two stages, where `ranks` ranks share a host; 0: they are too many for
-// stages.
+// Returns the size of each of a rank's two stages, where `ranks` ranks share a host; 0 if these are
+// too many for stages.
 std::size_t stage_bytes_for(std::size_t ranks);
 
 // FIFO sizes of the edges that long vectors go along (ScheduleEdge::bulk: the ring and rails), and

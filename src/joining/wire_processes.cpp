@@ -49,7 +49,7 @@ class ProcessWirer {
     std::optional<PumpEdges> carried;
     together(bootstrap_, [&] {
       connect(wiring);
-      carried = edges_for_pump(wiring);
+      carried = make_edges_for_pump(wiring);
     });
     // A step of its own, since make_pump may be collective: no rank comes here that has failed
     // before.
@@ -283,8 +283,9 @@ class ProcessWirer {
     }
   }
 
-  // What a pump is to carry for this rank; nothing if no rank needs one.
-  [[nodiscard]] std::optional<PumpEdges> edges_for_pump(Wiring& wiring) const {
+  // Makes the FIFOs of this rank's edges to other hosts, and returns their ends for the pump;
+  // nothing if no rank needs a pump.
+  [[nodiscard]] std::optional<PumpEdges> make_edges_for_pump(Wiring& wiring) const {
     PumpEdges carried;
     bool any = false;
     for (std::size_t index = 0; index < edges_.size(); ++index) {

@@ -30,7 +30,8 @@ class HostWatch {
     bool host_vanished = false;  // else its process has ended
     Clock::time_point since;
   };
-  // In the order in which this process noticed them. Any thread may call.
+  // Returns the members that are gone, in the order in which this process noticed them. Any thread
+  // may call.
   [[nodiscard]] std::vector<Gone> gone() const;
 
  private:

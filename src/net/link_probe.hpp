@@ -3,8 +3,8 @@
 
 #include <functional>
 
+#include "base/link_facts.hpp"
 #include "net/messenger.hpp"
-#include "plan/link_facts.hpp"
 
 namespace rondo::detail {
 

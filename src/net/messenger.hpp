@@ -55,8 +55,9 @@ class Messenger {
   Messenger() = default;
   Messenger(const Messenger&) = delete;
   Messenger& operator=(const Messenger&) = delete;
-  // Gives everything back to the library: only when no operation is under way, here or at a peer.
-  // Else leave the messenger as it is for ever, and so the number under which its messages travel.
+  // Gives everything back to the library. Destroy a messenger only when no operation is under way,
+  // here or at a peer. Otherwise never destroy it: then the number of its communicator is never
+  // used again.
   virtual ~Messenger() = default;
 
   [[nodiscard]] virtual int rank() const = 0;

@@ -18,7 +18,9 @@ Notices::Notices(Messenger& messenger, AbortBoard& board, std::vector<int> ranks
       session_(session),
       told_calls_(static_cast<std::size_t>(messenger.size())),
       confirmed_calls_(told_calls_.size()),
-      expected_calls_(told_calls_.size()) {
+      expected_calls_(told_calls_.size()) {}
+
+void Notices::listen() {
   receiving_abort_ =
       messenger_.receive(kAnyPeer, kAbortTag, &memory_->received_abort, sizeof(AbortMessage));
   receive_call();

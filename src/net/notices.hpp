@@ -32,6 +32,9 @@ class Notices {
   Notices(Messenger& messenger, AbortBoard& board, std::vector<int> ranks_elsewhere,
           std::uint64_t session);
 
+  // Begins to receive. Before this, nothing is under way.
+  void listen();
+
   // Raises the abort board if a rank on another host has told of an abort. Throws TransportError.
   void look_for_abort();
   // The same for so long; whether the board is raised then.

@@ -23,6 +23,7 @@ Pump::Pump(std::unique_ptr<Messenger> messenger, PumpEdges edges)
       fifos_(std::make_unique<std::vector<Mapping>>(std::move(edges.fifos))) {
   for (const PumpEdges::Out& edge : edges.out) add(edge);
   for (const PumpEdges::In& edge : edges.in) add(edge);
+  notices_.listen();  // last: from now on the messenger writes to memory of this pump
 }
 
 void Pump::add(const PumpEdges::Out& edge) {

@@ -11,8 +11,8 @@
 
 namespace rondo::detail {
 
-// Of each FIFO the end that the engine does not use, and the ranks to tell when the communicator
-// ends.
+// Holds, for each FIFO, the end that the engine does not use; and the ranks that are told when the
+// communicator ends.
 struct PumpEdges {
   struct Out {
     int peer = 0;

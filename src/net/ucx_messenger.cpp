@@ -12,6 +12,7 @@
 #include <rondo/errors.hpp>
 
 #include "base/index.hpp"
+#include "net/ucx_exchange.hpp"
 #include "net/ucx_worker.hpp"
 
 namespace rondo::detail {
@@ -82,9 +83,6 @@ class UcxMessenger final : public Messenger {
   }
   // An empty message to each of these ranks, and from it.
   void exchange_empty_messages(const std::vector<int>& ranks, Clock::time_point give_up);
-  // `lost`: a rank that could not be reached at all.
-  void end_exchange(std::vector<Pending>& pending, Clock::time_point give_up,
-                    std::optional<ConnectionLost> lost);
   // The rest, under the worker's lock.
   Operation start_send(int peer, int tag, const void* data, std::size_t bytes, Delivery delivery);
   Operation start_receive(int peer, int tag, void* data, std::size_t bytes);
@@ -104,9 +102,6 @@ class UcxMessenger final : public Messenger {
   bool listens_for_leaving_ = false;
   Clock::time_point last_ended_;  // when an operation last ended
 };
-
-constexpr const char* kInterfaces =
-    "UCX uses the network interfaces of UCX_NET_DEVICES or RONDO_INTERFACE";
 
 [[noreturn]] void fail(const char* what, int peer, ucs_status_t status) {
   const std::string towards = peer == kAnyPeer ? "" : fmt::format(" (rank {})", peer);
@@ -266,45 +261,10 @@ void UcxMessenger::exchange_empty_messages(const std::vector<int>& ranks,
       pending.push_back({&open[2 * i], "connecting", ranks[i]});
       pending.push_back({&open[2 * i + 1], "connecting", ranks[i]});
     }
-    end_exchange(pending, give_up, std::move(lost));
+    end_ucx_exchange(*this, pending, give_up, std::move(lost));
   } catch (...) {
     cancel_open();
     throw;
-  }
-}
-
-// Where one rank cannot be reached, the exchange with the others goes on to its end: else these
-// would wait for this rank, and name it.
-void UcxMessenger::end_exchange(std::vector<Pending>& pending, Clock::time_point give_up,
-                                std::optional<ConnectionLost> lost) {
-  std::vector<std::size_t> ended;
-  for (;;) {
-    std::erase_if(pending, [](const Pending& one) { return !one.operation->under_way; });
-    if (lost && (pending.empty() || Clock::now() > give_up)) {
-      throw ConnectionLost(lost->peer(), fmt::format("{}. {}", lost->what(), kInterfaces));
-    }
-    if (pending.empty()) return;
-    try {
-      look(pending, ended);
-    } catch (const ConnectionLost& failure) {
-      if (!lost) lost = failure;
-      std::erase_if(pending, [&](const Pending& one) { return one.peer == failure.peer(); });
-      continue;
-    }
-    if (!ended.empty()) continue;
-    if (Clock::now() > give_up) {
-      std::string missing;
-      int last = kAnyPeer;
-      for (const Pending& one : pending) {
-        if (std::exchange(last, one.peer) == one.peer) continue;
-        missing += fmt::format("{}{}", missing.empty() ? "" : ", ", one.peer);
-      }
-      throw TransportError(fmt::format(
-          "rank {} has waited {} ms for UCX to connect it to ranks {}; can these hosts reach each "
-          "other, and those ranks all others, at any port, or at those of UCX_TCP_PORT_RANGE? {}",
-          rank_, patience().count(), missing, kInterfaces));
-    }
-    ::sched_yield();
   }
 }
 
@@ -339,9 +299,10 @@ UcxMessenger::~UcxMessenger() {
   worker_->leftovers().sweep(worker_->handle());
 }
 
-class Network final : public UcxNetwork {
+class NetworkOfProcess final : public UcxNetwork {
  public:
-  explicit Network(const std::string& interface) : worker_(UcxWorker::of_process(interface)) {}
+  explicit NetworkOfProcess(const std::string& interface)
+      : worker_(UcxWorker::of_process(interface)) {}
   [[nodiscard]] const std::string& address() const override { return worker_->address(); }
   [[nodiscard]] std::unique_ptr<Messenger> messenger(int rank, std::vector<std::string> addresses,
                                                      std::uint64_t session) const override {
@@ -357,7 +318,7 @@ class Network final : public UcxNetwork {
 bool has_ucx() { return true; }
 
 std::unique_ptr<UcxNetwork> open_ucx(const std::string& interface) {
-  return std::make_unique<Network>(interface);
+  return std::make_unique<NetworkOfProcess>(interface);
 }
 
 }  // namespace rondo::detail

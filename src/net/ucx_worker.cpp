@@ -18,7 +18,7 @@
 namespace rondo::detail {
 namespace {
 
-// Of no messenger: these have a random group in the upper bits.
+// This tag belongs to no messenger: a messenger's tags have a random group in the upper bits.
 constexpr ucp_tag_t kPartingTag = 0;
 
 const char* cure_of(ucs_status_t status) {
@@ -123,8 +123,8 @@ UcxWorker::UcxWorker(const std::string& interface) {
   // containers, say).
   set_default(config, "MAX_RNDV_RAILS", "1");
   // With the 8 KiB that UCX takes by itself, an all_reduce of 8 MiB on two hosts at 1 Gbit/s took
-  // 75 ms; with these, 70.5 ms. UCX asks that one rank's first is not above the other's second, so
-  // both are set or neither.
+  // 75 ms; with these, 70.5 ms. UCX requires that no rank's TX_SEG_SIZE exceeds another
+  // rank's RX_SEG_SIZE, so both are set or neither.
   if (!set_by_user("TCP_TX_SEG_SIZE") && !set_by_user("TCP_RX_SEG_SIZE")) {
     for (const std::string name : {"TX_SEG_SIZE", "RX_SEG_SIZE"}) {
       // Releases of UCX differ in whether these settings have the prefix here.

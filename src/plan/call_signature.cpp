@@ -8,7 +8,8 @@ namespace {
 // The lower half of a message's number.
 constexpr std::uint32_t kMessageNumbers = 0xffffffff;
 
-// Never 0, which is that of a call without counts (FNV-1a, on the bytes of each count).
+// Returns a checksum that is never 0, since 0 means that the call has no counts (FNV-1a, on the
+// bytes of each count).
 std::int32_t checksum_of(const std::size_t* counts, int ranks) {
   std::uint32_t sum = 2166136261U;
   for (int rank = 0; rank < ranks; ++rank) {

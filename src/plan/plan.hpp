@@ -7,8 +7,8 @@
 
 #include <rondo/call.hpp>
 
+#include "base/link_facts.hpp"
 #include "fifo/fifo.hpp"
-#include "plan/link_facts.hpp"
 #include "schedule/schedule.hpp"
 #include "schedule/slicing.hpp"
 

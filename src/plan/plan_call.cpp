@@ -10,15 +10,15 @@
 #include "base/collective_traits.hpp"
 #include "base/names.hpp"
 #include "plan/call_signature.hpp"
-#include "plan/validate.hpp"
 
 namespace rondo::detail {
 namespace {
 
-// Above, the rails of several owners are faster than one leader.
+// For larger calls, several owners along rails are faster than one leader.
 constexpr std::uint64_t kMostByLeaders = std::uint64_t{64} << 10U;
 
-// Where ranks come in pairs, the whole vector travels twice more.
+// If the number of ranks is no power of two, some ranks form pairs, and each pair sends the whole
+// vector twice more.
 bool halving_pays(int ranks, std::uint64_t bytes) {
   constexpr std::uint64_t kMostInPairs = std::uint64_t{32} << 10U;
   return std::has_single_bit(static_cast<unsigned>(ranks)) || bytes <= kMostInPairs;
@@ -90,13 +90,13 @@ class HostChoice : public Choice {
     if (goes_pairwise(call_.collective)) return Algorithm::pairwise;
     if (preferred() != Algorithm::automatic)
       return in_order(can(preferred()) ? preferred() : Algorithm::ring);
-    return can(Algorithm::direct) ? best_for(Reach::buffers) : without_direct();
+    return can(Algorithm::direct) ? best_for(Route::buffers) : without_direct();
   }
-  // In place of `direct`, where not all buffers can be reached.
+  // Returns the algorithm to use if some rank's buffers cannot be reached.
   [[nodiscard]] Algorithm without_direct() const {
-    if (preferred() == Algorithm::direct) return in_order(Algorithm::ring);
-    if (!offers_.leaves_memory) return best_for(Reach::memory);
-    return best_for(offers_.has(Algorithm::hierarchical) ? Reach::hosts : Reach::network);
+    if (place_.algorithm == Algorithm::direct) return in_order(Algorithm::ring);
+    if (!offers_.leaves_memory) return best_for(Route::memory);
+    return best_for(offers_.has(Algorithm::hierarchical) ? Route::hosts : Route::network);
   }
 
   // Of a hierarchical call: by what the tuning names for as many ranks as there are hosts, while
@@ -120,12 +120,12 @@ class HostChoice : public Choice {
                ? Algorithm::hierarchical
                : Algorithm::chain;
   }
-  [[nodiscard]] Algorithm best_for(Reach reach) const {
-    const Algorithm tuned = host_.tuned->at(reach, bytes());
-    if (reach == Reach::hosts && tuned == Algorithm::hierarchical && !can(tuned)) {
-      return best_for(Reach::network);
+  [[nodiscard]] Algorithm best_for(Route route) const {
+    const Algorithm tuned = host_.tuned->at(route, bytes());
+    if (route == Route::hosts && tuned == Algorithm::hierarchical && !can(tuned)) {
+      return best_for(Route::network);
     }
-    const bool reached = tuned != Algorithm::direct || reach == Reach::buffers;
+    const bool reached = tuned != Algorithm::direct || route == Route::buffers;
     return in_order(reached && can(tuned) && pays(tuned) ? tuned : Algorithm::ring);
   }
   // Whether an algorithm that the tuning names suits this call too. The tuning is measured with
@@ -143,7 +143,7 @@ class HostChoice : public Choice {
 class DeviceChoice : public Choice {
  public:
   DeviceChoice(const Call& call, const DeviceCallPlace& place)
-      : Choice(call, place, place.shows_buffers), device_(place) {}
+      : Choice(call, place, place.reaches_any && place.shows_buffers), device_(place) {}
 
   [[nodiscard]] Algorithm unnamed() const {
     if (goes_pairwise(call_.collective)) return Algorithm::pairwise;
@@ -184,35 +184,41 @@ class DeviceChoice : public Choice {
   const DeviceCallPlace& device_;
 };
 
-PlannedCall planned(const Call& call, const CallPlace& place, Algorithm algorithm) {
+PlannedCall planned(const Call& call, const CallPlace& place, Algorithm algorithm,
+                    Algorithm or_else) {
   PlannedCall made;
   made.call = call;
-  made.algorithm = made.or_else = algorithm;
+  made.algorithm = algorithm;
+  made.or_else = or_else;
   made.timeout = call.options.timeout.value_or(place.timeout);
+  if (!is_message(call.collective)) {
+    made.signature = signature_of(call, algorithm, place.offers->ranks);
+  }
   return made;
 }
 
 }  // namespace
 
 PlannedCall plan_call(const Call& call, const HostCallPlace& place) {
-  validate(call, place.rank, place.offers->ranks);
   const HostChoice choice(call, place);
   const bool named = names_algorithm(call);
-  PlannedCall made = planned(call, place, named ? choice.named() : choice.unnamed());
+  Algorithm algorithm = named ? choice.named() : choice.unnamed();
+  Algorithm or_else = algorithm;
   // Whether the buffers of other processes can be reached is found out in the call.
-  if (made.algorithm == Algorithm::direct && !named && !place.one_process) {
-    made.algorithm = Algorithm::automatic;
-    made.or_else = choice.without_direct();
+  if (algorithm == Algorithm::direct && !named && !place.one_process) {
+    algorithm = Algorithm::automatic;
+    or_else = choice.without_direct();
   }
-  if (made.or_else == Algorithm::hierarchical) made.between_hosts = choice.between_hosts();
-  made.signature = signature_of(call, made.algorithm, place.offers->ranks);
+  PlannedCall made = planned(call, place, algorithm, or_else);
+  if (or_else == Algorithm::hierarchical) made.between_hosts = choice.between_hosts();
   return made;
 }
 
 PlannedCall plan_call(const Call& call, const DeviceCallPlace& place) {
-  validate(call, place.rank, place.offers->ranks);
   const DeviceChoice choice(call, place);
-  return planned(call, place, names_algorithm(call) ? choice.named() : choice.unnamed());
+  const Algorithm algorithm = names_algorithm(call) ? choice.named() : choice.unnamed();
+  return planned(call, place, algorithm,
+                 algorithm == Algorithm::automatic ? Algorithm::ring : algorithm);
 }
 
 }  // namespace rondo::detail

@@ -1,5 +1,5 @@
-// From a call to all that the engine needs: checked, with its algorithm and its signature. Once for
-// each call.
+// From a call to all that the engine needs: its algorithm and its signature. Once for each call,
+// after validate().
 #pragma once
 
 #include <chrono>
@@ -32,7 +32,7 @@ struct HostCallPlace : CallPlace {
 // A call as it goes to the engine.
 struct PlannedCall {
   Call call;
-  Signature signature;  // without the sequence number
+  Signature signature;  // without the sequence number; of a collective
   // `automatic`: by `direct` if all ranks' buffers are reachable, which only the call itself finds
   // out, else by `or_else`.
   Algorithm algorithm = Algorithm::ring;
@@ -43,7 +43,8 @@ struct PlannedCall {
   std::chrono::milliseconds timeout{};
 };
 
-// Throws UsageError for a call that cannot be made.
+// For a call that validate() has let pass. Throws UsageError if the algorithm that it names cannot
+// carry it.
 PlannedCall plan_call(const Call& call, const HostCallPlace& place);
 
 // On devices, also:

@@ -17,20 +17,20 @@
 namespace rondo::detail {
 namespace {
 
-constexpr Reach kReaches[] = {Reach::buffers, Reach::memory, Reach::network, Reach::hosts};
+constexpr Route kRoutes[] = {Route::buffers, Route::memory, Route::network, Route::hosts};
 
 TuningRule parse_rule(const std::string& line, const std::string& where) {
   std::istringstream words(line);
-  std::string reach;
+  std::string route;
   std::string algorithm;
   std::string rest;
   TuningRule rule;
   std::int64_t from_bytes = 0;
-  words >> reach >> rule.ranks >> from_bytes >> algorithm;
+  words >> route >> rule.ranks >> from_bytes >> algorithm;
   const auto known = algorithm_named(algorithm);
-  const auto* named = std::find_if(std::begin(kReaches), std::end(kReaches),
-                                   [&](Reach one) { return name(one) == reach; });
-  const bool fits = named != std::end(kReaches) && rule.ranks >= 1 && from_bytes >= 0 &&
+  const auto* named = std::find_if(std::begin(kRoutes), std::end(kRoutes),
+                                   [&](Route one) { return name(one) == route; });
+  const bool fits = named != std::end(kRoutes) && rule.ranks >= 1 && from_bytes >= 0 &&
                     known.value_or(Algorithm::automatic) != Algorithm::automatic;
   if (words.fail() || words >> rest || !fits) {
     throw UsageError(fmt::format(
@@ -39,7 +39,7 @@ TuningRule parse_rule(const std::string& line, const std::string& where) {
         "chain",
         where, line));
   }
-  rule.reach = *named;
+  rule.route = *named;
   rule.from_bytes = static_cast<std::uint64_t>(from_bytes);
   rule.algorithm = *known;
   return rule;
@@ -47,10 +47,10 @@ TuningRule parse_rule(const std::string& line, const std::string& where) {
 
 }  // namespace
 
-std::string_view name(Reach reach) {
-  if (reach == Reach::buffers) return "buffers";
-  if (reach == Reach::hosts) return "hosts";
-  return rondo::name(reach == Reach::memory ? Carrier::shm : Carrier::mpi);
+std::string_view name(Route route) {
+  if (route == Route::buffers) return "buffers";
+  if (route == Route::hosts) return "hosts";
+  return rondo::name(route == Route::memory ? Carrier::shm : Carrier::mpi);
 }
 
 void AlgorithmBySize::add(std::uint64_t from_bytes, Algorithm algorithm) {
@@ -69,69 +69,69 @@ Algorithm AlgorithmBySize::at(std::uint64_t bytes) const {
   return algorithm;
 }
 
-AlgorithmBySize Tuning::algorithms_for(Reach reach, int ranks) const {
+AlgorithmBySize Tuning::algorithms_for(Route route, int ranks) const {
   // The number of ranks whose rules apply.
   std::int32_t of_ranks = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const TuningRule& rule = rules[i];
-    if (rule.reach != reach) continue;
+    if (rule.route != route) continue;
     const bool better = rule.ranks <= ranks ? of_ranks > ranks || rule.ranks > of_ranks
                                             : of_ranks > ranks && rule.ranks < of_ranks;
     if (of_ranks == 0 || better) of_ranks = rule.ranks;
   }
-  if (of_ranks == 0 && reach == Reach::buffers) return algorithms_for(Reach::memory, ranks);
-  if (of_ranks == 0 && reach == Reach::hosts) return algorithms_for(Reach::network, ranks);
+  if (of_ranks == 0 && route == Route::buffers) return algorithms_for(Route::memory, ranks);
+  if (of_ranks == 0 && route == Route::hosts) return algorithms_for(Route::network, ranks);
   AlgorithmBySize result;
   for (std::size_t i = 0; i < count; ++i) {
     const TuningRule& rule = rules[i];
-    if (rule.reach == reach && rule.ranks == of_ranks) result.add(rule.from_bytes, rule.algorithm);
+    if (rule.route == route && rule.ranks == of_ranks) result.add(rule.from_bytes, rule.algorithm);
   }
   return result;
 }
 
 Tuned::Tuned(const Tuning& tuning, int ranks, int hosts) {
-  for (const Reach reach : kReaches) {
-    by_reach[Index(reach)] = tuning.algorithms_for(reach, ranks);
+  for (const Route route : kRoutes) {
+    by_route[Index(route)] = tuning.algorithms_for(route, ranks);
   }
-  between_leaders = tuning.algorithms_for(Reach::network, hosts);
+  between_leaders = tuning.algorithms_for(Route::network, hosts);
   if (between_leaders.empty()) {
-    between_leaders = default_tuning().algorithms_for(Reach::network, hosts);
+    between_leaders = default_tuning().algorithms_for(Route::network, hosts);
   }
 }
 
 Tuning default_tuning() {
   static constexpr TuningRule kRules[] = {
-      {Reach::buffers, Algorithm::one_shot, 2, 0},
-      {Reach::buffers, Algorithm::direct, 2, 2048},
-      {Reach::buffers, Algorithm::one_shot, 4, 0},
-      {Reach::buffers, Algorithm::direct, 4, 8192},
-      {Reach::buffers, Algorithm::one_shot, 8, 0},
-      {Reach::buffers, Algorithm::direct, 8, 16384},
-      {Reach::memory, Algorithm::one_shot, 2, 0},
-      {Reach::memory, Algorithm::ring, 2, 12288},
-      {Reach::memory, Algorithm::one_shot, 4, 0},
-      {Reach::memory, Algorithm::ring, 4, 32768},
-      {Reach::memory, Algorithm::one_shot, 8, 0},
-      {Reach::memory, Algorithm::hierarchical, 8, 16384},
-      {Reach::hosts, Algorithm::hierarchical, 4, 0},
-      {Reach::network, Algorithm::recursive_doubling, 2, 0},
-      {Reach::network, Algorithm::ring, 2, 65536},
-      {Reach::network, Algorithm::recursive_doubling, 3, 0},
-      {Reach::network, Algorithm::ring, 3, 8192},
-      {Reach::network, Algorithm::naive, 4, 0},
-      {Reach::network, Algorithm::recursive_doubling, 4, 2048},
-      {Reach::network, Algorithm::halving_doubling, 4, 4096},
-      {Reach::network, Algorithm::ring, 4, 524288},
-      {Reach::network, Algorithm::recursive_doubling, 5, 0},
-      {Reach::network, Algorithm::ring, 5, 8192},
-      {Reach::network, Algorithm::naive, 8, 0},
-      {Reach::network, Algorithm::recursive_doubling, 8, 2304},
-      {Reach::network, Algorithm::halving_doubling, 8, 8192},
-      {Reach::network, Algorithm::ring, 8, 524288},
+      {Route::buffers, Algorithm::one_shot, 2, 0},
+      {Route::buffers, Algorithm::direct, 2, 2048},
+      {Route::buffers, Algorithm::one_shot, 4, 0},
+      {Route::buffers, Algorithm::direct, 4, 8192},
+      {Route::buffers, Algorithm::one_shot, 8, 0},
+      {Route::buffers, Algorithm::direct, 8, 16384},
+      {Route::memory, Algorithm::one_shot, 2, 0},
+      {Route::memory, Algorithm::ring, 2, 12288},
+      {Route::memory, Algorithm::one_shot, 4, 0},
+      {Route::memory, Algorithm::ring, 4, 32768},
+      {Route::memory, Algorithm::one_shot, 8, 0},
+      {Route::memory, Algorithm::hierarchical, 8, 16384},
+      {Route::hosts, Algorithm::hierarchical, 4, 0},
+      {Route::network, Algorithm::recursive_doubling, 2, 0},
+      {Route::network, Algorithm::ring, 2, 65536},
+      {Route::network, Algorithm::recursive_doubling, 3, 0},
+      {Route::network, Algorithm::ring, 3, 8192},
+      {Route::network, Algorithm::naive, 4, 0},
+      {Route::network, Algorithm::recursive_doubling, 4, 2048},
+      {Route::network, Algorithm::halving_doubling, 4, 4096},
+      {Route::network, Algorithm::ring, 4, 524288},
+      {Route::network, Algorithm::recursive_doubling, 5, 0},
+      {Route::network, Algorithm::ring, 5, 8192},
+      {Route::network, Algorithm::naive, 8, 0},
+      {Route::network, Algorithm::recursive_doubling, 8, 2304},
+      {Route::network, Algorithm::halving_doubling, 8, 8192},
+      {Route::network, Algorithm::ring, 8, 524288},
       // From the cost model: rank 0 handles 2(n - 1) messages, others make log2 n exchanges.
-      {Reach::network, Algorithm::recursive_doubling, 17, 0},
-      {Reach::network, Algorithm::halving_doubling, 17, 8192},
-      {Reach::network, Algorithm::ring, 17, 524288},
+      {Route::network, Algorithm::recursive_doubling, 17, 0},
+      {Route::network, Algorithm::halving_doubling, 17, 8192},
+      {Route::network, Algorithm::ring, 17, 524288},
   };
   Tuning tuning;
   for (const TuningRule& rule : kRules) tuning.rules[tuning.count++] = rule;

@@ -18,12 +18,12 @@ namespace rondo::detail {
 // What the ranks of a call have in common: they reach each other's buffers, or only memory that
 // they share; or an edge of the ring leaves the shared memory: `hosts` if hosts of several ranks
 // share memory inside, else `network`.
-enum class Reach : std::uint8_t { buffers, memory, network, hosts };
+enum class Route : std::uint8_t { buffers, memory, network, hosts };
 // "buffers", "shm", "mpi", "hosts": as rules name it.
-std::string_view name(Reach reach);
+std::string_view name(Route route);
 
 struct TuningRule {
-  Reach reach = Reach::memory;
+  Route route = Route::memory;
   Algorithm algorithm = Algorithm::ring;
   std::int32_t ranks = 0;
   std::uint64_t from_bytes = 0;
@@ -55,7 +55,7 @@ struct Tuning {
   // Takes the rules for `ranks`; if there are none, those for the next smaller number of ranks; if
   // none either, those for the smallest number. If there is no rule for `buffers` at all, takes
   // those for `shm`; if none for `hosts`, those for `mpi`.
-  [[nodiscard]] AlgorithmBySize algorithms_for(Reach reach, int ranks) const;
+  [[nodiscard]] AlgorithmBySize algorithms_for(Route route, int ranks) const;
 };
 
 // What the calls of a communicator look up.
@@ -63,11 +63,11 @@ struct Tuned {
   // `hosts`: between which `hierarchical` goes.
   Tuned(const Tuning& tuning, int ranks, int hosts);
 
-  [[nodiscard]] Algorithm at(Reach reach, std::uint64_t bytes) const {
-    return by_reach[Index(reach)].at(bytes);
+  [[nodiscard]] Algorithm at(Route route, std::uint64_t bytes) const {
+    return by_route[Index(route)].at(bytes);
   }
 
-  std::array<AlgorithmBySize, 4> by_reach;
+  std::array<AlgorithmBySize, 4> by_route;
   // Between the leaders of hosts, as among as many ranks. Built in, if a file has no rules for
   // `mpi`.
   AlgorithmBySize between_leaders;
@@ -77,7 +77,7 @@ struct Tuned {
 // cost model.
 Tuning default_tuning();
 
-// Lines of "reach ranks bytes algorithm", where `bytes` is the size from which on the algorithm is
+// Lines of "route ranks bytes algorithm", where `bytes` is the size from which on the algorithm is
 // taken; empty lines and those that begin with # are left out, and at least one must remain. Throws
 // UsageError with the line's number.
 Tuning parse_tuning(const std::string& text, const std::string& file);

@@ -58,9 +58,9 @@ class Checker {
     if (sends(call_.collective)) require_rank("receiver", call_.to);
     if (receives(call_.collective)) require_rank("sender", call_.from);
     const bool sends_to_itself = sends(call_.collective) && call_.to == rank_;
-    const bool hears_itself = receives(call_.collective) && call_.from == rank_;
-    if (!sends_to_itself && !hears_itself) return;
-    if (sends_to_itself != hears_itself) {
+    const bool receives_from_itself = receives(call_.collective) && call_.from == rank_;
+    if (!sends_to_itself && !receives_from_itself) return;
+    if (sends_to_itself != receives_from_itself) {
       refuse("a rank exchanges messages with itself only in a sendrecv with `to` and `from` {}",
              rank_);
     }

@@ -21,8 +21,8 @@
 
 #include <rondo/errors.hpp>
 
+#include "bootstrap/addresses.hpp"
 #include "bootstrap/handshake.hpp"
-#include "bootstrap/network.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
 #include "bootstrap/sockets.hpp"
 #include "bootstrap/tcp_meeting_point.hpp"

@@ -10,6 +10,7 @@
 
 #include <rondo/errors.hpp>
 
+#include "bootstrap/launcher_variables.hpp"
 #include "bootstrap/launchers.hpp"
 
 namespace rondo::detail {

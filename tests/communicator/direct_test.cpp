@@ -350,6 +350,27 @@ TEST(Direct, ATimeoutSaysHowFarTheRankCame) {
   });
 }
 
+// The ranks have registered memory, and make a call on other memory, which goes another way.
+TEST(Direct, ATimeoutOfACallThatWentAnotherWaySaysNothingOfBuffers) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
+    const RegisteredMemory<float> memory = comm.allocate<float>(10);
+    std::vector<float> data(100'000);
+    try {
+      if (comm.rank() == 1) comm.recv(data, 0);  // which nobody sends
+      comm.all_reduce(data, ReduceOp::sum, {.timeout = std::chrono::milliseconds(100)});
+    } catch (const TimeoutError& error) {
+      const std::string text = error.what();
+      if (text.find("buffers") != std::string::npos) return 1;
+      return text.find("slices received") != std::string::npos ? 0 : 2;
+    } catch (const PeerError&) {
+      return 0;
+    }
+    return 3;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
 // A mismatch is found before anyone's buffers are touched.
 TEST(Direct, AMismatchTouchesNothing) {
   for (const int ranks : {2, 3, 4}) {

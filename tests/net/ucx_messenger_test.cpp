@@ -20,7 +20,7 @@
 
 #include <rondo/rondo.hpp>
 
-#include "bootstrap/network.hpp"
+#include "bootstrap/addresses.hpp"
 #include "net/ucx_messenger.hpp"
 #include "net/ucx_worker.hpp"
 #include "tests/support/forked.hpp"

@@ -13,12 +13,12 @@ namespace rondo::test {
 namespace {
 
 using detail::parse_tuning;
-using detail::Reach;
+using detail::Route;
 using detail::Tuned;
 using detail::Tuning;
 
 constexpr const char* kText =
-    "# reach ranks bytes algorithm\n"
+    "# route ranks bytes algorithm\n"
     "\n"
     "shm 2 0 one_shot\n"
     "shm 2 1000 ring\n"
@@ -28,21 +28,21 @@ constexpr const char* kText =
 TEST(Tuning, TakesTheRuleBelowTheSizeAndTheNumberOfRanks) {
   const Tuning tuning = parse_tuning(kText, "file");
   EXPECT_EQ(tuning.count, 4U);
-  EXPECT_EQ(tuning.algorithms_for(Reach::memory, 2).at(0), Algorithm::one_shot);
-  EXPECT_EQ(tuning.algorithms_for(Reach::memory, 2).at(999), Algorithm::one_shot);
-  EXPECT_EQ(tuning.algorithms_for(Reach::memory, 2).at(1000), Algorithm::ring);
-  EXPECT_EQ(tuning.algorithms_for(Reach::memory, 7).at(1U << 30U), Algorithm::ring);
-  EXPECT_EQ(tuning.algorithms_for(Reach::memory, 9).at(1U << 30U), Algorithm::naive);
-  EXPECT_EQ(tuning.algorithms_for(Reach::network, 2).at(5), Algorithm::recursive_doubling);
-  EXPECT_EQ(Tuning{}.algorithms_for(Reach::memory, 2).at(5), Algorithm::ring);
-  EXPECT_EQ(tuning.algorithms_for(Reach::buffers, 2).at(999), Algorithm::one_shot) << "of shm";
+  EXPECT_EQ(tuning.algorithms_for(Route::memory, 2).at(0), Algorithm::one_shot);
+  EXPECT_EQ(tuning.algorithms_for(Route::memory, 2).at(999), Algorithm::one_shot);
+  EXPECT_EQ(tuning.algorithms_for(Route::memory, 2).at(1000), Algorithm::ring);
+  EXPECT_EQ(tuning.algorithms_for(Route::memory, 7).at(1U << 30U), Algorithm::ring);
+  EXPECT_EQ(tuning.algorithms_for(Route::memory, 9).at(1U << 30U), Algorithm::naive);
+  EXPECT_EQ(tuning.algorithms_for(Route::network, 2).at(5), Algorithm::recursive_doubling);
+  EXPECT_EQ(Tuning{}.algorithms_for(Route::memory, 2).at(5), Algorithm::ring);
+  EXPECT_EQ(tuning.algorithms_for(Route::buffers, 2).at(999), Algorithm::one_shot) << "of shm";
   const Tuning both = parse_tuning("shm 2 0 ring\nbuffers 4 100 direct\n", "file");
-  EXPECT_EQ(both.algorithms_for(Reach::buffers, 2).at(100), Algorithm::direct);
-  EXPECT_EQ(both.algorithms_for(Reach::buffers, 2).at(99), Algorithm::ring);
-  EXPECT_EQ(both.algorithms_for(Reach::memory, 2).at(100), Algorithm::ring);
-  EXPECT_EQ(tuning.algorithms_for(Reach::hosts, 4).at(5), Algorithm::recursive_doubling)
+  EXPECT_EQ(both.algorithms_for(Route::buffers, 2).at(100), Algorithm::direct);
+  EXPECT_EQ(both.algorithms_for(Route::buffers, 2).at(99), Algorithm::ring);
+  EXPECT_EQ(both.algorithms_for(Route::memory, 2).at(100), Algorithm::ring);
+  EXPECT_EQ(tuning.algorithms_for(Route::hosts, 4).at(5), Algorithm::recursive_doubling)
       << "of mpi";
-  EXPECT_EQ(parse_tuning("hosts 4 0 hierarchical\n", "file").algorithms_for(Reach::hosts, 4).at(5),
+  EXPECT_EQ(parse_tuning("hosts 4 0 hierarchical\n", "file").algorithms_for(Route::hosts, 4).at(5),
             Algorithm::hierarchical);
 }
 
@@ -52,14 +52,14 @@ TEST(Tuning, LeadersExchangeAsSoManyRanksWould) {
   // The built-in rules, if the file has none for `mpi`.
   const Tuned without(parse_tuning("hosts 4 0 hierarchical\n", "file"), 8, 2);
   EXPECT_EQ(without.between_leaders.at(5), Algorithm::recursive_doubling);
-  EXPECT_EQ(without.at(Reach::hosts, 5), Algorithm::hierarchical);
+  EXPECT_EQ(without.at(Route::hosts, 5), Algorithm::hierarchical);
 }
 
 TEST(Tuning, BelowAllItsRulesTheSmallestNumberOfRanksCounts) {
   const Tuning above = parse_tuning("shm 8 0 ring\nshm 4 0 naive\nshm 6 0 ring\n", "file");
-  EXPECT_EQ(above.algorithms_for(Reach::memory, 2).at(0), Algorithm::naive);
+  EXPECT_EQ(above.algorithms_for(Route::memory, 2).at(0), Algorithm::naive);
   const Tuning around = parse_tuning("shm 8 0 ring\nshm 2 0 naive\nshm 4 0 ring\n", "file");
-  EXPECT_EQ(around.algorithms_for(Reach::memory, 3).at(0), Algorithm::naive);
+  EXPECT_EQ(around.algorithms_for(Route::memory, 3).at(0), Algorithm::naive);
 }
 
 TEST(Tuning, NamesTheLineThatIsWrong) {

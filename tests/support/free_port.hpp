@@ -11,7 +11,7 @@
 
 #include "base/deadline.hpp"
 #include "base/file_descriptor.hpp"
-#include "bootstrap/network.hpp"
+#include "bootstrap/addresses.hpp"
 
 namespace rondo::test {
 

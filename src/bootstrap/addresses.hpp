@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "bootstrap/meeting_point.hpp"
+#include "base/deadline.hpp"
+#include "base/file_descriptor.hpp"
 
 namespace rondo::detail {
 
@@ -64,9 +65,5 @@ std::vector<FileDescriptor> listen_at_any(const std::vector<Address>& addresses)
 // The address that a socket is bound to, and that of its other end.
 Address address_of(const FileDescriptor& socket);
 Address peer_address_of(const FileDescriptor& socket);
-
-// Tries each address once, for a few seconds and until the deadline at most. An address that does
-// not answer holds up the next one for a moment only.
-Attempt connect_to_any(const std::vector<Address>& addresses, Clock::time_point deadline);
 
 }  // namespace rondo::detail
