@@ -1,11 +1,12 @@
 // Ranks on several hosts, started by rondo-launch: watched_groups vanish | orphan | many.
 //
 // vanish: all ranks but rank 0 make calls in a communicator of their own until one fails, and print
-// why; rank 0 makes none
-//   and waits to be ended.
+// why; rank 0 makes none and waits to be ended.
+//
 // orphan: all ranks make calls until one fails, and print why; rank 1 kills itself, but not a child
-// that it has made. many: joining again and again, with all communicators kept, takes no
-// descriptors.
+// that it has made.
+//
+// many: joining again and again, with all communicators kept, takes no descriptors.
 #include <unistd.h>
 
 #include <csignal>
