@@ -32,9 +32,10 @@ Communicator share(Communicator& communicator, const void* user);
 /// only be destroyed or assigned to. Its calls are members of Collectives and AsyncCollectives
 /// (collectives.hpp), Exchanges and AsyncExchanges (exchanges.hpp):
 ///
-///     rondo::Communicator comm = rondo::from_socket("/tmp/ranks", rank, size);  // or from_mpi, or
-///     local_group std::vector<float> gradient(1000); comm.all_reduce(gradient,
-///     rondo::ReduceOp::avg); rondo::Work work = comm.all_reduce_async(gradient); work.wait();
+///     rondo::Communicator comm = rondo::from_socket("/tmp/ranks", rank, size);  // or from_mpi,
+///     ... std::vector<float> gradient(1000); comm.all_reduce(gradient, rondo::ReduceOp::avg);
+///     rondo::Work work = comm.all_reduce_async(gradient);
+///     work.wait();
 ///
 /// Every rank must make the same collectives in the same order, with the same type, count,
 /// reduction, root and algorithm. Messages are made by two ranks only (exchanges.hpp). If a rank

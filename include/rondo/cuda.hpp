@@ -29,8 +29,7 @@ using Stream = CUstream_st*;
 
 /// Whether devices read and write each other's memory.
 /// - `automatic`: where they can, and a test pattern has shown at the start that the data arrives;
-/// else
-///   through pinned host memory. Communicator::topology() says which and why for the edges of
+///   else through pinned host memory. Communicator::topology() says which and why for the edges of
 ///   `ring` and `naive`, the log also for those of messages.
 /// - `required`: everywhere; if an edge would need a fallback, an error says why.
 /// - `avoided`: nowhere; pinned host memory on every edge.

@@ -27,8 +27,9 @@ class HostReducer;
 /// are averaged in one fixed order, so that all ranks agree). It knows a parameter only by its
 /// number, name and size, and its values while the reducer is made.
 ///
-///     rondo::GradientReducer reducer(comm, {{"w1", w1_slopes, w1}, {"b1", b1_slopes, b1}});  //
-///     rank 0's w1 and b1 on all for (...) {
+///     // Afterwards all ranks have rank 0's w1 and b1.
+///     rondo::GradientReducer reducer(comm, {{"w1", w1_slopes, w1}, {"b1", b1_slopes, b1}});
+///     for (...) {
 ///       forward();
 ///       backward([&](std::size_t i) { reducer.mark_ready(i); });
 ///       reducer.finish();  // averages are in w1_slopes and b1_slopes

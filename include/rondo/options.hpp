@@ -15,10 +15,9 @@ namespace rondo {
 
 /// How the edges between ranks are carried.
 /// - `automatic`: shared memory on one host. Between hosts, and towards a rank of the same host
-/// that cannot map its
-///   memory (a container with another network, say): MPI for communicators of from_mpi(), UCX for
-///   those of from_store() and from_environment(). Communicator::topology() says which and why. Too
-///   little memory is an error whose text says what to do.
+///   that cannot map its memory (a container with another network, say): MPI for communicators of
+///   from_mpi(), UCX for those of from_store() and from_environment(). Communicator::topology()
+///   says which and why. Too little memory is an error whose text says what to do.
 /// - `shm`: shared memory or an error; never a fallback.
 /// - `mpi`: MPI on every edge, also on one host; from_mpi() alone.
 /// - `ucx`: UCX on every edge, also on one host; for processes.

@@ -22,19 +22,17 @@ inline constexpr int kDataTypeCount = 10;
 /// How elements of different ranks become one.
 /// - Integers wrap modulo 2^bits.
 /// - `min` and `max` of floating-point elements return NaN when either operand is NaN, with the
-/// bits of the NaN
-///   operand (of one of them, if both are NaN); in f16 and bf16 it is made quiet (on devices: any
-///   quiet NaN). `sum`, `prod` and `avg` return a quiet NaN. All ranks get the same bits. Of -0 and
-///   +0, `min` and `max` return either.
+///   bits of the NaN operand (of one of them, if both are NaN); in f16 and bf16 it is made quiet
+///   (on devices: any quiet NaN). `sum`, `prod` and `avg` return a quiet NaN. All ranks get the
+///   same bits. Of -0 and +0, `min` and `max` return either.
 /// - `avg` is the sum divided by the number of ranks, applied once; floating-point types only. Sums
-/// of 16-bit types on the way
-///   are kept in f32, or divided by a power of two, so that an average that the type holds does not
-///   overflow (one of f32 or f64 may); an f16 average may then be off by the number of ranks times
-///   2^-24, which counts where elements are below some 2^-14.
+///   of 16-bit types on the way are kept in f32, or divided by a power of two, so that an average
+///   that the type holds does not overflow (one of f32 or f64 may); an f16 average may then be off
+///   by the number of ranks times 2^-24, which counts where elements are below some 2^-14.
 /// - f16 and bf16 are widened to f32 for each operation and rounded to nearest-even. `one_shot` and
-/// `direct`, and `chain`
-///   (which is for host memory), round once, at the end; `hierarchical` rounds once inside each
-///   host and then at each step between hosts; the other algorithms round at each step.
+///   `direct`, and `chain` (which is for host memory), round once, at the end; `hierarchical`
+///   rounds once inside each host and then at each step between hosts; the other algorithms round
+///   at each step.
 enum class ReduceOp : std::uint8_t { sum, prod, min, max, avg };
 inline constexpr int kReduceOpCount = 5;
 
@@ -59,28 +57,25 @@ inline constexpr int kCollectiveCount = 12;
 /// - `ring`: reduce-scatter and all-gather over chunks, sliced and pipelined (docs/ring.md).
 /// - `naive`: everything to rank 0, then back; the baseline that figures are compared with.
 /// - `one_shot`: every rank writes all its data where every other rank reads it, in one hop. For
-/// small vectors of
-///   ranks that share memory; on devices for all_reduces and barriers (cuda.hpp).
+///   small vectors of ranks that share memory; on devices for all_reduces and barriers (cuda.hpp).
 /// - `recursive_doubling`: pairs of ranks exchange whole vectors, in ⌊log2(number of ranks)⌋
-/// rounds. For small
-///   all_reduces and barriers of host memory between hosts.
+///   rounds. For small all_reduces and barriers of host memory between hosts.
 /// - `halving_doubling`: pairs of ranks exchange halves of what they have, then double it
-/// (Rabenseifner). For all_reduces
-///   of host memory of some KiB between hosts.
+///   (Rabenseifner). For all_reduces of host memory of some KiB between hosts.
 /// - `hierarchical`: reduced inside each host through its memory, then carried between hosts, then
-/// spread inside each
-///   host. Between hosts it goes by ring, each rank its chunk; few bytes go between one rank of
-///   each host. For all_reduces and barriers of host memory where hosts hold several ranks.
+///   spread inside each host. Between hosts it goes by ring, each rank its chunk; few bytes go
+///   between one rank of each host. For all_reduces and barriers of host memory where hosts hold
+///   several ranks.
 /// - `direct`: each rank handles its chunk of the buffers of all ranks, which it reads and writes
-/// where they are: each
-///   byte moves once. For ranks of one process, with any buffers; and for processes of one host
-///   whose buffers are in memory of Communicator::allocate. On devices: docs/gpu.md.
+///   where they are: each byte moves once. For ranks of one process, with any buffers; and for
+///   processes of one host whose buffers are in memory of Communicator::allocate. On devices:
+///   docs/gpu.md.
 /// - `chain`: the sum goes through all ranks in rank order, then the result does: for reductions of
-/// host memory whose
-///   bits may depend on nothing except the ranks' values (CommunicatorOptions::rank_order).
+///   host memory whose bits may depend on nothing except the ranks' values
+///   (CommunicatorOptions::rank_order).
 /// - `pairwise`: elements go straight from the rank that has them to the rank that gets them,
-/// through a FIFO that only
-///   these two use: gather, scatter, all_to_all, send, recv and sendrecv, and nothing else.
+///   through a FIFO that only these two use: gather, scatter, all_to_all, send, recv and sendrecv,
+///   and nothing else.
 enum class Algorithm : std::uint8_t {
   automatic,
   ring,
