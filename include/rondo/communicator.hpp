@@ -32,8 +32,10 @@ Communicator share(Communicator& communicator, const void* user);
 /// only be destroyed or assigned to. Its calls are members of Collectives and AsyncCollectives
 /// (collectives.hpp), Exchanges and AsyncExchanges (exchanges.hpp):
 ///
-///     rondo::Communicator comm = rondo::from_socket("/tmp/ranks", rank, size);  // or from_mpi,
-///     ... std::vector<float> gradient(1000); comm.all_reduce(gradient, rondo::ReduceOp::avg);
+///     // Or by from_mpi, from_store, from_environment, local_group.
+///     rondo::Communicator comm = rondo::from_socket("/tmp/ranks", rank, size);
+///     std::vector<float> gradient(1000);
+///     comm.all_reduce(gradient, rondo::ReduceOp::avg);
 ///     rondo::Work work = comm.all_reduce_async(gradient);
 ///     work.wait();
 ///
