@@ -19,25 +19,27 @@
 namespace rondo::cuda {
 
 struct State {
-  State(rondo::Communicator ranks, const Options& given, detail::gpu::DeviceWiring wiring)
+  State(rondo::Communicator ranks, const Options& given, detail::gpu::DeviceWiring made)
       : host(std::move(ranks)),
         options(given),
         host_defaults(detail::state_of(host).defaults),
-        engine(detail::state_of(host).wiring, host_defaults.timeout, std::move(wiring)) {}
+        wiring(std::move(made)),
+        engine(detail::state_of(host).wiring, host_defaults.timeout, wiring) {}
 
   detail::OwnerProcess owner_process;
   detail::ExclusiveUse exclusive_use;
   rondo::Communicator host;
   Options options;  // for communicators that are split off
   const detail::Defaults& host_defaults;
-  detail::gpu::DeviceEngine engine;
+  detail::gpu::DeviceWiring wiring;
+  detail::gpu::DeviceEngine engine;  // borrows the wiring
 };
 
 namespace {
 
 // Throws UsageError for a call that cannot be made.
 detail::PlannedCall plan(const State& state, const Call& call) {
-  const detail::gpu::DeviceWiring& wiring = state.engine.wiring();
+  const detail::gpu::DeviceWiring& wiring = state.wiring;
   detail::validate(call, wiring.rank, wiring.geometry.size);
   for (const void* buffer : {call.in, static_cast<const void*>(call.out)}) {
     if (reinterpret_cast<std::uintptr_t>(buffer) % size_of(call.type) != 0) {
@@ -77,11 +79,11 @@ void Communicator::leave() noexcept {
   if (reducers_stay) detail::state_of(state_->host).abort_if_unwinding();
 }
 
-int Communicator::rank() const { return state_->engine.wiring().rank; }
-int Communicator::size() const { return state_->engine.wiring().geometry.size; }
-int Communicator::device() const { return state_->engine.wiring().device; }
-int Communicator::channels() const { return state_->engine.wiring().geometry.channels; }
-const Topology& Communicator::topology() const { return state_->engine.wiring().topology; }
+int Communicator::rank() const { return state_->wiring.rank; }
+int Communicator::size() const { return state_->wiring.geometry.size; }
+int Communicator::device() const { return state_->wiring.device; }
+int Communicator::channels() const { return state_->wiring.geometry.channels; }
+const Topology& Communicator::topology() const { return state_->wiring.topology; }
 Algorithm Communicator::algorithm_for(const Call& call) const {
   const detail::PlannedCall planned = plan(*state_, call);
   if (planned.algorithm != Algorithm::automatic) return planned.algorithm;
@@ -97,8 +99,8 @@ void Communicator::enqueue(const Call& call, Stream stream) {
 
 RegisteredBytes Communicator::allocate_bytes(std::size_t count, std::size_t element_bytes) {
   state_->exclusive_use.refuse_if_forbidden("allocate", rank(), user_);
-  return RegisteredBytes(
-      detail::gpu::register_device_memory(state_->host, state_->engine, count, element_bytes));
+  return RegisteredBytes(detail::gpu::register_device_memory(state_->host, state_->wiring,
+                                                             state_->engine, count, element_bytes));
 }
 
 std::optional<Communicator> Communicator::split(std::optional<int> color, int key) {

@@ -34,8 +34,8 @@ std::size_t bytes_for(std::size_t count, std::size_t element_bytes) {
 // rank may have begun a new one.
 class DeviceBlockMaker {
  public:
-  DeviceBlockMaker(rondo::Communicator& host, DeviceEngine& engine)
-      : bootstrap_(host, PartOf::cuda_allocate), engine_(engine), wiring_(engine.wiring()) {}
+  DeviceBlockMaker(rondo::Communicator& host, const DeviceWiring& wiring, DeviceEngine& engine)
+      : bootstrap_(host, PartOf::cuda_allocate), engine_(engine), wiring_(wiring) {}
 
   std::shared_ptr<DeviceBlock> make(std::size_t count, std::size_t element_bytes) {
     engine_.check();
@@ -134,9 +134,11 @@ class DeviceBlockMaker {
 
 }  // namespace
 
-std::shared_ptr<DeviceBlock> register_device_memory(rondo::Communicator& host, DeviceEngine& engine,
-                                                    std::size_t count, std::size_t element_bytes) {
-  return DeviceBlockMaker(host, engine).make(count, element_bytes);
+std::shared_ptr<DeviceBlock> register_device_memory(rondo::Communicator& host,
+                                                    const DeviceWiring& wiring,
+                                                    DeviceEngine& engine, std::size_t count,
+                                                    std::size_t element_bytes) {
+  return DeviceBlockMaker(host, wiring, engine).make(count, element_bytes);
 }
 
 }  // namespace detail::gpu

@@ -25,10 +25,10 @@ constexpr auto kPatienceAtTheEnd = std::chrono::seconds(1);
 
 }  // namespace
 
-DeviceEngine::DeviceEngine(Wiring& host, std::chrono::milliseconds timeout, DeviceWiring wiring)
+DeviceEngine::DeviceEngine(Wiring& host, std::chrono::milliseconds timeout, DeviceWiring& wiring)
     : host_(host),
       timeout_(timeout),
-      wiring_(std::move(wiring)),
+      wiring_(wiring),
       registry_(wiring_.one_device),
       borders_(static_cast<std::size_t>(wiring_.geometry.size) + 1),
       place_{wiring_.rank,

@@ -20,9 +20,9 @@ namespace rondo::detail::gpu {
 
 class DeviceEngine {
  public:
-  // Borrows the wiring of the host communicator. `timeout`: how long the destructor waits for other
-  // hosts.
-  DeviceEngine(Wiring& host, std::chrono::milliseconds timeout, DeviceWiring wiring);
+  // Borrows both wirings: the host communicator's and the device's. `timeout`: how long the
+  // destructor waits for other hosts.
+  DeviceEngine(Wiring& host, std::chrono::milliseconds timeout, DeviceWiring& wiring);
   DeviceEngine(const DeviceEngine&) = delete;
   DeviceEngine& operator=(const DeviceEngine&) = delete;
   ~DeviceEngine();
@@ -39,7 +39,6 @@ class DeviceEngine {
     static_cast<void>(watch_.raise(wiring_.rank, reason));
   }
 
-  [[nodiscard]] const DeviceWiring& wiring() const { return wiring_; }
   [[nodiscard]] DeviceRegistry& registry() { return registry_; }
   [[nodiscard]] const DeviceRegistry& registry() const { return registry_; }
   // Where the other ranks find the buffers of `call` on this rank; nothing if they cannot reach all
@@ -61,7 +60,7 @@ class DeviceEngine {
 
   Wiring& host_;
   std::chrono::milliseconds timeout_;
-  DeviceWiring wiring_;
+  DeviceWiring& wiring_;
   DeviceRegistry registry_;
   std::vector<std::uint64_t> borders_;  // see RingPlace
   RingPlace place_;

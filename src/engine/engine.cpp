@@ -14,7 +14,7 @@ namespace {
 // Open MPI writes to sockets of processes that may have ended; their SIGPIPE would end this one,
 // too.
 bool is_carried_by_mpi(const Wiring& wiring) {
-  return wiring.links.pump != nullptr && wiring.links.network == Carrier::mpi;
+  return wiring.links.pump != nullptr && wiring.links.pump->drives_mpi();
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ namespace rondo::detail {
 namespace {
 
 const std::function<void()>* program_driver(const Wiring& wiring) {
-  const bool pump_drives_it = wiring.links.pump != nullptr && wiring.links.network == Carrier::mpi;
+  const bool pump_drives_it = wiring.links.pump != nullptr && wiring.links.pump->drives_mpi();
   return wiring.waiting.drive_program && !pump_drives_it ? &wiring.waiting.drive_program : nullptr;
 }
 

@@ -107,6 +107,9 @@ class Messenger {
   // sent to this one.
   [[nodiscard]] virtual bool may_end_any_time() const { return false; }
 
+  // Whether the messages go by MPI, which then goes on with the program's own messages, too. MPI
+  // may write to a socket of a process that has ended (base/write_signals.hpp).
+  [[nodiscard]] virtual bool drives_mpi() const { return false; }
   // False once the program has shut down the library.
   [[nodiscard]] virtual bool can_be_used() const = 0;
   // Why the calling thread, or a thread of Rondo's own, may not use the messenger; empty when it

@@ -45,6 +45,7 @@ class MpiMessenger final : public Messenger {
   void connect(const std::vector<int>& ranks) override;
   std::unique_ptr<Messenger> another(std::uint64_t session) override;
   std::unique_ptr<Messenger> among(const std::vector<int>& ranks, std::uint64_t session) override;
+  [[nodiscard]] bool drives_mpi() const override { return true; }
   [[nodiscard]] bool can_be_used() const override;
   [[nodiscard]] std::string objection_to_this_thread() const override;
   [[nodiscard]] std::string objection_to_progress_thread() const override;

@@ -62,6 +62,8 @@ class Pump {
   // TransportError.
   void open_connections() { messenger_->connect(ranks_elsewhere_); }
 
+  // Whether driving this pump drives MPI (Messenger::drives_mpi).
+  [[nodiscard]] bool drives_mpi() const { return messenger_->drives_mpi(); }
   // False once the program has shut down the library that the pump uses (MPI_Finalize).
   [[nodiscard]] bool can_be_driven() const { return messenger_->can_be_used(); }
   // Why the calling thread, or a thread of Rondo's own, may not drive this pump; empty when it may.

@@ -212,6 +212,8 @@ TEST(DeviceDirectErrors, OtherMemoryIsRefusedWhereItCannotBeUsed) {
     direct.algorithm = Algorithm::direct;
     EXPECT_THROW(rank.comm().all_reduce(other.span(), ReduceOp::sum, rank.stream(), direct),
                  UsageError);
+    // Nor can an empty call, which needs no buffers, go by direct before any memory is registered.
+    EXPECT_THROW(rank.comm().barrier(rank.stream(), direct), UsageError);
     const cuda::RegisteredMemory<float> memory = rank.comm().allocate<float>(50000);
     EXPECT_THROW(rank.comm().all_reduce(other.span(), ReduceOp::sum, rank.stream(), direct),
                  UsageError);
