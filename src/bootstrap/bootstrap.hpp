@@ -21,8 +21,8 @@ class Bootstrap {
   // Collective: `all` gets every rank's `bytes` bytes, by rank. Throws TransportError.
   virtual void all_gather(const void* mine, void* all, std::size_t bytes) = 0;
 
-  // How long what ranks do beside these exchanges may wait for a rank: a minute, or `timeout` if
-  // that is shorter.
+  // Sets how long other steps of joining may wait for a rank: a minute, or `timeout` if that is
+  // shorter.
   void set_patience(std::chrono::milliseconds timeout) { patience_ = std::min(patience_, timeout); }
   [[nodiscard]] std::chrono::milliseconds patience() const { return patience_; }
 
@@ -34,7 +34,7 @@ class Bootstrap {
     return all;
   }
 
-  // Each rank brings a row, of the same length on all: the rows of all ranks.
+  // Each rank brings a row, of the same length on all ranks. Returns the rows of all ranks.
   template <class T>
   std::vector<std::vector<T>> exchange_rows(const std::vector<T>& mine) {
     static_assert(std::is_trivially_copyable_v<T>);

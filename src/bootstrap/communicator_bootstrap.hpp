@@ -1,4 +1,4 @@
-// A communicator over host memory as a bootstrap, for what its ranks set up together later on.
+// A bootstrap that exchanges by a communicator over host memory, whose ranks set up more together.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
 // A folder that all ranks share, which may be on NFS: rank 0 leaves a contact there (contact.hpp),
-// and the others connect to the addresses that it names. Nothing is asked of the file system but
-// that a file can be renamed; nothing is locked.
+// and the others connect to the addresses that it names. The file system must be able to rename a
+// file; nothing is locked.
 //
 // A contact of an earlier run may still be there, if its rank 0 was killed. Nobody listens at its
-// addresses any more, or somebody who does not know its token; so a rank reads the contact again
+// addresses any more, or a process that does not know its token; so a rank reads the contact again
 // until it meets a rank 0 that knows it.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace rondo::detail {
 
-// `network` has its settings from the environment already. Throws UsageError if the folder is none.
+// `network` has its settings from the environment already. Throws UsageError if it is no folder.
 std::unique_ptr<MeetingPoint> meet_in_folder(const std::string& folder, std::string run,
                                              const NetworkOptions& network);
 

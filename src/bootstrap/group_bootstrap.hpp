@@ -1,5 +1,5 @@
-// Some of the ranks of a communicator as a bootstrap, for a communicator of their own; several such
-// groups at once.
+// A bootstrap of some of the ranks of a communicator, which make a communicator of their own.
+// Several such groups may do so at once.
 //
 // All ranks of the parent make their exchanges in rounds: in each, every rank says how many bytes
 // it has for its group, or that it needs no more rounds, and brings them at once if they are few,
@@ -23,8 +23,8 @@
 
 namespace rondo::detail {
 
-// A rank that was to be in the group has failed outside an exchange. Its text has a number of the
-// communicator that is split.
+// A rank that was to be in the group has failed outside an exchange. The text names it by its
+// number in the communicator that is split.
 class MemberHasLeft : public TransportError {
  public:
   using TransportError::TransportError;
@@ -46,20 +46,20 @@ class GroupBootstrap final : public Bootstrap {
   void leave();
 
  private:
-  // What a rank says as a round begins.
+  // What a rank sends as a round begins.
   struct Part {
     std::uint64_t bytes = 0;
     bool leaves = false;
     std::array<std::byte, 1088>
-        few{};  // all of them, if there is room: what together() exchanges has
+        few{};  // all bytes, if they fit; those that together() exchanges do
   };
   static std::size_t longest(const std::vector<Part>& parts);
   // Returns what every rank of the parent brings, `bytes` bytes each, by rank. Returns nothing if
   // every rank's bytes fit in its Part.
   std::vector<std::byte> exchange_many(const void* mine, std::size_t mine_bytes, std::size_t bytes);
 
-  // The round that the body makes. If this rank cannot end it, it ends the parent: else the others
-  // would take what it brings to the next round for a part of this one.
+  // Makes a round, by `body`. If this rank cannot end the round, it ends the parent: otherwise the
+  // others would take what it brings to the next round for a part of this one.
   template <class Body>
   void in_round(Body body);
 

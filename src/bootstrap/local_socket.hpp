@@ -13,8 +13,8 @@ namespace rondo::detail {
 // A stream socket that does not block. Throws TransportError.
 FileDescriptor make_local_socket();
 
-// Why the process at the other end is not trusted: it belongs to another user. Empty if it belongs
-// to this one.
+// Says why the process at the other end is not trusted: it belongs to another user. Returns an
+// empty text if it belongs to this one.
 std::string objection_to_peer(const FileDescriptor& socket);
 
 // An open file that processes of the same user fetch by a name: nobody else gets it, and nothing of
@@ -38,7 +38,7 @@ class FileOffer {
 // Asks for the file that is offered by this name; waits, until the deadline at most, only while too
 // many others ask. Throws TransportError.
 FileDescriptor ask_for_file(const std::string& name, Clock::time_point deadline);
-// The file, once the other side gives it. Throws TransportError.
+// Returns the file as soon as the other side gives it. Throws TransportError.
 FileDescriptor receive_file(const FileDescriptor& asked, Clock::time_point deadline);
 
 }  // namespace rondo::detail

@@ -20,7 +20,7 @@ bool can_prove();
 // Proves knowledge of `secret` for this one message. Throws UsageError unless can_prove().
 Proof prove(std::string_view secret, std::span<const std::uint8_t> message);
 
-// Compares in a time that does not tell where they differ.
+// Compares them in a time that does not depend on where they differ.
 bool same(const Proof& a, const Proof& b);
 
 }  // namespace rondo::detail

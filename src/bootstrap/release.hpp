@@ -1,4 +1,4 @@
-// Which release of Rondo this is, for ranks that join: what they say to each other, and what lies
+// Checks that ranks that join have one release of Rondo: what they send each other, and what lies
 // in memory that they share, is the same only within a release.
 #pragma once
 

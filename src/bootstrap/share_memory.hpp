@@ -1,4 +1,4 @@
-// Memory that the ranks of a host share, made while links are made.
+// Makes memory that the ranks of a host share.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 namespace rondo::detail {
 
 struct SharedMemory {
-  SharedObject object;       // its mapping is null where it could not be had, or was not wanted
+  SharedObject object;       // its mapping is null if it could not be made, or was not wanted
   std::vector<bool> mapped;  // by rank
   std::vector<std::string> reasons;  // by rank: why it is not
 };
 
-// One piece of shared memory for the ranks that name the same `leader`: made by that rank, and
-// handed to the others as an open file. Collective over all ranks. If a leader cannot make it, all
-// ranks throw TransportError; if a rank cannot map it, none throws for that. The pages of the first
-// `reserved_bytes` are reserved here.
+// Makes one piece of shared memory for the ranks that name the same `leader`. That rank makes it,
+// and hands it to the others as an open file. Collective over all ranks. If a leader cannot make
+// it, all ranks throw TransportError; if a rank cannot map it, none throws for that. The pages of
+// the first `reserved_bytes` are reserved here.
 SharedMemory share_memory(Bootstrap& bootstrap, int leader, bool wanted, std::size_t bytes,
                           std::size_t reserved_bytes);
 

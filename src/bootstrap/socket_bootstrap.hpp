@@ -31,8 +31,8 @@ class SocketBootstrap final : public Bootstrap {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return size_; }
   void all_gather(const void* mine, void* all, std::size_t bytes) override;
-  // The network interfaces of this host by which this rank has met others, of other hosts, with
-  // commas between them.
+  // Returns the network interfaces of this host by which this rank has met ranks of other hosts,
+  // with commas between them.
   [[nodiscard]] std::string interfaces() const;
   // Gives up the connections, when nothing more is to be exchanged. Rank 0 returns one for each
   // rank; another rank returns the one to rank 0.
@@ -42,10 +42,10 @@ class SocketBootstrap final : public Bootstrap {
   void connect_to_first(MeetingPoint& place);
   void fail_if_another_is_first(MeetingPoint& place);
   void wait_for_answer();
-  // Rank 0's part in all_gather(), and what the others are told if that fails.
+  // Rank 0's part in all_gather(). If it fails, rank 0 tells the others why.
   void gather_and_spread(char* rows, std::size_t bytes);
   void tell_all(const std::exception_ptr& reason) const noexcept;
-  // Errors name `peer`, which is gone or late.
+  // If `peer` is gone or late, these throw an error that names it.
   void send(const FileDescriptor& to, const void* data, std::size_t bytes, int peer) const;
   void receive(const FileDescriptor& from, void* data, std::size_t bytes, int peer) const;
   void require(const Moved& moved, const char* waited, int peer) const;

@@ -1,4 +1,4 @@
-// A TCP address at which rank 0 listens.
+// A meeting point at a TCP address.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace rondo::detail {
 
-// `ports`: one of which rank 0 takes, the URL's first; none: the URL's. `run`: whom they belong to;
-// empty if nobody names it. `network` has its settings from the environment already. Throws
-// UsageError.
+// Rank 0 takes one of `ports`, the first of which is the URL's, or the URL's if there are none.
+// `run`: the run that they belong to; empty if nobody names it. `network` has its settings from the
+// environment already. Throws UsageError.
 std::unique_ptr<MeetingPoint> meet_at_address(const TcpUrl& url, std::vector<std::uint16_t> ports,
                                               std::string run, const NetworkOptions& network);
 

@@ -1,5 +1,5 @@
-// Where ranks meet that can exchange blobs already: rank 0 tells the others its contact
-// (contact.hpp) by these.
+// A meeting point for ranks that can exchange blobs already: by these rank 0 sends the others its
+// contact (contact.hpp).
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// A Unix socket at a path: for the processes of one user on one host.
+// A meeting point for the processes of one user on one host: a Unix socket at a path.
 #pragma once
 
 #include <memory>

@@ -11,10 +11,10 @@
 
 namespace rondo::detail {
 
-// Positions in the ring, by rank.
+// Returns each rank's position in the ring, by rank.
 std::vector<std::size_t> positions_of(const std::vector<int>& ring);
 
-// A wiring without any link.
+// Returns a wiring without any link.
 Wiring empty_wiring(int rank, int size, std::vector<int> ring);
 
 // Makes the FIFO ends of the wiring's rank for those of `edges` that its segment carries, and finds
@@ -27,7 +27,7 @@ void connect_segment(Wiring& wiring, const std::vector<SegmentEdge>& edges);
 void connect_to_pump(Wiring& wiring, PumpEdges& carried, const Edge& edge, AlgorithmSet algorithms,
                      const FifoGeometry& geometry);
 
-// The ranks that are not in `ranks_sharing`.
+// Returns the ranks that are not in `ranks_sharing`.
 std::vector<int> ranks_elsewhere(int size, const std::vector<int>& ranks_sharing);
 
 // Watches the processes of the ranks that share memory. Ranks that cannot be watched are named in

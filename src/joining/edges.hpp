@@ -1,4 +1,4 @@
-// Which carrier each edge has, and why.
+// Decides which carrier each edge has, and says why.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace rondo::detail {
 
-// What decides between shared memory and the network.
+// What the choice between shared memory and the network depends on.
 struct CarrierFacts {
   CarrierChoice choice = CarrierChoice::automatic;
   Carrier network = Carrier::mpi;
@@ -24,12 +24,12 @@ struct CarrierFacts {
 // Whether two ranks have the same memory mapped.
 bool have_same_memory(const Hosts& hosts, const SharedMemory& shared, int a, int b);
 
-// The ranks that share memory with `rank`, and itself.
+// Returns the ranks that share memory with `rank`, and `rank` itself.
 std::vector<int> ranks_sharing(const Hosts& hosts, const SharedMemory& shared, int rank);
 
-// Why messages go from one rank to another: they are on different hosts.
+// Says why two ranks exchange messages by the network: they are on different hosts.
 std::string reason_for_network(const std::vector<RankPlace>& places, int from, int to);
-// Why two ranks of one host share no memory: one of them could not map it.
+// Says why two ranks of one host share no memory: one of them could not map it.
 std::string reason_for_no_memory(const SharedMemory& shared, int from, int to);
 
 Edge edge_of(const ScheduleEdge& edge, const CarrierFacts& facts);

@@ -1,4 +1,4 @@
-// How large slots are, and how many a FIFO has.
+// Decides how large slots are, and how many a FIFO has.
 #pragma once
 
 #include <chrono>
@@ -19,24 +19,24 @@ namespace rondo::detail {
 
 // Throws UsageError for FIFO sizes and carriers out of range.
 void validate_geometry(const CommunicatorOptions& options);
-// The largest vector that halving_doubling carries along edges with such FIFOs: a rank fills them
-// with the largest range that it sends before it takes anything.
+// Returns the largest vector that halving_doubling carries along edges with such FIFOs: a rank
+// fills them with the largest range that it sends before it takes anything.
 std::uint64_t most_in_one_window(int size, std::size_t slot_bytes, std::uint32_t slots);
 
 // Throws UsageError that names the field of `options` that is out of range.
 void validate_fifo_size(const char* options, std::size_t slot_bytes, std::uint32_t slots);
 
-// The largest call for which one_shot has outboxes. In larger calls, reading every rank's whole
-// vector costs more than the hops of the ring.
+// Returns the size of the largest call for which one_shot has outboxes. In larger calls, reading
+// every rank's whole vector costs more than the hops of the ring.
 std::size_t one_shot_limit_bytes(int size);
 
 // Returns the size of each of a rank's two stages, where `ranks` ranks share a host; 0 if these are
 // too many for stages.
 std::size_t stage_bytes_for(std::size_t ranks);
 
-// FIFO sizes of the edges that long vectors go along (ScheduleEdge::bulk: the ring and rails), and
-// of the others, whose slots are never larger. All edges of one kind have the same slot size, since
-// a slice may go along any of them.
+// The FIFO sizes of the edges that long vectors go along (ScheduleEdge::bulk: the ring and rails),
+// and those of the other edges, whose slots are never larger. All edges of one kind have the same
+// slot size, since a slice may go along any of them.
 struct EdgeGeometries {
   FifoGeometry ring;
   FifoGeometry off_ring;
@@ -47,11 +47,11 @@ struct EdgeGeometries {
 struct Geometries {
   EdgeGeometries memory;  // never more slots than `link`
   EdgeGeometries link;
-  // Of the edges between any two ranks, which get memory when they are first used.
+  // The sizes for the edges between any two ranks, which get memory when they are first used.
   FifoGeometry pairwise;
 };
 
-// How many ranks and edges lie within a host, for the host that has most.
+// The numbers of ranks and edges within a host: those of the host that has most.
 struct LocalEdges {
   std::uint64_t ring = 0;
   std::uint64_t off_ring = 0;
@@ -65,18 +65,18 @@ struct LocalEdges {
 Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t cache_bytes,
                              const std::optional<LinkFacts>& link, const LocalEdges& local);
 
-// Fewer or smaller slots than `wanted`, if the FIFOs of so many edges took more than `most_bytes`.
-// For the edges between any two ranks: there may be so many that the limit holds for sizes that the
-// user has named, too.
+// Returns `wanted`, or fewer or smaller slots if the FIFOs of so many edges took more than
+// `most_bytes`. It is used for the edges between any two ranks: these may be so many that the limit
+// holds for sizes that the user has named, too.
 FifoGeometry within_limit(FifoGeometry wanted, std::uint64_t edges, std::uint64_t most_bytes);
 
-// The edges with the FIFO that each gets in memory.
+// Returns the edges, each with the FIFO that it gets in memory.
 std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
                                        const EdgeGeometries& memory);
 
-// A rank that waits for a large chunk may sleep as long as a slice takes on a slow link. Not at all
-// on a fast link, and not in calls whose chunks take less than a millisecond, since each hop would
-// wait for a sleep to end.
+// A rank that waits for a large chunk may sleep as long as a slice takes on a slow link. It does
+// not sleep on a fast link, nor in calls whose chunks take less than a millisecond: there each hop
+// would wait for a sleep to end.
 Naps naps_for(const LinkFacts& link, const FifoGeometry& ring);
 
 }  // namespace rondo::detail

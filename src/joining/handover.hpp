@@ -1,6 +1,6 @@
-// Where ranks that are threads hand wirings to each other. All ranks of a group share one handover,
-// which lives as long as any of them: what was left there can be taken also if the rank that left
-// it has failed meanwhile.
+// Ranks that are threads hand wirings to each other here. All ranks of a group share one handover,
+// which lives as long as any of them: a rank can take what was left there even if the rank that
+// left it has failed meanwhile.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@
 
 namespace rondo::detail {
 
-// Fixed size: it travels as bytes.
+// It has a fixed size, since it travels as bytes.
 struct RankFacts {
   std::array<char, 256> host{};
   std::array<char, 64> boot{};
@@ -39,7 +39,7 @@ RankFacts my_facts(const CommunicatorOptions& options);
 void require_usable_options(const std::vector<RankFacts>& facts);
 
 std::vector<RankPlace> places_of(const std::vector<RankFacts>& facts);
-// What the order of the ring depends on.
+// Returns what the order of the ring depends on.
 std::vector<Place> order_keys(const std::vector<RankFacts>& facts);
 
 // Which ranks are on which host.
@@ -53,7 +53,7 @@ class Hosts {
   [[nodiscard]] bool same(int a, int b) const { return names_[Index(a)] == names_[Index(b)]; }
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   [[nodiscard]] bool all_on_one() const;
-  // The ranks on the host of rank `of`, in order.
+  // Returns the ranks on the host of rank `of`, in order.
   [[nodiscard]] std::vector<int> ranks_with(int of) const;
   [[nodiscard]] int lowest_rank_with(int of) const { return ranks_with(of).front(); }
 
@@ -61,13 +61,13 @@ class Hosts {
   std::vector<std::string> names_;
 };
 
-// Ranks share a host if its name and the machine's start are the same.
+// Two ranks share a host if its name and the time at which the machine was started are the same.
 Hosts hosts_of(const std::vector<RankFacts>& facts);
 
 // Outputs from this size on are written with non-temporal stores: they would leave no room in the
 // rank's cache. Measured: docs/performance.md.
 std::uint64_t non_temporal_bytes(const RankFacts& rank);
-// Each rank's share of a core's cache, when these ranks share a host.
+// Returns each rank's share of a core's cache, when these ranks share a host.
 std::uint64_t cache_share_bytes(const std::vector<RankFacts>& ranks_of_host);
 // Whether these ranks, which share a host, are more than the cores that they may run on.
 bool crowded(const std::vector<RankFacts>& ranks_of_host);

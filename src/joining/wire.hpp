@@ -15,7 +15,7 @@
 
 namespace rondo::detail {
 
-// One wiring for each rank of a group in this process. Throws UsageError, TransportError.
+// Makes one wiring for each rank of a group in this process. Throws UsageError, TransportError.
 std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& options);
 
 // Makes the pump that carries this rank's edges to other hosts.
@@ -24,11 +24,11 @@ using PumpFactory = std::function<std::unique_ptr<Pump>(PumpEdges)>;
 // What carries edges between hosts.
 struct Network {
   Carrier carrier = Carrier::mpi;
-  // Makes the network usable, before it is first used; collective, and all ranks throw if one
-  // cannot. Null: it is usable.
+  // Makes the network usable before its first use. Collective; all ranks throw if one cannot. Null
+  // means that the network is usable.
   std::function<void(Bootstrap&)> open = {};
-  // Exchanges a first message with both neighbours in the ring, as `probe` has them; throws with
-  // the rank that does not answer. Null where the library itself tells.
+  // Exchanges a first message with both neighbours in the ring, which are those of `probe`. Throws
+  // an error that names the rank that does not answer. Null if the network's library names it.
   std::function<void(int next, int prev)> greet = {};
   LinkProbe probe = {};
   PumpFactory make_pump = {};
@@ -38,7 +38,7 @@ struct Network {
   std::vector<int> watched_as = {};
 };
 
-// This process's wiring; collective over the bootstrap's ranks, and all ranks throw if one cannot
+// Makes this process's wiring. Collective over the bootstrap's ranks; all ranks throw if one cannot
 // be joined. A rank that has found its own arguments wrong still takes part, with the reason as
 // `refusal`, so that no other rank waits for it. Throws UsageError, TransportError.
 Wiring wire_processes(Bootstrap& bootstrap, const CommunicatorOptions& options,
