@@ -1,5 +1,5 @@
-// Where the ranks of one host learn that their communicator has ended, and why. Lies in memory that
-// they share; zeroed memory is a board on which nothing is written.
+// The ranks of one host learn from this board that their communicator has ended, and why. It lies
+// in memory that they share; zeroed memory is a board on which nothing is written.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class AbortBoard {
   // So at least one of the two ranks sees what the other wrote.
   [[nodiscard]] bool is_clear_in_order() const noexcept;
   void order_after_raise() noexcept;
-  // What was raised; only after raised().
+  // Returns what was raised. Call it only after raised().
   [[nodiscard]] AbortRecord read() const;
 
  private:

@@ -1,5 +1,5 @@
-// Wakes a rank of the same host that sleeps. Lies in memory that the ranks share; zeroed memory is
-// the bell of a rank that is awake.
+// A bell wakes a rank of the same host that sleeps. It lies in memory that the ranks share; zeroed
+// memory is the bell of a rank that is awake.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,8 @@ namespace rondo::detail {
 
 class alignas(128) Bell {
  public:
-  // By its owner alone: sleeps until someone rings, `ready()` is true, or `at_most` has passed.
+  // The owner alone calls this. It sleeps until someone rings, `ready()` is true, or `at_most` has
+  // passed.
   //
   // The rank that makes `ready()` true calls ring() after that, without a fence between the two: a
   // fence for every slot would cost more than a late wake of the few ranks that sleep. So ring()
@@ -25,7 +26,7 @@ class alignas(128) Bell {
     std::atomic_ref(asleep_).store(0, std::memory_order_relaxed);
   }
 
-  // By any rank, after a store that may make the owner's `ready()` true.
+  // Any rank calls this after a store that may make the owner's `ready()` true.
   void ring() {
     if (std::atomic_ref(asleep_).load(std::memory_order_relaxed) != 0) wake();
   }

@@ -45,7 +45,7 @@ struct SegmentPlan {
   FifoGeometry pairwise = {};   // of the FIFOs between any two ranks of this host
   int pairwise_ranks = 0;       // how many ranks have pairwise edges
 
-  // All of the segment, and the part of it that is reserved when it is made.
+  // The size of the segment, and that of the part of it that is reserved when it is made.
   [[nodiscard]] std::size_t bytes() const;
   [[nodiscard]] std::size_t reserved_bytes() const;
 };
@@ -65,13 +65,15 @@ class HostSegment {
   // Of the rank with number `index` among those of this host. Stages alternate, as outboxes do.
   [[nodiscard]] std::byte* stage(int index, std::uint64_t window) const;
   [[nodiscard]] std::size_t stage_bytes() const { return plan_.stage_bytes; }
-  // The FIFO of the edge; nothing if this segment does not carry the edge.
+  // Returns the FIFO of the edge; nothing if this segment does not carry the edge.
   [[nodiscard]] std::optional<FifoMemory> fifo(const RankPair& ranks) const;
-  // The FIFO from one rank to another by their numbers among the ranks that share the segment.
+  // Returns the FIFO from one rank to another, which are named by their numbers among the ranks
+  // that share the segment.
   [[nodiscard]] FifoMemory pairwise_fifo(int from, int to) const;
 
-  // What a rank has to reserve before it uses an outbox, its own stages, the slots of an edge, or a
-  // pairwise FIFO: also what it only reads, and also what another rank may have reserved.
+  // These return what a rank has to reserve before it uses an outbox, its own stages, the slots of
+  // an edge, or a pairwise FIFO. A rank reserves also what it only reads, even if another rank has
+  // reserved it.
   [[nodiscard]] SegmentPart outboxes() const;
   [[nodiscard]] SegmentPart stages_of(int index) const;
   [[nodiscard]] SegmentPart slots_of(const RankPair& ranks) const;

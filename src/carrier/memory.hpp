@@ -34,7 +34,7 @@ class Mapping {
   std::size_t bytes_ = 0;
 };
 
-// Zeroed pages of this process. Throws TransportError.
+// Maps zeroed pages of this process. Throws TransportError.
 Mapping map_private(std::size_t bytes);
 
 // Memory of a host's ranks, and the file by which other processes map it: without a name, so that
@@ -44,19 +44,19 @@ struct SharedObject {
   Mapping mapping;
 };
 
-// It is sealed, so that no process can change its size. Reserves the pages of the first
-// `reserved_bytes`, so that too little memory is an error here and never a SIGBUS later; the rest
-// is reserved by those who use it first: by touch(), or reserve_pages(). Throws TransportError that
-// says what to change.
+// Makes such memory. It is sealed, so that no process can change its size. The pages of the first
+// `reserved_bytes` are reserved, so that too little memory is an error here and never a SIGBUS
+// later; whoever uses the rest first reserves it, by touch() or reserve_pages(). Throws
+// TransportError that says what to change.
 SharedObject create_shared(std::size_t bytes, std::size_t reserved_bytes);
 
 // Reserves and maps `bytes` bytes from byte `offset` on, both in whole pages: in huge ones where
 // the system allows it. Throws TransportError.
 void touch(const SharedObject& object, std::size_t offset, std::size_t bytes);
 
-// Whether so much memory is left, and a little to spare: where there is none, the next page that a
-// process writes for the first time, of its stack say, ends it. Small requests need nothing to
-// spare.
+// Says whether so much memory is left, and a little to spare. Without that, the next page that a
+// process writes for the first time, of its stack say, would end the process. Small requests need
+// nothing to spare.
 bool has_room(const MemoryLimit& limit, std::size_t bytes);
 // Throw TransportError that says what to change if there is no room, by any limit of this process
 // or by this one.

@@ -1,5 +1,5 @@
-// What a rank contributes to a one_shot call: written once by the rank, read by all ranks of its
-// host. Zeroed memory is an outbox in which nothing was posted.
+// An outbox holds what a rank contributes to a one_shot call. The rank writes it once, and all
+// ranks of its host read it. Zeroed memory is an outbox in which nothing was posted.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct alignas(64) OutboxHeader {
 inline constexpr std::size_t kOutboxInlineBytes =
     sizeof(OutboxHeader) - sizeof(std::uint64_t) - sizeof(Signature);
 
-// Where the payload of `bytes` bytes begins.
+// Returns where the payload of `bytes` bytes begins.
 inline std::byte* outbox_payload(OutboxHeader* outbox, std::size_t bytes) {
   std::byte* end = reinterpret_cast<std::byte*>(outbox + 1);
   return bytes <= kOutboxInlineBytes ? end - kOutboxInlineBytes : end;

@@ -22,10 +22,10 @@ class PeerWatch {
   // only deadlines end a wait for it.
   int watch(int rank, int process_id, LifeSign life);
 
-  // By one system call while its process lives and is watched by its id, so not whether the process
-  // executes another program.
+  // Makes one system call if the process lives and is watched by its id; then this does not see
+  // that the process executes another program.
   [[nodiscard]] bool ended(int rank) const;
-  // The ranks whose processes have ended, or execute another program.
+  // Returns the ranks whose processes have ended, or execute another program.
   [[nodiscard]] std::vector<int> ended() const;
 
  private:

@@ -1,7 +1,9 @@
-// What a rank shows to the other ranks of its host: how many calls it has entered and ended, the
-// signature of the last one and where its buffers are, whether it is touching the others' buffers,
-// the last call that it has confirmed, and whether it has left. Lies in memory that they share;
-// zeroed memory is the presence of a rank that has entered no call.
+// By its presence a rank shows the other ranks of its host how many calls it has entered and ended,
+// the signature of the last one and where its buffers are, whether it is touching the others'
+// buffers, the last call that it has confirmed, and whether it has left. A presence lies in memory
+// that the ranks share; zeroed memory is that of a rank that has entered no call. Its owner alone
+// calls enter(), the functions that say what the owner does, and leave(); any rank calls those that
+// ask.
 #pragma once
 
 #include <array>

@@ -54,7 +54,7 @@ class RegisteredBlock {
   // Enters all pages in this process's page table, so that no call has to wait for that.
   void map_pages();
 
-  // By the rank that owns the piece, once: it will not use it again.
+  // The rank that owns the piece calls this once: it will not use the piece again.
   void free_own();
   [[nodiscard]] bool all_have_freed() const;
 
@@ -80,7 +80,7 @@ class Registry {
   explicit Registry(bool one_process) : one_process_(one_process) {}
 
   [[nodiscard]] bool one_process() const { return one_process_; }
-  // Whether ranks can reach some memory of each other: the same on all ranks.
+  // Says whether ranks can reach some memory of each other. The answer is the same on all ranks.
   [[nodiscard]] bool reaches_any() const {
     return one_process_ || next_location_ != kFirstLocation;
   }
@@ -89,12 +89,12 @@ class Registry {
   // those that all have freed. `most_bytes`: of the largest piece of any rank.
   void add(std::shared_ptr<RegisteredBlock> block, std::size_t most_bytes);
 
-  // The location of this rank's memory; kUnreachable if not all of it is reachable.
+  // Returns the location of this rank's memory; kUnreachable if not all of it is reachable.
   [[nodiscard]] std::uint64_t location_of(const void* data, std::size_t bytes) const;
-  // Where this process finds what rank `rank` shows as `location`, which must be a place.
+  // Returns where this process finds what rank `rank` shows as `location`, which must name memory.
   [[nodiscard]] std::byte* find(int rank, std::uint64_t location) const;
 
-  // RegisteredBlock::make_private of the block that holds these bytes, if one does.
+  // Calls RegisteredBlock::make_private of the block that holds these bytes, if one does.
   bool make_private(const void* data, std::size_t bytes);
 
  private:

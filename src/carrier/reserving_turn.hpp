@@ -14,11 +14,11 @@ namespace rondo::detail {
 // Lies in memory that the ranks share; zeroed memory is a turn that nobody has.
 class ReservingTurn {
  public:
-  // Returns when no other rank has the turn, and whether this one has it now: not if others keep it
-  // for as long as `patience`, since one of them was stopped or killed in the middle, say. The
-  // caller then goes on without.
+  // Waits until no other rank has the turn. Returns whether this rank has it now: it has not if
+  // others keep the turn for as long as `patience`, since one of them was stopped or killed in the
+  // middle, say. The caller then goes on without the turn.
   [[nodiscard]] bool take(std::chrono::nanoseconds patience);
-  // By a rank that has the turn.
+  // A rank that has the turn calls this.
   void give_back();
 
  private:

@@ -77,7 +77,7 @@ class Pace {
   std::uint64_t spin_rounds_ = 0;   // before it yields, in this call
   std::uint64_t awake_rounds_ = 0;  // before it sleeps, in this call
   bool naps_early_ = false;         // in this call
-  bool background_ = false;         // likewise
+  bool background_ = false;         // in this call
 };
 
 // The deadline of a call. It starts when a wait of the call first reads the clock; short waits

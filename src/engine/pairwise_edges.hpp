@@ -1,5 +1,5 @@
-// Edges between any two ranks, along which `pairwise` goes. Each rank makes its end of one when it
-// first uses it.
+// Makes the edges between any two ranks, along which `pairwise` goes. Each rank makes its end of an
+// edge when it first uses it.
 #pragma once
 
 #include "engine/wiring.hpp"

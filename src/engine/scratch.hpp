@@ -1,4 +1,4 @@
-// Memory that a call takes for itself.
+// Takes memory that a call needs for itself.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ namespace rondo::detail {
       (bytes + 1023) / 1024, why));
 }
 
-// Throws TransportError where there is no room for it. `turn`: that of the ranks of this host,
+// Throws TransportError if there is no room for it. `turn`: the turn of the ranks of this host,
 // which take scratch memory in the same calls.
 template <class T>
 std::vector<T> take_scratch(ReservingTurn& turn, std::size_t count) {

@@ -31,7 +31,7 @@ inline bool reachable(const BufferLocations& buffers) {
   return buffers.in != kUnreachable && buffers.out != kUnreachable;
 }
 
-// The part of `call` that each rank has if every rank reaches all buffers.
+// Returns the part of `call` that each rank has if every rank reaches all buffers.
 DirectCall direct_part_of(const Call& call, int size);
 
 class Touching {

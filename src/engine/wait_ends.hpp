@@ -16,9 +16,9 @@ namespace rondo::detail {
 // A rank that had ended the call is not missing, even if its process has ended.
 std::optional<Failure> find_missing_rank(const Wiring& wiring, std::uint64_t sequence);
 
-// The first rank of the communicator of which this process knows that its process has ended, or
-// that its host has vanished, elsewhere: by the connections between processes, whatever the
-// carrier.
+// Returns the first rank of the communicator on another host of which this process knows that its
+// process has ended, or that its host has vanished. It knows that by the connections between
+// processes, whatever the carrier.
 std::optional<Failure> find_gone_rank(const Wiring& wiring);
 
 class WaitEnds {
@@ -43,8 +43,8 @@ class WaitEnds {
   std::optional<Failure> find_other_call(int peer, bool at_rest);
 
  private:
-  // A host of the communicator that has vanished, also in a message of others; or the process of
-  // `peer`, if it has ended and nothing more of it comes.
+  // Finds a host of the communicator that has vanished, whatever rank is waited for; or the process
+  // of `peer`, if it has ended and nothing more of it comes.
   [[nodiscard]] std::optional<Failure> find_gone(int peer, Clock::time_point since) const;
   [[nodiscard]] Failure first_of_end(const std::vector<HostWatch::Gone>& all,
                                      const HostWatch::Gone& end) const;

@@ -76,7 +76,7 @@ class Waiter {
     }
   }
 
-  // For a rank that works long without a wait.
+  // A rank that works long without a wait calls this.
   void poll() {
     if (pump_ != nullptr) pump_->progress();
   }

@@ -34,8 +34,8 @@ struct Links {
   FifoGeometry rail_geometry;      // of the rails between hosts
   FifoGeometry off_ring_geometry;  // of the off-ring edges, which have no larger slots
   std::vector<SendEnd> to;         // by ring position of the peer; used where there is an edge
-  std::vector<RecvEnd> from;       // likewise
-  std::vector<Bell*> bells;        // likewise; null where the peer does not share the segment
+  std::vector<RecvEnd> from;       // by ring position, too
+  std::vector<Bell*> bells;        // by ring position; null where the peer does not share the segment
   // The ends of the edges that `pairwise` goes along, likewise; without slots until they are first
   // used (engine/pairwise_edges.hpp).
   std::vector<SendEnd> pairwise_to;

@@ -28,7 +28,7 @@
 
 namespace rondo::detail {
 
-// Random, so that processes of all hosts have different ones.
+// It is random, so that processes of all hosts have different ones.
 using ProcessName = std::uint64_t;
 ProcessName name_of_this_process();
 
@@ -56,7 +56,7 @@ struct HostLink {
   std::size_t received_bytes = 0;
 };
 
-// Before a connection is closed that the process at its other end may watch.
+// Call this before a connection is closed that the process at its other end may watch.
 void say_that_this_process_leaves(const FileDescriptor& socket);
 
 // A process that has ended, or whose host has vanished.
@@ -71,7 +71,7 @@ class HostLinks {
   // All communicators of this process share one.
   static std::shared_ptr<HostLinks> of_process();
 
-  // Throws TransportError where the process has no descriptor left.
+  // Throws TransportError if the process has no descriptor left.
   HostLinks();
   HostLinks(const HostLinks&) = delete;
   HostLinks& operator=(const HostLinks&) = delete;
@@ -80,7 +80,7 @@ class HostLinks {
   // Watches a connected TCP socket until nobody holds the link any more and wake() is called.
   // Throws TransportError where no thread can be started.
   std::shared_ptr<HostLink> add(ProcessName peer, FileDescriptor socket);
-  // A link to that process that stands; null if there is none.
+  // Returns a link to that process that stands; null if there is none.
   std::shared_ptr<HostLink> find(ProcessName peer);
   // Lets the thread see which links are held no more.
   void wake();

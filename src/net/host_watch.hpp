@@ -1,5 +1,5 @@
-// Which members of a communicator have ended, or are on hosts that have vanished
-// (net/host_links.hpp says how that is found out).
+// Knows which members of a communicator have ended, or are on hosts that have vanished;
+// net/host_links.hpp says how that is found out.
 #pragma once
 
 #include <memory>
@@ -18,11 +18,11 @@ class HostWatch {
   HostWatch& operator=(const HostWatch&) = delete;
   ~HostWatch();
 
-  // These two before any other thread uses this. Both throw what HostLinks throws.
+  // Call these two before any other thread uses this object. Both throw what HostLinks throws.
   // Whether another communicator has a link to the process of `member`, which this one holds from
   // now on.
   bool find_link(int member);
-  // For a member without a link.
+  // Adds a link to a member that has none.
   void add_link(int member, FileDescriptor socket);
 
   struct Gone {

@@ -14,12 +14,13 @@ inline constexpr int kNoLink = -1;
 // carries it. Collective over the ranks: both ends of a link know of it.
 using LinkProbe = std::function<LinkFacts(int next, int prev)>;
 
-// Exchanges a message with each of both ranks, kNoLink where there is none. Throws TransportError
-// with the ranks from which none has come; else as probe_links().
+// Exchanges a message with both ranks; kNoLink stands for none. Throws TransportError that names
+// the ranks from which no message has come; else this is as probe_links().
 void greet(Messenger& messenger, int next, int prev);
 
-// A LinkProbe over `messenger`, by which nothing else is under way. After a failure messages may
-// still be on their way: then the messenger must be left as it is for ever. Throws TransportError.
+// Measures as a LinkProbe does, over `messenger`, by which nothing else is under way. After a
+// failure messages may still be on their way: then the messenger must never be destroyed. Throws
+// TransportError.
 LinkFacts probe_links(Messenger& messenger, int next, int prev);
 
 }  // namespace rondo::detail

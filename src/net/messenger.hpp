@@ -1,4 +1,4 @@
-// Messages between ranks: what the message pump and the measuring of links need of a network
+// Messages between ranks. This is what the pump and the measuring of links need of a network
 // library.
 #pragma once
 
@@ -41,8 +41,8 @@ class ConnectionLost final : public TransportError {
   int peer_;
 };
 
-// connect(): this rank has a connection to each of the others, but some of them do not have all of
-// theirs. They know more.
+// connect() throws this if this rank has a connection to each of the others, and some of the others
+// lack a connection. Their errors say more.
 class OthersNotConnected final : public TransportError {
  public:
   using TransportError::TransportError;
@@ -77,27 +77,28 @@ class Messenger {
   virtual void look(std::span<const Pending> pending, std::vector<std::size_t>& ended) = 0;
   // Looks at one operation; true when it has ended, and if it was not under way.
   bool has_ended(Operation& operation, const char* what, int peer);
-  // Looks at several; true when all have ended. `peers`: of each; empty: any.
+  // Looks at several operations; true when all have ended. `peers`: the peer of each; empty: any.
   bool have_ended(std::vector<Operation>& operations, const char* what,
                   std::span<const int> peers = {});
   // Whether `peer` has said, by connect()'s means, that it has destroyed its messenger. What it had
   // sent before has come by then.
   [[nodiscard]] virtual bool has_left(int /*peer*/) { return false; }
-  // After it, the operation ends soon, whether its message has come or not.
+  // After this call the operation ends soon, whether its message has come or not.
   virtual void cancel(Operation& operation) = 0;
 
   // The operation's memory is never used again, and nobody looks at the operation any more: spares
   // the library the search through what nobody waits for, where that is possible.
   virtual void abandon(Operation& /*operation*/) noexcept {}
-  // Makes sure that messages to and from these ranks need no more help of this rank on their way.
-  // Throws OthersNotConnected where that is a matter of others. Collective.
+  // Makes connections, so that messages to and from these ranks need no more help of this rank on
+  // their way. Throws OthersNotConnected if only other ranks lack a connection. Collective.
   virtual void connect(const std::vector<int>& ranks) = 0;
-  // How long connect(), and what measures links, wait for other ranks: a minute, or `timeout` if
-  // that is shorter. MPI's connect() waits without a deadline.
+  // Sets how long connect(), and what measures links, wait for other ranks: a minute, or `timeout`
+  // if that is shorter. MPI's connect() waits without a deadline.
   void set_patience(std::chrono::milliseconds timeout) { patience_ = std::min(patience_, timeout); }
   [[nodiscard]] std::chrono::milliseconds patience() const { return patience_; }
-  // Messages between the same ranks, or between some of them, in this order, that do not meet those
-  // of this messenger. `session`: the group's, which no other has. Collective over these ranks.
+  // These make a messenger between the same ranks, or between some of them in this order. Its
+  // messages do not meet those of this messenger. `session`: the group's, which no other group has.
+  // Collective over these ranks.
   virtual std::unique_ptr<Messenger> another(std::uint64_t session) = 0;
   virtual std::unique_ptr<Messenger> among(const std::vector<int>& ranks,
                                            std::uint64_t session) = 0;

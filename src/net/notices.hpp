@@ -1,5 +1,5 @@
-// What ranks of different hosts tell each other beside slots: that the communicator has ended,
-// which call they are in, and that all ranks made a call.
+// Notices are what ranks of different hosts tell each other beside slots: that the communicator has
+// ended, which call they are in, and that all ranks made a call.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ class Notices {
 
   // Raises the abort board if a rank on another host has told of an abort. Throws TransportError.
   void look_for_abort();
-  // The same for so long; whether the board is raised then.
+  // Looks for an abort for so long. Returns whether the board is raised then.
   bool receives_abort(std::chrono::milliseconds patience);
   // Tells the ranks on other hosts that the communicator has ended, unless they know: once, in at
   // most a second.
@@ -60,7 +60,7 @@ class Notices {
   void tell_call(int peer, const Signature& call);
   // Receives what other ranks have told. Throws TransportError.
   void look_for_calls();
-  // The call that each rank was in when it last told this one so, by rank.
+  // Returns, by rank, the call that each rank was in when it last told this one so.
   [[nodiscard]] const std::vector<std::optional<Signature>>& told_calls() const {
     return told_calls_;
   }
@@ -69,8 +69,8 @@ class Notices {
   // `sequence` as this one does. To be called again only once peer_still_told() has found nothing.
   // Throws TransportError.
   void tell_confirmed(std::uint64_t sequence);
-  // The first peer to which a confirmation is still being sent; nothing if there is none. Throws
-  // TransportError.
+  // Returns the first peer to which a confirmation is still being sent; nothing if there is none.
+  // Throws TransportError.
   std::optional<int> peer_still_told();
   // `rank` will confirm call number `sequence` to this rank: receive_the_rest() waits for that
   // message.

@@ -35,10 +35,11 @@ class Pump {
   void begin_call(Algorithm algorithm);
   // Until the next call begins, all edges are driven: a peer may be in another call than this rank.
   void drive_all() { drives_all_ = true; }
-  // Moves what can be moved without waiting; whether there was anything. Throws TransportError.
+  // Moves what can be moved without waiting. Returns whether there was anything. Throws
+  // TransportError.
   bool progress();
-  // The first peer to which a slot published by this rank, or a confirmation, is still being sent;
-  // nothing if there is none. Throws TransportError.
+  // Returns the first peer to which a slot published by this rank, or a confirmation, is still
+  // being sent; nothing if there is none. Throws TransportError.
   [[nodiscard]] std::optional<int> busy_peer();
   // From now on carries one more edge, whose FIFO is in `fifo`. The peer does the same with its end
   // of the edge, at any time: its messages wait until then. Throws TransportError.
@@ -52,11 +53,11 @@ class Pump {
   // failure, which it raises on the abort board.
   [[nodiscard]] bool has_left(int peer);
 
-  // Another pump between the same ranks, for other edges. Collective over the ranks. Throws
+  // Makes another pump between the same ranks, for other edges. Collective over the ranks. Throws
   // TransportError.
   std::unique_ptr<Pump> another(PumpEdges edges);
-  // A pump between some of the ranks, for a communicator in which they have the order of `ranks`.
-  // Collective over them. Throws TransportError.
+  // Makes a pump between some of the ranks, for a communicator in which they have the order of
+  // `ranks`. Collective over them. Throws TransportError.
   std::unique_ptr<Pump> among(const std::vector<int>& ranks, PumpEdges edges);
   // Opens the connections to all ranks elsewhere before they are first used. Collective. Throws
   // TransportError.
@@ -133,10 +134,10 @@ class Pump {
   Notices notices_;
   std::vector<Outgoing> outgoing_;
   std::vector<Incoming> incoming_;
-  // Of the FIFOs. After a failure an operation may never end: then neither this memory nor the
-  // messenger is ever freed.
+  // The memory of the FIFOs. After a failure an operation may never end: then neither this memory
+  // nor the messenger is ever freed.
   std::unique_ptr<std::vector<Mapping>> fifos_;
-  // Used by finish_oldest() alone; members, so that it allocates nothing.
+  // These are used by finish_oldest() alone; they are members, so that it allocates nothing.
   struct Finisher {
     Outgoing* out;
     Incoming* in;

@@ -1,4 +1,4 @@
-// What a pump is to carry for its rank.
+// Describes what a pump carries for its rank.
 #pragma once
 
 #include <cstdint>
