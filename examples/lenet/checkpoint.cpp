@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "replace_file.hpp"
+#include "examples/layers/replace_file.hpp"
 
 namespace lenet {
 namespace {

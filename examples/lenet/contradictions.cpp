@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "replace_file.hpp"
-#include "task.hpp"
+#include "examples/layers/replace_file.hpp"
+#include "tasks.hpp"
 #include "tools/launch/launch.hpp"
 
 namespace lenet {

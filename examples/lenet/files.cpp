@@ -7,7 +7,7 @@
 #include <rondo/topology.hpp>
 #include <rondo/version.hpp>
 
-#include "replace_file.hpp"
+#include "examples/layers/replace_file.hpp"
 
 namespace lenet {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "parameters.hpp"
+#include "examples/layers/parameters.hpp"
 
 namespace lenet {
 

@@ -14,15 +14,15 @@
 #include <vector>
 
 #include "checkpoint.hpp"
-#include "compute_threads.hpp"
-#include "equal_ranks.hpp"
+#include "examples/layers/compute_threads.hpp"
+#include "examples/layers/equal_ranks.hpp"
+#include "examples/layers/replace_file.hpp"
 #include "files.hpp"
 #include "measuring.hpp"
 #include "mpi_sum.hpp"
 #include "options.hpp"
 #include "parallel/lenet_parts.hpp"
 #include "rank_options.hpp"
-#include "replace_file.hpp"
 #include "report.hpp"
 #include "server/group.hpp"
 #include "server/worker.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "equal_ranks.hpp"
+#include "examples/layers/equal_ranks.hpp"
 #include "exchange_time.hpp"
 #include "files.hpp"
 #include "mpi_sum.hpp"

@@ -2,7 +2,7 @@
 // (mpi_absent.cpp).
 #pragma once
 
-#include "learner.hpp"
+#include "examples/layers/learner.hpp"
 
 namespace lenet {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "contradictions.hpp"
-#include "task.hpp"
+#include "tasks.hpp"
 #include "tools/launch/launch.hpp"
 #include "tools/launch/numbers.hpp"
 #include "tools/launch/options.hpp"

@@ -5,8 +5,8 @@
 #include <rondo/communicator.hpp>
 #include <string>
 
-#include "exchange.hpp"
-#include "learner.hpp"
+#include "examples/layers/exchange.hpp"
+#include "examples/layers/learner.hpp"
 #include "tools/overlap/three_modes.hpp"
 
 namespace lenet {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "options.hpp"
-#include "task.hpp"
+#include "tasks.hpp"
 
 namespace lenet {
 

@@ -7,8 +7,8 @@
 #include <rondo/communicator.hpp>
 #include <vector>
 
-#include "batches.hpp"
-#include "learner.hpp"
+#include "examples/layers/batches.hpp"
+#include "examples/layers/learner.hpp"
 #include "server/worker.hpp"
 
 namespace lenet {

@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "batches.hpp"
-#include "learner.hpp"
+#include "examples/layers/batches.hpp"
+#include "examples/layers/learner.hpp"
 #include "lenet_shapes.hpp"
 #include "tests/lenet/bright_bars.hpp"
 

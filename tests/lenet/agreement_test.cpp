@@ -1,6 +1,7 @@
 // The recorded losses are those of the CPU.
 
 #include "tests/lenet/agreement.hpp"
+#include "tasks.hpp"
 
 #include <cmath>
 #include <random>

@@ -1,6 +1,6 @@
 // Batch normalisation against plain loops, alone and over the samples of several ranks.
 
-#include "cpu/batch_norm.hpp"
+#include "examples/layers/cpu/batch_norm.hpp"
 
 #include <cmath>
 #include <random>
@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tasks.hpp"
 #include "tests/lenet/bright_bars.hpp"
 #include "tests/support/ranks.hpp"
 #include "trainer.hpp"

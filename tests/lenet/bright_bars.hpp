@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "idx.hpp"
-#include "learner.hpp"
+#include "examples/layers/idx.hpp"
+#include "examples/layers/learner.hpp"
 
 namespace lenet {
 

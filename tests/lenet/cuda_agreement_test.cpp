@@ -7,6 +7,7 @@
 #include <rondo/cuda.hpp>
 #include <thread>
 
+#include "tasks.hpp"
 #include "tests/lenet/agreement.hpp"
 #include "trainer.hpp"
 

@@ -19,8 +19,8 @@
 
 #include <rondo/errors.hpp>
 
-#include "equal_ranks.hpp"
-#include "replace_file.hpp"
+#include "examples/layers/equal_ranks.hpp"
+#include "examples/layers/replace_file.hpp"
 #include "tests/support/ranks.hpp"
 
 namespace lenet {

@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "idx.hpp"
-#include "learner.hpp"
+#include "examples/layers/idx.hpp"
+#include "examples/layers/learner.hpp"
 
 namespace lenet {
 namespace {

@@ -1,9 +1,9 @@
 // The model's loss against that of a plain LeNet in double, and its gradients against finite
 // differences of the plain LeNet's loss.
 
-#include "idx.hpp"
+#include "examples/layers/idx.hpp"
 #include "lenet_shapes.hpp"
-#include "task.hpp"
+#include "tasks.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tasks.hpp"
 #include "tests/lenet/bright_bars.hpp"
 #include "tests/lenet/same_moves.hpp"
 #include "tests/support/ranks.hpp"

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "parameters.hpp"
+#include "examples/layers/parameters.hpp"
 
 namespace lenet {
 

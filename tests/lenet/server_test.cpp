@@ -9,12 +9,13 @@
 
 #include <gtest/gtest.h>
 
-#include "batches.hpp"
+#include "examples/layers/batches.hpp"
 #include "lenet_shapes.hpp"
 #include "server/group.hpp"
 #include "server/pairs.hpp"
 #include "server/shard.hpp"
 #include "server/worker.hpp"
+#include "tasks.hpp"
 #include "tests/lenet/bright_bars.hpp"
 #include "tests/lenet/same_moves.hpp"
 #include "tests/support/ranks.hpp"

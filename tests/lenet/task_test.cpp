@@ -1,6 +1,6 @@
 // What can be trained: samples of any size, the task without files, and one that is made here.
 
-#include "task.hpp"
+#include "tasks.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "batches.hpp"
+#include "examples/layers/batches.hpp"
 #include "models/spirals.hpp"
 #include "tests/lenet/same_moves.hpp"
 #include "tests/support/ranks.hpp"

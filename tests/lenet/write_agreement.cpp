@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "task.hpp"
+#include "tasks.hpp"
 
 namespace {
 

@@ -1,11 +1,12 @@
 #include <memory>
 #include <utility>
 
+#include "examples/layers/cpu/onednn_model.hpp"
 #include "lenet_shapes.hpp"
 #include "models/lenet_layers.hpp"
-#include "onednn_model.hpp"
 #include "parallel/lenet_parts.hpp"
 #include "pipeline_stage.hpp"
+#include "tasks.hpp"
 
 namespace lenet {
 namespace {

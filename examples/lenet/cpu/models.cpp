@@ -1,11 +1,11 @@
-#include "cpu/models.hpp"
+#include "models.hpp"
 
 #include <map>
 
+#include "examples/layers/cpu/onednn_model.hpp"
 #include "models/lenet_layers.hpp"
 #include "models/resnet18.hpp"
 #include "models/spirals.hpp"
-#include "onednn_model.hpp"
 
 namespace lenet {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "task.hpp"
+#include "examples/layers/task.hpp"
 
 namespace lenet {
 

@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "graph.hpp"
-#include "model.hpp"
+#include "examples/layers/cpu/graph.hpp"
+#include "examples/layers/model.hpp"
 #include "parallel/parts.hpp"
 
 namespace lenet {

@@ -1,8 +1,8 @@
-#include "cuda/models.hpp"
+#include "models.hpp"
 
 #include <map>
 
-#include "graph.hpp"
+#include "examples/layers/cuda/graph.hpp"
 #include "models/lenet_layers.hpp"
 #include "models/resnet18.hpp"
 #include "models/spirals.hpp"

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "idx.hpp"
+#include "examples/layers/idx.hpp"
 #include "lenet_shapes.hpp"
 
 namespace lenet {

@@ -1,4 +1,4 @@
-#include "models/resnet18.hpp"
+#include "resnet18.hpp"
 
 #include <string>
 

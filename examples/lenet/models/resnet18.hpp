@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "layers.hpp"
-#include "parameters.hpp"
+#include "examples/layers/layers.hpp"
+#include "examples/layers/parameters.hpp"
 
 namespace lenet {
 

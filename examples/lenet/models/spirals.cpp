@@ -1,4 +1,4 @@
-#include "models/spirals.hpp"
+#include "spirals.hpp"
 
 #include <cmath>
 #include <numbers>

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "parameters.hpp"
-#include "samples.hpp"
+#include "examples/layers/parameters.hpp"
+#include "examples/layers/samples.hpp"
 
 namespace lenet {
 

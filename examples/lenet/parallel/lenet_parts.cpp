@@ -1,4 +1,4 @@
-#include "parallel/lenet_parts.hpp"
+#include "lenet_parts.hpp"
 
 #include <fmt/format.h>
 

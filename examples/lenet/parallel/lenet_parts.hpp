@@ -29,8 +29,8 @@
 #include <memory>
 #include <string>
 
-#include "parallel/parts.hpp"
-#include "task.hpp"
+#include "examples/layers/task.hpp"
+#include "parts.hpp"
 
 namespace lenet {
 

@@ -1,4 +1,4 @@
-#include "parallel/parts.hpp"
+#include "parts.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "server/client.hpp"
+#include "client.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "server/pairs.hpp"
+#include "pairs.hpp"
 
 namespace lenet {
 namespace {

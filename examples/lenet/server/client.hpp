@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "server/request.hpp"
+#include "request.hpp"
 
 namespace lenet {
 

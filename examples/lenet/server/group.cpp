@@ -1,11 +1,11 @@
-#include "server/group.hpp"
+#include "group.hpp"
 
 #include <array>
 #include <utility>
 #include <vector>
 
-#include "server/pairs.hpp"
-#include "server/serve.hpp"
+#include "pairs.hpp"
+#include "serve.hpp"
 
 namespace lenet {
 namespace {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <rondo/communicator.hpp>
 
-#include "server/client.hpp"
-#include "server/shard.hpp"
+#include "client.hpp"
+#include "shard.hpp"
 
 namespace lenet {
 

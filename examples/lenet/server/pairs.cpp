@@ -1,4 +1,4 @@
-#include "server/pairs.hpp"
+#include "pairs.hpp"
 
 #include <fmt/format.h>
 

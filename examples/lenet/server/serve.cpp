@@ -1,4 +1,4 @@
-#include "server/serve.hpp"
+#include "serve.hpp"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <thread>
 #include <utility>
 
-#include "server/pairs.hpp"
-#include "server/request.hpp"
+#include "pairs.hpp"
+#include "request.hpp"
 
 namespace lenet {
 namespace {

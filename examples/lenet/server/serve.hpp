@@ -4,7 +4,7 @@
 #include <rondo/communicator.hpp>
 #include <vector>
 
-#include "server/shard.hpp"
+#include "shard.hpp"
 
 namespace lenet {
 

@@ -1,4 +1,4 @@
-#include "server/shard.hpp"
+#include "shard.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,6 +1,6 @@
-#include "server/worker.hpp"
+#include "worker.hpp"
 
-#include "batches.hpp"
+#include "examples/layers/batches.hpp"
 
 namespace lenet {
 

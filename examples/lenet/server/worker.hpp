@@ -6,8 +6,8 @@
 #include <rondo/communicator.hpp>
 #include <span>
 
-#include "learner.hpp"
-#include "server/client.hpp"
+#include "client.hpp"
+#include "examples/layers/learner.hpp"
 
 namespace lenet {
 

@@ -1,4 +1,4 @@
 // The trainer's kernels, for the host.
 #include "launch.hpp"
 
-#include "examples/lenet/cuda/kernels.cu"
+#include "examples/layers/cuda/kernels.cu"

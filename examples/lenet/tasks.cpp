@@ -1,14 +1,13 @@
-#include "task.hpp"
+#include "tasks.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <stdexcept>
 
 #include "cpu/models.hpp"
 #include "cuda/models.hpp"
-#include "idx.hpp"
+#include "examples/layers/idx.hpp"
 #include "lenet_shapes.hpp"
 #include "models/resnet18.hpp"
 #include "models/spirals.hpp"
@@ -21,24 +20,6 @@ constexpr const char* kFashionMnist = "/usr/share/datasets/fashion-mnist";
 const std::array<const Task*, 3>& tasks() {
   static const std::array<const Task*, 3> kTasks{&lenet_task(), &resnet18_task(), &spirals_task()};
   return kTasks;
-}
-
-void require_fit(const Task& task, const Samples& samples, const char* which) {
-  if (samples.count() == 0) {
-    throw std::runtime_error(fmt::format("{} has no {} samples", task.name, which));
-  }
-  if (samples.input_elems != task.input_elems) {
-    throw std::runtime_error(
-        fmt::format("the {} samples of {} have {} numbers each, but the model takes {}", which,
-                    task.name, samples.input_elems, task.input_elems));
-  }
-  const auto wrong = std::find_if(samples.labels.begin(), samples.labels.end(),
-                                  [&](std::uint8_t label) { return label >= task.classes; });
-  if (wrong != samples.labels.end()) {
-    throw std::runtime_error(
-        fmt::format("{} sample {} of {} is of class {}, but the model knows {} classes, from 0 on",
-                    which, wrong - samples.labels.begin(), task.name, *wrong, task.classes));
-  }
 }
 
 }  // namespace
@@ -92,11 +73,6 @@ const Task& task_named(std::string_view name) {
     if (task->name == name) return *task;
   }
   throw std::runtime_error("there is no model '" + std::string(name) + "'");
-}
-
-void require_fit(const Task& task, const Dataset& data) {
-  require_fit(task, data.train, "training");
-  require_fit(task, data.test, "test");
 }
 
 }  // namespace lenet

@@ -6,10 +6,10 @@
 #include <numeric>
 #include <vector>
 
-#include "batches.hpp"
+#include "examples/layers/batches.hpp"
+#include "examples/layers/samples.hpp"
 #include "handles.hpp"
 #include "kernels.hpp"
-#include "samples.hpp"
 
 namespace lenet::cuda {
 

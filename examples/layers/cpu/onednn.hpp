@@ -1,7 +1,7 @@
 // Layers as oneDNN's primitives.
 #pragma once
 
-#include "layers.hpp"
+#include "examples/layers/layers.hpp"
 #include "onednn_version.hpp"
 
 namespace lenet::onednn {

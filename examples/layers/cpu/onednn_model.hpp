@@ -5,8 +5,8 @@
 #include <map>
 #include <memory>
 
+#include "examples/layers/model.hpp"
 #include "graph.hpp"
-#include "model.hpp"
 
 namespace lenet {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "exchange.hpp"
+#include "examples/layers/exchange.hpp"
 #include "onednn.hpp"
 
 namespace lenet {

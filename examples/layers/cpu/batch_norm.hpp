@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "task.hpp"
+#include "examples/layers/task.hpp"
 
 namespace lenet {
 

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "batches.hpp"
+#include "examples/layers/batches.hpp"
+#include "examples/layers/learner.hpp"
 #include "graph.hpp"
-#include "learner.hpp"
 #include "resident_samples.hpp"
 #include "step_graph.hpp"
 

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "batch_norm.hpp"
-#include "exchange.hpp"
+#include "examples/layers/exchange.hpp"
+#include "examples/layers/layers.hpp"
+#include "examples/layers/parameters.hpp"
 #include "kernels.hpp"
-#include "layers.hpp"
 #include "libraries.hpp"
-#include "parameters.hpp"
 
 namespace lenet::cuda {
 

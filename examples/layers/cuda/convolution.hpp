@@ -1,7 +1,7 @@
 // A convolution by cuDNN: its shapes, and algorithms that give the same bits on every run.
 #pragma once
 
-#include "layers.hpp"
+#include "examples/layers/layers.hpp"
 #include "libraries.hpp"
 
 namespace lenet::cuda {

@@ -1,6 +1,4 @@
-// What is trained: a model, and the samples that it learns from. To train something else, make
-// another Task, as task.cpp makes spirals_task(): models/spirals.hpp has its samples and layers,
-// and cpu/models.cpp and cuda/models.cpp name it for each device.
+// What is trained: a model, and the samples that it learns from.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +6,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "model.hpp"
@@ -45,18 +42,6 @@ struct Task {
   MakeModel make_model = {};      // empty: not on CPUs, as in a build without oneDNN
   BuildOnGpu build_on_gpu = {};   // empty: not on GPUs, as in a build without cuDNN
 };
-
-// LeNet on images of 28×28 pixels in 10 classes.
-const Task& lenet_task();
-// ResNet-18 on the same.
-const Task& resnet18_task();
-// Points of the plane on three spirals.
-const Task& spirals_task();
-
-// The names of these.
-std::vector<std::string> task_names();
-// Throws std::runtime_error where there is none of that name.
-const Task& task_named(std::string_view name);
 
 // Throws std::runtime_error where the samples are not what the task's model takes.
 void require_fit(const Task& task, const Dataset& data);

@@ -4,8 +4,8 @@
 #include <thread>
 #include <vector>
 
-#include "batches.hpp"
-#include "learner.hpp"
+#include "examples/layers/batches.hpp"
+#include "examples/layers/learner.hpp"
 
 namespace lenet {
 namespace {

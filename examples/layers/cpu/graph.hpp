@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "batch_norm.hpp"
-#include "layers.hpp"
-#include "model.hpp"
+#include "examples/layers/layers.hpp"
+#include "examples/layers/model.hpp"
+#include "examples/layers/parameters.hpp"
 #include "onednn.hpp"
-#include "parameters.hpp"
 #include "sequence.hpp"
 
 namespace lenet {
