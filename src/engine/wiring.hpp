@@ -35,14 +35,15 @@ struct Links {
   FifoGeometry off_ring_geometry;  // of the off-ring edges, which have no larger slots
   std::vector<SendEnd> to;         // by ring position of the peer; used where there is an edge
   std::vector<RecvEnd> from;       // by ring position, too
-  std::vector<Bell*> bells;        // by ring position; null where the peer does not share the segment
+  // By ring position; null where the peer does not share the segment.
+  std::vector<Bell*> bells;
   // The ends of the edges that `pairwise` goes along, likewise; without slots until they are first
   // used (engine/pairwise_edges.hpp).
   std::vector<SendEnd> pairwise_to;
   std::vector<RecvEnd> pairwise_from;
   FifoGeometry pairwise_geometry;
-  std::uint64_t session =
-      0;  // distinguishes messages of this communicator from those of an earlier one
+  // Distinguishes messages of this communicator from those of an earlier one.
+  std::uint64_t session = 0;
   std::shared_ptr<HostSegment> segment;
   // What this rank uses of the segment in calls by certain algorithms; reserved in the first of
   // them.
