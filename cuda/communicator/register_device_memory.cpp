@@ -107,7 +107,7 @@ class DeviceBlockMaker {
   void map_and_tell(DeviceBlock& block) {
     const ShownMemory mine = show(block.memory(), wiring_.device);
     const std::vector<ShownMemory> shown = bootstrap_.exchange(mine);
-    // Of each rank's block, for this rank's kernels.
+    // The address of each rank's block, as this rank's kernels reach it.
     std::vector<std::uint64_t> addresses(shown.size());
     together(bootstrap_, [&] {
       const DeviceScope scope(wiring_.device);
@@ -146,7 +146,8 @@ std::shared_ptr<DeviceBlock> register_device_memory(rondo::Communicator& host,
 namespace cuda {
 namespace {
 
-// In a forked child the memory is the parent's: the child's copy of the owner releases nothing.
+// In a forked child the memory belongs to the parent, so the child's copy of the owner releases
+// nothing.
 void free(std::shared_ptr<detail::gpu::DeviceBlock>& block) {
   detail::keep_if_inherited(block);
   if (block == nullptr) return;

@@ -45,7 +45,7 @@ class DeviceBlock {
     return reinterpret_cast<std::uint64_t*>(memory_->data());
   }
 
-  // By the owner, once: it will not use the memory again.
+  // The owner calls this once, when it will not use the memory again.
   void free() { freed_.store(true, std::memory_order_release); }
   [[nodiscard]] bool freed() const { return freed_.load(std::memory_order_acquire); }
   // Keeps the memory until the process ends: another rank may still access it.
@@ -80,7 +80,7 @@ class DeviceRegistry {
 
   // Collective, in the order of calls, as are the two below.
   void add(std::shared_ptr<DeviceBlock> block);
-  // Of each block, whether its owner has freed it.
+  // Returns for each block whether its owner has freed it.
   [[nodiscard]] std::vector<std::uint8_t> freed() const;
   // Releases the other ranks' memory in these blocks.
   void release_others(const std::vector<bool>& which);

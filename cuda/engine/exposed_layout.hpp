@@ -12,7 +12,8 @@
 
 namespace rondo::detail::gpu {
 
-// Of an edge to another host, along which the pump carries slots one after the other.
+// How many channels a pairwise edge to another host has: the pump carries slots one after the
+// other.
 inline constexpr int kPairwiseChannelsBetweenHosts = 1;
 
 // A pairwise edge is one of its own, also where another edge joins the same two ranks.
@@ -47,7 +48,7 @@ struct DeviceGeometry {
     return same_host(from, to) ? pairwise_channels : kPairwiseChannelsBetweenHosts;
   }
   [[nodiscard]] bool same_host(int a, int b) const { return hosts[Index(a)] == hosts[Index(b)]; }
-  // Of all edges between any two ranks.
+  // Returns how many channels every pairwise edge has at least.
   [[nodiscard]] int fewest_pairwise_channels() const {
     const bool one_host =
         std::all_of(hosts.begin(), hosts.end(), [this](int host) { return host == hosts[0]; });
@@ -65,8 +66,9 @@ struct ExposedLayout {
   std::size_t probes = 0;  // kProbeWords from each rank
   std::size_t inbox = 0;
   std::size_t posts = 0;  // for each channel, from each rank
-  // Of each edge within a host that begins or ends at the rank, by its number: heads where it
-  // begins; tail and slots where it ends; for one channel after the other.
+  // Where the counters of each edge within a host that begins or ends at the rank lie, by the
+  // edge's number: heads where it begins; tail and slots where it ends; for one channel after the
+  // other.
   std::vector<std::size_t> edges;
   // For the rank's own kernels alone.
   std::size_t ring = 0;

@@ -32,7 +32,7 @@ constexpr FifoGeometry kOneDeviceGeometry{std::uint64_t{32} * 1024, 4};
 constexpr FifoGeometry kLinkGeometry{std::uint64_t{64} * 1024, 8};
 constexpr FifoGeometry kNetworkGeometry{std::uint64_t{32} * 1024, 16};
 constexpr FifoGeometry kPairwiseGeometry{std::uint64_t{32} * 1024, 4};
-// Of a rank's FIFOs from all ranks of its host.
+// The limit for all pairwise FIFOs that lead to a rank from ranks of its host.
 constexpr std::uint64_t kMostPairwiseBytes = std::uint64_t{32} << 20U;
 constexpr std::uint64_t kOneShotBytes = 65536;
 // Between ranks of one device one_shot was the fastest up to this size on an H200, with 2 and with

@@ -72,7 +72,7 @@ class Uploader {
            (sender == wiring_.rank || receiver == wiring_.rank);
   }
 
-  // In pinned host memory, for all FIFOs whose other end the pump has.
+  // FIFOs whose other end the pump has lie in pinned host memory.
   void take_pumped_memory() {
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < edges_.size(); ++i) {

@@ -11,8 +11,8 @@
 namespace rondo::detail::gpu::kernels {
 namespace {
 
-// Of dynamic shared memory that a kernel of the protocol needs: room for the FIFO ends of a
-// channel, and for where each rank's buffers are.
+// The dynamic shared memory that a kernel of the protocol needs holds the FIFO ends of a channel,
+// and where each rank's buffers are.
 std::size_t shared_bytes(int ranks) {
   return static_cast<std::size_t>(ranks) *
          (sizeof(SendEnd) + sizeof(RecvEnd) + sizeof(RankBuffers));

@@ -32,8 +32,8 @@ struct RankView {
   const std::int32_t* ring = nullptr;  // rank at each position
   BlockState* blocks = nullptr;
   SendEnd* to = nullptr;           // [channel][position of the peer]
-  RecvEnd* from = nullptr;         // likewise
-  SendEnd* pairwise_to = nullptr;  // likewise, of the edges for `pairwise`
+  RecvEnd* from = nullptr;         // [channel][position of the peer]
+  SendEnd* pairwise_to = nullptr;  // the same of the edges for `pairwise`
   RecvEnd* pairwise_from = nullptr;
   std::uint64_t message_number = 0;     // in the signatures of all messages of this communicator
   std::byte* const* inboxes = nullptr;  // of each rank, for one_shot; this rank's own among them
@@ -68,7 +68,7 @@ struct KernelArguments {
   std::uint64_t one_shot_part =
       0;  // elements of a channel, by one_shot: the last channels may have fewer
   bool chunks_are_ranks = false;
-  // Of a sendrecv: `receiving_channels` blocks, after the first `slicing.channels`, receive
+  // In a sendrecv `receiving_channels` blocks, after the first `slicing.channels`, receive
   // `received` elements.
   int receiving_channels = 0;
   std::uint64_t received = 0;

@@ -61,14 +61,14 @@ class DeviceDirect {
         // this call.
         patience_{call.timeout_ns, 0, channel == 0, signature.sequence} {}
 
-  // By every thread of the block, as all that follow; the same on all.
+  // Every thread of the block calls this and all functions below, with the same result.
   RONDO_HOST_DEVICE Outcome run() {
     if (run_direct(call_.direct, call_.rank.rank, *this)) return Outcome::done;
     return reachable_ ? Outcome::failed : Outcome::unreachable;
   }
 
-  // By the leader when the call is over, by the thread that records a failure, and by every thread
-  // of channel 0 at its first long wait: all show the same.
+  // The leader calls this when the call is over, the thread that records a failure calls it, and
+  // every thread of channel 0 calls it at its first long wait: all show the same.
   RONDO_HOST_DEVICE void tell_hosts() { patience_.tell_hosts(call_); }
 
   RONDO_HOST_DEVICE bool meet() {
@@ -239,8 +239,8 @@ RONDO_HOST_DEVICE RONDO_NOINLINE typename DeviceDirect<Reduction, B>::Outcome ru
   return outcome;
 }
 
-// One block's part in one call by direct, or by the ring if some rank's buffers cannot be reached.
-// By every thread of the block.
+// Runs one block's part in one call by direct, or by the ring if some rank's buffers cannot be
+// reached. Every thread of the block calls this.
 template <class Reduction, Block B>
 RONDO_HOST_DEVICE void run_direct_or_ring(B& block, const KernelArguments& call, int channel) {
   using Direct = DeviceDirect<Reduction, B>;

@@ -89,7 +89,7 @@ class DevicePort {
     }
   }
 
-  // By the leader, when the call is over, or fails.
+  // The leader calls this when the call is over, or fails.
   RONDO_HOST_DEVICE void tell_hosts() { patience_.tell_hosts(call_); }
 
  private:

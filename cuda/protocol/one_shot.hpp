@@ -77,7 +77,7 @@ class OneShot {
     units_ = kHeaderUnits + (part_.count + kPerUnit - 1) / kPerUnit;
   }
 
-  // By the leader, when the call is over.
+  // The leader calls this when the call is over.
   RONDO_HOST_DEVICE void tell_hosts() { patience_.tell_hosts(call_); }
 
   // False if a wait of this thread has failed, or a signature differs.

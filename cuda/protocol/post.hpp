@@ -28,7 +28,10 @@ struct PostedCall {
 // Calls are numbered here from 1.
 class alignas(kCounterSpacing) Post {
  public:
-  // By the rank that shows.
+  // The rank that shows its calls in this post calls show(), renounce_touching(), end_touching()
+  // and withdraw(); the rank that reads them calls the others.
+
+  // Shows the call.
   RONDO_HOST_DEVICE void show(std::uint64_t number, const PostedCall& call) {
     const auto content = std::bit_cast<Content>(call);
     RONDO_UNROLL
@@ -37,21 +40,22 @@ class alignas(kCounterSpacing) Post {
     }
     store_release(complete_, number);
   }
-  // By the rank that shows: it has touched nothing in this call, and will not.
+  // The rank has touched nothing in this call, and will not.
   RONDO_HOST_DEVICE void renounce_touching(std::uint64_t number) {
     store_release(touched_, 2 * number);
   }
-  // By the rank that shows: it will touch nothing more in this call. Release: whoever finds this
-  // also finds what was written.
+  // The rank will touch nothing more in this call. The store is a release: a rank that reads it
+  // also reads what was written.
   RONDO_HOST_DEVICE void end_touching(std::uint64_t number) {
     store_release(touched_, 2 * number + 1);
   }
 
-  // By the rank that reads: whether the other has shown this call, or a later one.
+  // Whether the other rank has shown this call, or a later one.
   RONDO_HOST_DEVICE bool has_come(std::uint64_t number) {
     return load_acquire(complete_) >= number;
   }
-  // By the rank that reads, after has_come(). False if the other has gone on to a later call.
+  // Reads the call that has_come() has found. Returns false if the other rank has gone on to a
+  // later call.
   RONDO_HOST_DEVICE bool read(std::uint64_t number, PostedCall& call) {
     Content content;
     bool same = true;
@@ -64,13 +68,13 @@ class alignas(kCounterSpacing) Post {
     call = std::bit_cast<PostedCall>(content);
     return same;
   }
-  // By the rank that reads, before it touches the other's buffers: false if the other has withdrawn
+  // Called before this rank touches the other's buffers: returns false if the other has withdrawn
   // them.
   RONDO_HOST_DEVICE bool take(std::uint64_t number) {
     return raise_to(taken_, 2 * number) < 2 * number;
   }
-  // By the rank that shows, whose call has failed: false if the other has taken the buffers
-  // already. Afterwards it will not.
+  // Called when the call has failed: returns false if the other rank has taken the buffers already.
+  // If it has not, it will not take them any more.
   RONDO_HOST_DEVICE bool withdraw(std::uint64_t number) {
     return raise_to(taken_, 2 * number + 1) < 2 * number;
   }

@@ -37,8 +37,8 @@ struct Reduction {
   static constexpr bool kAsParts = op == ReduceOp::avg && kSumsAsParts<T>;
   RONDO_HOST_DEVICE static AverageFactors average(int ranks) { return average_of(kAsParts, ranks); }
 
-  // Of many operands at once: accumulator() of each, combine() them in their order, then result()
-  // of `average.divisor` operands.
+  // To reduce many operands at once, call accumulator() for each, combine() them in their order,
+  // and take the result() of `average.divisor` operands.
   using Accumulator = AccumulatorOf<T>;
   RONDO_HOST_DEVICE static Accumulator accumulator(T operand, const AverageFactors& average) {
     if constexpr (std::is_integral_v<T>) {

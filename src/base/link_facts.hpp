@@ -5,7 +5,7 @@ namespace rondo::detail {
 
 struct LinkFacts {
   double latency_us = 0;    // one way, to the next rank; 0: no such link
-  double bytes_per_us = 0;  // likewise
+  double bytes_per_us = 0;  // to the next rank; 0: no such link
 };
 
 }  // namespace rondo::detail

@@ -73,7 +73,7 @@ class Admission {
   std::vector<FileDescriptor> ranks_;     // their sockets, by rank; rank 0 has none
   std::vector<std::uint64_t> processes_;  // by rank
   std::size_t admitted_ = 0;
-  std::vector<FileDescriptor> refused_;  // ranks that make all fail, and are told so
+  std::vector<FileDescriptor> refused_;  // ranks that make all fail, and that get the reason
   std::vector<std::string> notes_;
   // What wait_for_any() asks poll(), of the strangers first, and then of these ranks; and what it
   // has found.
@@ -202,7 +202,8 @@ bool Admission::make_room() {
 }
 
 void Admission::read_ready() {
-  // From the last one on, so that the indexes of those that are still to be read stay as they are.
+  // The loop begins at the last one, so that the indexes of those that are still to be read stay as
+  // they are.
   for (auto place = ready_strangers_.rbegin(); place != ready_strangers_.rend(); ++place) {
     if (read_from(strangers_[*place])) continue;
     std::swap(strangers_[*place], strangers_.back());
@@ -221,7 +222,7 @@ bool Admission::read_from(Stranger& stranger) {
   return false;
 }
 
-// The log tells of the first ones of each kind alone: strangers may be many.
+// Logs only the first ones of each kind, since strangers may be many.
 void Admission::send_away(const Stranger& stranger, const std::string& why) {
   const bool known = std::any_of(notes_.begin(), notes_.end(),
                                  [&](const std::string& note) { return note.ends_with(why); });

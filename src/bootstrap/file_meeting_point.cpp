@@ -115,7 +115,7 @@ void FileMeetingPoint::require_mine(uid_t owner, const char* another_cure) const
 void FileMeetingPoint::fail_to_write(const char* what) const {
   const int code = errno;
   struct stat facts{};
-  // In a folder for all users, as /tmp is, nobody may replace the file of another.
+  // In a folder for all users, such as /tmp, nobody may replace the file of another user.
   if (code == EPERM && ::lstat(contact_path_.c_str(), &facts) == 0 && facts.st_uid != ::geteuid()) {
     throw TransportError(
         fmt::format("from_store: rank 0 cannot replace {}, which belongs to user {}, while this "

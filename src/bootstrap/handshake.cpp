@@ -167,8 +167,8 @@ std::optional<Reply> ServerHandshake::judge_hello() {
   const auto proof_of = [&](Speaker speaker) {
     return prove_for(speaker, secret_, theirs_.nonce, mine_.nonce, hello_.rank, hello_.size);
   };
-  // Before the secret, which another run does not know. A rank that was told rank, size and address
-  // by hand has no run.
+  // The run is compared before the secret, which another run does not know. A rank whose user has
+  // given rank, size and address by hand has no run.
   const bool names_both = hello_.run != Run{} && run_ != Run{};
   if (hello_.run != run_ && (names_both || one_run_)) {
     objection_ = fmt::format("it belongs to another run: {}, and this is {}", text_of(hello_.run),

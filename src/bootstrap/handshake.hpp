@@ -46,7 +46,7 @@ struct Introduction {
 };
 static_assert(sizeof(Introduction) == 64);
 
-// Of this process. Throws TransportError.
+// Returns the introduction of this process. Throws TransportError.
 Introduction introduce(bool has_secret);
 // Why these two cannot go on together; empty if they can. `theirs` may hold any bytes.
 std::string objection_to(const Introduction& theirs, const Introduction& mine);

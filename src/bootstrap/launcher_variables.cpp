@@ -38,7 +38,7 @@ std::string address(const std::string& host, int port) {
                                              : fmt::format("tcp://[{}]:{}", host, port);
 }
 
-// Where ranks meet that are told only a host.
+// Sets the address of ranks that know only the host where they meet.
 void meet_on(LaunchedRank& launched, const std::string& host) {
   launched.ports = ports_for(launched.run);
   launched.url = address(host, launched.ports[0]);
@@ -119,7 +119,7 @@ LaunchedRank from_torchrun(const LauncherVariables& variables) {
       address(variables.text("MASTER_ADDR"), port < kLastPort ? port + 1 : port - 1),
       {},
       {}};
-  // "none" is what torchrun says where it was told no name.
+  // torchrun sets "none" where its user has given no name.
   const auto id = variables.find("TORCHELASTIC_RUN_ID");
   if (id && *id != "none") launched.run = "torchrun " + *id;
   return launched;

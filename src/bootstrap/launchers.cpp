@@ -112,8 +112,8 @@ constexpr Launcher kLaunchers[] = {
      nullptr,
      Starts::steps,
      kOtherMpi},
-    // Of many launchers; where another one above is known by its own variables, these say nothing
-    // more.
+    // Many launchers set these. Where a launcher above is known by its own variables, these say
+    // nothing more.
     {"PMIx", {"PMIX_RANK", "PMIX_RANK"}, nullptr, "PMIX_RANK", nullptr, Starts::steps, kOtherMpi},
     {"PMI", {"PMI_RANK", "PMI_RANK"}, nullptr, "PMI_RANK", nullptr, Starts::steps, kOtherMpi},
 };
@@ -183,12 +183,12 @@ bool may_have_started(const Launcher& other, const Launcher& launcher, const Var
 // meant.
 void require_agreement(const Launcher& launcher, const LaunchedRank& launched,
                        const Variables& variables) {
-  bool tells_size = false;  // one of the others
+  bool has_size = false;  // one of the others
   for (const Launcher& other : kLaunchers) {
     if (&other == &launcher || !has_started_this(other, variables)) continue;
-    tells_size |= other.size != nullptr;
-    // It says nothing more than the one that tells a size.
-    if (other.size == nullptr && tells_size) continue;
+    has_size |= other.size != nullptr;
+    // A launcher without a size says nothing more than one with a size.
+    if (other.size == nullptr && has_size) continue;
     if (says(other, variables, launched)) continue;
     if (may_have_started(other, launcher, variables)) continue;
     throw UsageError(fmt::format(
@@ -248,7 +248,7 @@ std::string objection_to_mpi_alone(const Variables& variables) {
       if (is_mpi != is_of_mpi) continue;
       is_alone |= says_that_it_is_alone(launcher, variables);
       if (says_that_it_is_alone(launcher, variables)) continue;
-      // One that tells no size may have started this process alone if it is the first.
+      // A launcher that sets no size may have started this process alone, if its rank is 0.
       if (launcher.size == nullptr && (is_alone || variables(launcher.rank) == "0")) continue;
       return fmt::format(
           "MPI_COMM_WORLD has 1 rank, but a launcher started several processes ({}), each of which "
@@ -285,7 +285,7 @@ LaunchedRank launched_rank(const Variables& variables) {
   for (const Launcher& launcher : kLaunchers) {
     if (!has_started_this(launcher, variables)) continue;
     is_alone |= says_that_it_is_alone(launcher, variables);
-    // One that tells no size says nothing more than the one above it.
+    // A launcher that sets no size says nothing more than the one above it.
     if (says_that_it_is_alone(launcher, variables) || (is_alone && launcher.size == nullptr))
       continue;
     throw UsageError(fmt::format(

@@ -13,7 +13,7 @@
 namespace rondo::detail {
 namespace {
 
-// Of 64 bytes for ever.
+// Has 64 bytes in every release, past and future.
 struct Release {
   std::array<char, 8> magic = {'r', 'o', 'n', 'd', 'o', 'r', 'e', 'l'};
   std::array<char, 56> text{};

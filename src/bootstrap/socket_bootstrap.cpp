@@ -188,8 +188,8 @@ void SocketBootstrap::connect_to_first(MeetingPoint& place) {
   }
 }
 
-// Two processes that are both rank 0: the one that came first refuses the other, and tells all
-// ranks.
+// Finds two processes that are both rank 0: the one that came first refuses the other, and sends
+// the reason to all ranks.
 void SocketBootstrap::fail_if_another_is_first(MeetingPoint& place) {
   for (int looks = place.looks_for_another(); looks > 0; --looks) {
     Entry entry(place, 0, size_, random_number());

@@ -36,7 +36,8 @@ std::string Stranger::listen() {
   return {};
 }
 
-// Replies fit the buffer of a new socket. If the stranger has left, reading from it tells.
+// Replies fit the buffer of a new socket. If the stranger has left, the next read from
+// its socket finds that.
 void Stranger::say(const Reply& reply) const {
   static_cast<void>(::send(socket_.get(), &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT));
 }

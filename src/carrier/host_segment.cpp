@@ -45,7 +45,7 @@ std::size_t pairwise_stride(const SegmentPlan& plan) {
   return in_pages(contiguous_fifo_bytes(plan.pairwise));
 }
 
-// Where an edge's counters and slots are.
+// Returns where an edge's counters and slots are.
 struct EdgePlace {
   std::size_t counters = 0;
   std::size_t slots = 0;

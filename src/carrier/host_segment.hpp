@@ -62,7 +62,8 @@ class HostSegment {
   // Outboxes alternate: call number k of one_shot uses half k mod 2.
   [[nodiscard]] OutboxHeader* outbox(int rank, std::uint64_t number) const;
   [[nodiscard]] std::size_t one_shot_bytes() const { return plan_.one_shot_bytes; }
-  // Of the rank with number `index` among those of this host. Stages alternate, as outboxes do.
+  // Returns the stage of the rank with number `index` among those of this host. Stages alternate,
+  // as outboxes do.
   [[nodiscard]] std::byte* stage(int index, std::uint64_t window) const;
   [[nodiscard]] std::size_t stage_bytes() const { return plan_.stage_bytes; }
   // Returns the FIFO of the edge; nothing if this segment does not carry the edge.

@@ -78,8 +78,8 @@ LifeSign life_sign_of_this_process() {
   return sign;
 }
 
-// By an empty message, which a socket that is shut for reading refuses, with another error than one
-// that is not there.
+// Sends an empty message to the sign's socket. A socket that is shut for reading refuses the
+// message with another error than the one for a socket that does not exist.
 std::optional<bool> shows_life(LifeSign sign) {
   const std::lock_guard lock(own().mutex);
   if (!own().socket.valid()) return std::nullopt;

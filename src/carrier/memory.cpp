@@ -34,7 +34,7 @@ std::byte* map_or_throw(std::size_t bytes, int flags, int fd, std::string_view w
   return static_cast<std::byte*>(data);
 }
 
-// Of a call that reserves memory in a file without a name.
+// Says why a call could not reserve memory in a file without a name.
 std::string reason_of(int error) {
   return error == EFBIG ? "the limit of file sizes (ulimit -f) holds for shared memory, too"
                         : std::strerror(error);

@@ -47,7 +47,8 @@ std::optional<MemoryLimit> limit_of(const std::string& folder, const Names& name
   return MemoryLimit{facts.st_ino, *most + cached > *used ? *most + cached - *used : 0};
 }
 
-// Where the control groups of one version are mounted, and which of them is at the top there.
+// The folder where the control groups of one version are mounted, and which group is at the top
+// there.
 struct Mounted {
   std::string top;
   std::string point;

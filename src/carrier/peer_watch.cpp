@@ -24,8 +24,8 @@ namespace rondo::detail {
 
 namespace {
 
-// What tells a process, and the program that it executes, from others; zeros where the system does
-// not say it.
+// What distinguishes a process, and the program that it executes, from others; zeros where the
+// system does not say it.
 struct ProcessFacts {
   bool lives = false;
   std::uint64_t started = 0;  // when: another process may get the id of one that has ended
@@ -68,7 +68,7 @@ std::optional<ProcessFacts> facts_of(int id) {
   return facts;
 }
 
-// Where the system says something of only one of them, that is no difference.
+// A fact that the system gives for only one of them does not count as a difference.
 bool execute_the_same(const ProcessFacts& a, const ProcessFacts& b) {
   const bool other_stack = a.stack != b.stack && a.stack != 0 && b.stack != 0;
   const bool other_program =
@@ -106,7 +106,7 @@ class WatchedProcess {
     return descriptor_ >= 0 && (::syscall(SYS_pidfd_send_signal, descriptor_, 0, nullptr, 0) == 0 ||
                                 (errno != EBADF && errno != EINVAL));
   }
-  // By one system call, as long as the process lives. Nothing if it is found that there is no pidfd
+  // Makes one system call as long as the process lives. Returns nothing if the pidfd does not work
   // any more.
   [[nodiscard]] std::optional<bool> has_ended() const {
     if (descriptor_ < 0) return std::nullopt;
@@ -115,8 +115,8 @@ class WatchedProcess {
     if (!has_pidfd() || !may_be_pidfd_of(id_, descriptor_)) return std::nullopt;
     return (request.revents & POLLIN) != 0;
   }
-  // Whether there is this process still, and executes the program that it executed when it was
-  // first watched, or this process cannot tell.
+  // Whether the process still exists and executes the program that it executed when it was first
+  // watched. Also true if this process cannot find that out.
   [[nodiscard]] bool is_as_it_was() const {
     if (!facts_) return true;
     const std::optional<ProcessFacts> now = facts_of(id_);

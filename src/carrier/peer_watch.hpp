@@ -1,4 +1,4 @@
-// Tells whether a process of the same host has ended; waiting ranks check it.
+// Finds whether a process of the same host has ended. Ranks that wait for it ask this.
 #pragma once
 
 #include <memory>
@@ -30,11 +30,11 @@ class PeerWatch {
 
  private:
   int watch_id(std::size_t rank, int process_id);
-  // Nothing if this process cannot tell.
+  // Nothing if this process cannot find it out.
   [[nodiscard]] std::optional<bool> shows_life(std::size_t rank) const;
   [[nodiscard]] bool is_gone(std::size_t rank) const;
 
-  // By rank; null, or 0: not watched so.
+  // Indexed by rank. Null, or 0, means that the rank is not watched in this way.
   std::vector<std::shared_ptr<const WatchedProcess>> processes_;
   std::vector<LifeSign> lives_;
 };

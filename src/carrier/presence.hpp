@@ -31,7 +31,9 @@ struct ShownCall {
 
 class alignas(128) Presence {
  public:
-  // By its owner alone.
+  // The owner alone calls the functions from here to leave().
+
+  // The owner enters a call.
   void enter(const ShownCall& call) {
     // Readers discard words that are being changed: a reader that sees a new word also sees the new
     // `begun_`.
@@ -41,73 +43,71 @@ class alignas(128) Presence {
     store_release(complete_, call.signature.sequence + 1);
   }
 
-  // By its owner alone: from now on it reads and writes the buffers of the other ranks, for call
-  // number `sequence`. Sequentially consistent, as is the look at the abort board that follows: see
-  // engine/touching.hpp.
+  // From now on the owner reads and writes the buffers of the other ranks, for call number
+  // `sequence`. The store is sequentially consistent, as is the look at the abort board that
+  // follows: engine/touching.hpp says why.
   void begin_touching(std::uint64_t sequence) {
     std::atomic_ref(touching_).exchange(2 * sequence + 1, std::memory_order_seq_cst);
   }
-  // By its owner alone, after begin_touching: the call has failed, and the owner touches nothing
-  // any more; nobody finds its part done. Release: whoever finds this finds the owner's last reads
-  // and writes over.
+  // After begin_touching(): the call has failed, and the owner does not touch the buffers any more.
+  // Its part counts as not done. The store is a release: for a rank that reads it, the owner's last
+  // reads and writes are over.
   void renounce_touching(std::uint64_t sequence) { store_release(touching_, 2 * sequence); }
-  // By its owner alone: it touches them no more. Release: whoever finds this also finds what it
-  // wrote.
+  // The owner's part is done, and it does not touch the buffers any more. The store is a release: a
+  // rank that reads it also reads what the owner wrote.
   void end_touching(std::uint64_t sequence) { store_release(touching_, 2 * sequence + 2); }
 
-  // By its owner alone: it has written its stage of window number `windows` of the communicator,
-  // counted from 1.
+  // The owner has written its stage of window number `windows` of the communicator, counted from 1.
   void arrive(std::uint64_t windows) { store_release(arrived_, windows); }
-  // By any rank: whether the owner has.
+  // Call number `sequence` is over.
+  void end(std::uint64_t sequence) { store_release(ended_, sequence + 1); }
+  // All ranks make call number `sequence` as the owner does.
+  void confirm(std::uint64_t sequence) { store_release(confirmed_, sequence + 1); }
+  // The owner will make no further call.
+  void leave() { store_release(left_, 1); }
+
+  // Any rank calls the functions below.
+
+  // Whether the owner has written its stage of window number `windows`, or of a later one.
   [[nodiscard]] bool has_arrived(std::uint64_t windows) {
     return load_acquire(arrived_) >= windows;
   }
 
-  // By its owner alone: call number `sequence` is over.
-  void end(std::uint64_t sequence) { store_release(ended_, sequence + 1); }
-  // By its owner alone: all ranks make call number `sequence` as the owner does.
-  void confirm(std::uint64_t sequence) { store_release(confirmed_, sequence + 1); }
-  // By its owner alone: there will be no further call.
-  void leave() { store_release(left_, 1); }
-
-  // By any rank: whether the owner has ended call number `sequence`, so that no rank waits for it
-  // in that call.
+  // Whether the owner has ended call number `sequence`, so that no rank waits for it in that call.
   [[nodiscard]] bool has_ended(std::uint64_t sequence) { return load_acquire(ended_) > sequence; }
-  // By any rank: whether the owner has confirmed call number `sequence`, or a later one.
+  // Whether the owner has confirmed call number `sequence`, or a later one.
   [[nodiscard]] bool has_confirmed(std::uint64_t sequence) {
     return load_acquire(confirmed_) > sequence;
   }
-  // By any rank: whether the owner has destroyed its communicator without making call number
-  // `sequence`.
+  // Whether the owner has destroyed its communicator without making call number `sequence`.
   [[nodiscard]] bool left_before(std::uint64_t sequence) {
     return load_acquire(left_) != 0 && !has_entered(sequence);
   }
 
-  // By any rank: whether the owner has destroyed its communicator.
+  // Whether the owner has destroyed its communicator.
   [[nodiscard]] bool has_left() { return load_acquire(left_) != 0; }
 
-  // By any rank: whether the owner has entered call number `sequence`.
+  // Whether the owner has entered call number `sequence`.
   [[nodiscard]] bool has_entered(std::uint64_t sequence) {
     return load_acquire(complete_) > sequence;
   }
 
-  // By any rank: whether the owner is touching, or has touched, the buffers of the others for call
-  // number `sequence`.
+  // Whether the owner is touching the buffers of the others for call number `sequence`.
   [[nodiscard]] bool is_touching(std::uint64_t sequence) {
     return std::atomic_ref(touching_).load(std::memory_order_seq_cst) == 2 * sequence + 1;
   }
+  // Whether the owner's part in touching them is done.
   [[nodiscard]] bool has_touched(std::uint64_t sequence) {
     return load_acquire(touching_) >= 2 * sequence + 2;
   }
 
-  // By any rank: the owner's call number `sequence`, if it is the last one that the owner has
-  // entered.
+  // Returns the owner's call number `sequence`, if that is the last one that the owner has entered.
   [[nodiscard]] std::optional<ShownCall> call(std::uint64_t sequence) {
     if (load_acquire(complete_) != sequence + 1) return std::nullopt;
     return read(sequence);
   }
-  // By any rank: the last call that the owner has entered; nothing if there is none, or it is just
-  // entering one.
+  // Returns the last call that the owner has entered; nothing if there is none, or the owner is
+  // just entering one.
   [[nodiscard]] std::optional<ShownCall> last_call() {
     const std::uint64_t complete = load_acquire(complete_);
     return complete == 0 ? std::nullopt : read(complete - 1);

@@ -32,8 +32,8 @@ inline constexpr std::uint64_t kFirstLocation = 2;
 // pieces stays until all have freed theirs, since they may still pass them to calls.
 class RegisteredBlock {
  public:
-  // By rank: where its piece lies, null if it is on another host; and the same of `freed`, one word
-  // for each.
+  // Where each rank's piece lies, null if the rank is on another host; and where its word in
+  // `freed` lies.
   struct Pieces {
     Mapping mapping;
     std::vector<std::byte*> data;

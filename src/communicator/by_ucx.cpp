@@ -58,8 +58,8 @@ struct Opened {
     std::vector<std::string> addresses = exchange_addresses(bootstrap);
     const std::uint64_t session = bootstrap.exchange(random_number())[0];
     messenger = network->messenger(bootstrap.rank(), std::move(addresses), session);
-    // Less than other ranks wait for this one, so that this rank can tell them whom it cannot
-    // reach.
+    // This rank waits for less time than other ranks wait for it, so that it can report to them
+    // which rank it cannot reach.
     messenger->set_patience(timeout / 4 * 3);
   }
 

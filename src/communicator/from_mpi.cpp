@@ -88,7 +88,7 @@ Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
   messenger->set_patience(joining.defaults.timeout);
   bootstrap.set_patience(joining.defaults.timeout);
   const NetworkOptions network_options = detail::with_environment(options.network);
-  // MPI itself does not tell the ranks which of them has ended.
+  // MPI itself does not report to the ranks which of them has ended.
   detail::ToWatch to_watch =
       detail::connections_to_watch(bootstrap, network_options.interface.value_or(""));
   detail::Network network{.carrier = Carrier::mpi, .probe = probe, .make_pump = make_pump};

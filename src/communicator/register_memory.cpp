@@ -47,7 +47,7 @@ class BlockMaker {
     const std::vector<std::size_t> of_ranks = bootstrap_.exchange(bytes);
     require_room_for_all(of_ranks);
     Registry& registry = *state_.wiring.links.registry;
-    // Where no other rank has to reach it, each rank has memory of its own.
+    // If no other rank has to reach the memory, each rank has memory of its own.
     if (registry.one_process() || sharing_.size() == 1) sharing_ = {bootstrap_.rank()};
     std::shared_ptr<RegisteredBlock> block;
     SharedObject object = share(of_ranks);

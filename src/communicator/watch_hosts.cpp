@@ -100,7 +100,7 @@ std::string interfaces_of_meeting(Bootstrap& bootstrap, const std::string& met_b
 }
 
 ToWatch connections_to_watch(Bootstrap& bootstrap, const std::string& interface) {
-  // Where the ranks could not connect once, the next communicator does not wait for that again.
+  // If the ranks could not connect once, the next communicator does not wait for that again.
   // Written and read by threads of this process that join at the same time; it orders nothing else.
   static std::atomic<bool> has_failed = false;
   struct Place {

@@ -17,8 +17,8 @@ void make_watch(Network& network, Bootstrap& bootstrap);
 
 // Keeps connections by which ranks have joined, so that a process that ends and a host that
 // vanishes are noticed. Two processes need one for all their communicators. `sockets`: by rank. A
-// connection that is lost meanwhile is not kept; calls tell what became of that rank. `caller`: the
-// function that the program has called, for warnings.
+// connection that is lost meanwhile is not kept; the next call reports what became of that rank.
+// `caller`: the function that the program has called, for warnings.
 void add_links(HostWatch& hosts, const std::string& caller, std::vector<FileDescriptor> sockets,
                Clock::time_point deadline);
 

@@ -35,7 +35,8 @@ Cells::Cells(const Call& call, int owners, int host, int hosts, const std::optio
                     .slice_elems = alone ? elems_alone : std::max<std::uint64_t>(largest, 1)};
   }
   cells_ = rail_of(0).windows() * parts();
-  // Of the rail's next window too, so that the rail goes on while this one's cells are spread.
+  // The next window's cells are ahead, too, so that the rail goes on while this window's cells are
+  // spread.
   ahead_ = parts_ == 1 ? 1 : std::min(2 * parts(), cells_);
 }
 

@@ -49,7 +49,7 @@ class Cells {
 
   // The part of the vector that is this owner's.
   [[nodiscard]] Range chunk(int owner) const;
-  // Of each owner's chunk.
+  // Returns the number of cells of each owner's chunk.
   [[nodiscard]] std::uint64_t count() const { return cells_; }
 
   [[nodiscard]] const JobWindows& at_once() const { return windows_; }

@@ -52,7 +52,7 @@ class Direct {
   Context& context_;
   Wiring& wiring_;
   CopyKernel copy_;
-  // Of the call in progress.
+  // The members below belong to the call in progress.
   const Call* call_ = nullptr;
   DirectCall plan_;
   ShownCall shown_;

@@ -118,7 +118,7 @@ void Ending::raise(const std::string& text) noexcept {
   log(LogLevel::warning, "{}", text);
 }
 
-// The caller can be told by the log only.
+// Only the log can report this to the caller.
 void Ending::confirm_last() {
   try {
     context_.confirmation.confirm_last();

@@ -30,7 +30,7 @@ class Ending {
 
  private:
   // Raises the abort board with the text of what was thrown, unless that was done where the error
-  // was found. Returns what the caller is to be told.
+  // was found. Returns the text for the caller's error.
   std::exception_ptr raise_thrown(const Signature& signature) noexcept;
   [[noreturn]] void throw_failure(const Signature& signature, const Failure& failure);
   // How far the call has come.

@@ -68,11 +68,11 @@ class Inside {
     return cells_.elements(job, owner, window_);
   }
 
-  // By the owners' access to all buffers.
+  // Owners write to all buffers.
   void spread_to_all(const Range& slice);
   [[nodiscard]] std::byte* find(std::size_t index, std::uint64_t location) const;
 
-  // By stages.
+  // Ranks copy through stages.
   [[nodiscard]] std::byte* stage(int index, std::uint64_t window) const;
   void write_stage(const Job& job);
   void read_stages(const Job& job);
@@ -89,10 +89,10 @@ class Inside {
   CopyKernel copy_;
   int index_ = 0;              // this rank's among those of its host
   std::uint64_t windows_ = 0;  // of stages at which this rank has arrived, on its communicator
-  // By index.
+  // Indexed by the rank's number among those of its host.
   std::vector<BufferLocations> buffers_;
   std::vector<const std::byte*> ins_;
-  // Of the call in progress.
+  // The members below belong to the call in progress.
   const Call* call_ = nullptr;
   ReduceOp op_ = ReduceOp::sum;
   AverageFactors average_;

@@ -35,10 +35,10 @@ struct Links {
   FifoGeometry off_ring_geometry;  // of the off-ring edges, which have no larger slots
   std::vector<SendEnd> to;         // by ring position of the peer; used where there is an edge
   std::vector<RecvEnd> from;       // by ring position, too
-  // By ring position; null where the peer does not share the segment.
+  // Indexed by ring position; null where the peer does not share the segment.
   std::vector<Bell*> bells;
-  // The ends of the edges that `pairwise` goes along, likewise; without slots until they are first
-  // used (engine/pairwise_edges.hpp).
+  // The ends of the edges that `pairwise` uses, also indexed by ring position. They have no slots
+  // until they are first used (engine/pairwise_edges.hpp).
   std::vector<SendEnd> pairwise_to;
   std::vector<RecvEnd> pairwise_from;
   FifoGeometry pairwise_geometry;

@@ -13,7 +13,7 @@ struct Signature {
   // communicator.
   std::uint64_t sequence = 0;
   std::uint64_t count = 0;
-  // Of a message: its sender. Of a call with chunks of its own sizes: a checksum of them.
+  // In a message this is its sender; in a call with chunks of its own sizes, a checksum of them.
   std::int32_t root = 0;
   // Enumerators of the public types; kept as bytes since they arrive from another process.
   std::uint8_t collective = 0;

@@ -25,7 +25,8 @@ Bucket lay_out(std::span<const ParameterShape> shapes, std::vector<std::size_t> 
   Bucket bucket;
   bucket.type = shapes[parameters.front()].type;
   std::size_t offset = 0;
-  // In elements of the smallest type, so that it is whole granules in whichever type is sent.
+  // The granule is in elements of the smallest type, so that pieces are whole granules in whichever
+  // type is sent.
   constexpr std::size_t granule = kChunkGranuleBytes / size_of(DataType::bf16);
   for (const std::size_t parameter : parameters) {
     const std::size_t count = shapes[parameter].count;

@@ -7,7 +7,7 @@
 
 namespace rondo::detail {
 
-// Of several, the greatest value is reported.
+// What is wrong in an iteration. If several things are wrong, the greatest value is reported.
 enum class Wrong : std::uint8_t {
   nothing,
   unmarked,

@@ -74,7 +74,7 @@ class Iteration {
   // iteration.
   Complaint take_noted();
 
-  // Of this rank or of another.
+  // Returns the text for a complaint of this rank or of another.
   [[nodiscard]] std::string text_of(const Complaint& complaint) const;
 
  private:

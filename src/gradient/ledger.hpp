@@ -16,24 +16,24 @@ class Ledger {
     arrival_.reserve(parameters);
   }
 
-  // From the next iteration on.
+  // Takes over the buckets that hold from the next iteration on.
   void follow(std::span<const Bucket> buckets);
   void begin();
 
-  // False when it has been marked before in this iteration.
+  // Returns false if the gradient has been marked before in this iteration.
   bool mark(std::size_t parameter);
 
   [[nodiscard]] bool marked(std::size_t parameter) const { return marked_[parameter] != 0; }
   [[nodiscard]] bool complete(std::size_t bucket) const { return missing_[bucket] == 0; }
   [[nodiscard]] std::size_t bucket_of(std::size_t parameter) const { return bucket_of_[parameter]; }
-  // In the order of their marks.
+  // The gradients in the order of their marks.
   [[nodiscard]] std::span<const std::uint32_t> arrival() const { return arrival_; }
 
  private:
   std::vector<char> marked_;
   std::vector<std::size_t> bucket_of_;
-  std::vector<std::size_t> members_;  // of each bucket
-  std::vector<std::size_t> missing_;  // likewise
+  std::vector<std::size_t> members_;  // how many gradients each bucket has
+  std::vector<std::size_t> missing_;  // how many of them have not come yet
   std::vector<std::uint32_t> arrival_;
 };
 

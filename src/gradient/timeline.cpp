@@ -27,8 +27,9 @@ double microseconds(Clock::time_point time) {
   return std::chrono::duration<double, std::micro>(time.time_since_epoch()).count();
 }
 
-// By how much this rank's clock is ahead of rank 0's: the median of several differences, for which
-// both ranks read their clocks as a barrier ends. 0 on rank 0's host, where ranks share a clock.
+// Returns how far this rank's clock is ahead of rank 0's: the median of several differences, for
+// which both ranks read their clocks as a barrier ends. 0 on rank 0's host, where ranks share a
+// clock.
 double ahead_us(Communicator& communicator) {
   constexpr int kRounds = 17;
   const std::vector<RankPlace>& places = communicator.topology().places;

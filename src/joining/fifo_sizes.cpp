@@ -25,7 +25,8 @@ constexpr std::uint64_t kMostOffRingSlotBytes = std::uint64_t{32} << 10U;
 constexpr std::uint64_t kMostRingBytes = std::uint64_t{12} << 20U;
 constexpr std::uint64_t kMostOffRingBytes = std::uint64_t{8} << 20U;
 constexpr std::uint64_t kLeastSlotBytes = 512;
-// Of each edge between two ranks; and a limit for all of a host, if all are used.
+// The slots of each pairwise edge between two ranks; and a limit for all edges of a host, if all
+// are used.
 constexpr std::uint64_t kPairwiseSlotBytes = std::uint64_t{32} << 10U;
 constexpr std::uint32_t kPairwiseSlots = 16;
 constexpr std::uint64_t kMostPairwiseBytes = std::uint64_t{128} << 20U;

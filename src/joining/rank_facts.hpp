@@ -1,5 +1,5 @@
-// What each rank tells the others about itself while they join, and what every rank computes from
-// that, with the same result.
+// What each rank sends to the others about itself while they join, and what every rank computes
+// from that, with the same result.
 #pragma once
 
 #include <array>

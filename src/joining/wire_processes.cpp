@@ -86,7 +86,7 @@ class ProcessWirer {
     hosts_ = hosts_of(facts_);
     recursive_doubling_ = bootstrap_.size() > 1 && (!shares_memory() || !hosts_.all_on_one());
     AlgorithmSet algorithms = {Algorithm::ring, Algorithm::naive};
-    // Where all ranks share memory, one_shot is faster.
+    // If all ranks share memory, one_shot is faster.
     if (recursive_doubling_) {
       algorithms.add(Algorithm::recursive_doubling);
       algorithms.add(Algorithm::halving_doubling);

@@ -235,8 +235,8 @@ void HostLinks::heed(HostLink& link, const HostNotice& notice) {
   }
 }
 
-// Whoever is told by several others passes that on once. A failing send takes the error from the
-// socket, so that listen() would not see it any more.
+// A process that gets the same notice from several others passes it on once. A failing send takes
+// the error from the socket, so that listen() would not see it any more.
 void HostLinks::learn(const HostNotice& notice) {
   const bool known = std::any_of(gone_.begin(), gone_.end(), [&](const GoneProcess& one) {
     return one.process == notice.process;

@@ -46,7 +46,7 @@ bool Notices::receives_abort(std::chrono::milliseconds patience) {
 }
 
 void Notices::announce_abort(const AbortRecord& record) noexcept {
-  // If the abort comes from a rank elsewhere, that rank has told all others itself.
+  // If the abort comes from a rank on another host, that rank has sent it to all others itself.
   const bool from_elsewhere = std::find(ranks_elsewhere_.begin(), ranks_elsewhere_.end(),
                                         record.rank) != ranks_elsewhere_.end();
   if (!messenger_.can_be_used() || announced_ || from_elsewhere) return;
@@ -55,7 +55,7 @@ void Notices::announce_abort(const AbortRecord& record) noexcept {
   message.rank = record.rank;
   std::memcpy(message.text.data(), record.text.data(),
               std::min(record.text.size(), message.text.size() - 1));
-  // A rank that is gone already keeps none of the others from being told.
+  // A send to a rank that is gone already may fail; the others get the abort even so.
   const auto try_to = [](auto&& what) {
     try {
       what();

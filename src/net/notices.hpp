@@ -44,7 +44,7 @@ class Notices {
   void announce_abort(const AbortRecord& record) noexcept;
   // A rank that has failed tells the reason, then ends, and its connections with it: the reason is
   // the better error. So where `act` finds a connection lost, this function waits a little for the
-  // reason, and returns if the board has that now. Throws TransportError if nobody tells one.
+  // reason, and returns if the board has that now. Throws TransportError if no rank sends one.
   template <class Act>
   void unless_told_why(Act act) {
     try {
@@ -143,8 +143,8 @@ class Notices {
   int told_peer_ = kAnyPeer;  // to whom the last call was sent
   std::vector<std::optional<Signature>> told_calls_;
   std::vector<Operation> sending_confirmations_;  // to ranks_elsewhere_, in their order
-  // By rank: one more than the number of the last call that it has confirmed, and of the last that
-  // it will confirm.
+  // Indexed by rank: one more than the number of the last call that the rank has confirmed, and of
+  // the last that it will confirm.
   std::vector<std::uint64_t> confirmed_calls_;
   std::vector<std::uint64_t> expected_calls_;
 };

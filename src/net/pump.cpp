@@ -174,8 +174,8 @@ bool Pump::finish_oldest(Direction direction) {
 
 bool Pump::has_left(int peer) {
   if (!messenger_->has_left(peer)) return false;
-  // A rank whose communicator has failed leaves, too. The reason, which another rank may tell, is
-  // on its way then.
+  // A rank whose communicator has failed leaves, too. The reason, which another rank may
+  // send, is on its way then.
   constexpr std::chrono::seconds kForTheReasonOfOthers{1};
   return !notices_.receives_abort(kForTheReasonOfOthers);
 }

@@ -278,7 +278,7 @@ std::unique_ptr<Messenger> UcxMessenger::among(const std::vector<int>& ranks,
       worker_, static_cast<int>(mine - ranks.begin()), std::move(addresses), session));
 }
 
-// Tells the others that this rank's end is no failure.
+// Sends a message to the others, so that they do not take this rank's end for a failure.
 UcxMessenger::~UcxMessenger() {
   const auto lock = worker_->lock();
   for (int rank = 0; rank < size(); ++rank) {

@@ -54,7 +54,7 @@ const char* name(Kind kind) {
   return "";
 }
 
-// In which order an algorithm adds up the ranks' elements.
+// The order in which an algorithm adds up the ranks' elements.
 enum class Order : std::uint8_t { other, of_ranks, of_ranks_on_one_host };
 
 struct Row {

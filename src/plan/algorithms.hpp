@@ -16,9 +16,9 @@ namespace rondo::detail {
 // An algorithm, as a communicator can use it: settled when its ranks join, and the same on all of
 // them.
 struct Offer {
-  // Of a call's vector; 0: the algorithm cannot be used at all.
+  // The largest vector of a call; 0 if the algorithm cannot be used at all.
   std::uint64_t most_bytes = 0;
-  // Why not, where the table does not say it.
+  // Why it cannot be used, where the table does not say it.
   const char* lacking = nullptr;
 };
 inline constexpr std::uint64_t kAnySize = std::numeric_limits<std::uint64_t>::max();

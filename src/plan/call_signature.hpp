@@ -9,7 +9,8 @@
 
 namespace rondo::detail {
 
-// Of a collective of `ranks` ranks. Sets all fields except the sequence number.
+// Returns the signature of a collective of `ranks` ranks, with all fields except the sequence
+// number.
 Signature signature_of(const Call& call, Algorithm algorithm, int ranks);
 // The number of the first message between two ranks of a communicator. The upper half tells the
 // messages of different communicators apart: MPI might hand a message that nobody has received to a
@@ -24,8 +25,8 @@ bool is_message_of(const Signature& message, std::uint64_t session);
 // The number of all messages between devices of a communicator, whose kernels do not count
 // messages: a FIFO keeps their order.
 std::uint64_t device_message_number(std::uint64_t session);
-// Of a message: the same on both ranks. `number`: among the messages from the one rank to the
-// other.
+// Returns the signature of a message, which is the same on both ranks. `number` counts the messages
+// from the one rank to the other.
 Signature signature_of_message(int from, std::uint64_t number, std::uint64_t count, DataType type);
 
 // Whether `signature` belongs to a send, a recv or half of a sendrecv.

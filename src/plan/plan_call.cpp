@@ -14,7 +14,7 @@
 namespace rondo::detail {
 namespace {
 
-// For larger calls, several owners along rails are faster than one leader.
+// Several owners along rails are faster than one leader for calls that are larger than this.
 constexpr std::uint64_t kMostByLeaders = std::uint64_t{64} << 10U;
 
 // If the number of ranks is no power of two, some ranks form pairs, and each pair sends the whole
@@ -99,8 +99,8 @@ class HostChoice : public Choice {
     return best_for(offers_.has(Algorithm::hierarchical) ? Route::hosts : Route::network);
   }
 
-  // Of a hierarchical call: by what the tuning names for as many ranks as there are hosts, while
-  // the call is small.
+  // Chooses how a hierarchical call goes between hosts: a small call takes what the tuning names
+  // for as many ranks as there are hosts.
   [[nodiscard]] Algorithm between_hosts() const {
     if (host_.hosts == 1 || bytes() > kMostByLeaders) return Algorithm::ring;
     const Algorithm tuned = host_.tuned->between_leaders.at(bytes());

@@ -37,8 +37,8 @@ struct PlannedCall {
   // out, else by `or_else`.
   Algorithm algorithm = Algorithm::ring;
   Algorithm or_else = Algorithm::ring;
-  // By `hierarchical`: how each host's leader exchanges its host's result with the others'; `ring`:
-  // along rails.
+  // How each host's leader exchanges its host's result with the others' in `hierarchical`; `ring`
+  // means along rails.
   Algorithm between_hosts = Algorithm::ring;
   std::chrono::milliseconds timeout{};
 };

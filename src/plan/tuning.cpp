@@ -128,7 +128,7 @@ Tuning default_tuning() {
       {Route::network, Algorithm::recursive_doubling, 8, 2304},
       {Route::network, Algorithm::halving_doubling, 8, 8192},
       {Route::network, Algorithm::ring, 8, 524288},
-      // From the cost model: rank 0 handles 2(n - 1) messages, others make log2 n exchanges.
+      // The cost model says this: rank 0 handles 2(n - 1) messages, others make log2 n exchanges.
       {Route::network, Algorithm::recursive_doubling, 17, 0},
       {Route::network, Algorithm::halving_doubling, 17, 8192},
       {Route::network, Algorithm::ring, 17, 524288},

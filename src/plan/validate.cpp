@@ -129,7 +129,7 @@ class Checker {
     if (reads && writes) check_overlap(in, out);
   }
 
-  // In place means: each element of `in` is where that element of the vector is in `out`.
+  // A call is in place if each element of `in` is where that element of the vector is in `out`.
   void check_overlap(const Range& in, const Range& out) const {
     const std::uint64_t element = size_of(call_.type);
     const auto in_begin = reinterpret_cast<std::uintptr_t>(call_.in);

@@ -33,7 +33,7 @@ struct DivideVectorBy {
     return hn::Div(value, hn::Set(hn::DFromV<V>(), divisor));
   }
 };
-// Of an average of 16-bit floats: each operand, in f32.
+// Multiplies each operand of an average of 16-bit floats, in f32.
 struct MultiplyVectorBy {
   float factor;
   template <class V>

@@ -12,8 +12,8 @@
 //    2      s 2 to 2     s 3 to 3     s 0 to 0     s 1 to 1
 //    3      s 3 to 3     s 0 to 0     s 1 to 1     s 2 to 2
 //    4      rc 3         rc 0         rc 1         rc 2       the window before
-//    5      rc 2         rc 3         rc 0         rc 1       likewise
-//    6      rc 1         rc 2         rc 3         rc 0       likewise
+//    5      rc 2         rc 3         rc 0         rc 1       the window before
+//    6      rc 1         rc 2         rc 3         rc 0       the window before
 //
 // In the k-th of these sends, each position sends to another one: no position gets two chunks at
 // once. A gather has the receives of its root only, a scatter its sends only; greetings go the

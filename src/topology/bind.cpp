@@ -1,4 +1,4 @@
-// Where a thread that serves communication runs.
+// Chooses the core on which a thread that serves communication runs.
 
 #include <cerrno>
 #include <cstring>

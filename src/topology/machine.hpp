@@ -24,7 +24,8 @@ std::string host_name();
 std::string machine_boot_id();
 // The same for two processes if they run on one host (RankPlace::host_id).
 std::uint64_t host_id(std::string_view name, std::string_view boot_id);
-// Of this process's host; a random number where it cannot tell which that is.
+// Returns the id of this process's host; a random number if the process cannot find out which host
+// it is.
 std::uint64_t this_host_id();
 
 // The cores that the calling thread may run on, each with its hardware threads, first to last. All
