@@ -13,7 +13,9 @@ class Index {
   constexpr explicit Index(Number value) : value_(static_cast<std::size_t>(value)) {
     assert(static_cast<long long>(value) >= 0);
   }
-  constexpr operator std::size_t() const { return value_; }  // NOLINT(google-explicit-constructor)
+  // Implicit, since that is what this class is for.
+  // NOLINTNEXTLINE(google-explicit-constructor,misc-explicit-constructor)
+  constexpr operator std::size_t() const { return value_; }
 
  private:
   std::size_t value_;

@@ -18,7 +18,8 @@
 namespace rondo::detail {
 namespace {
 
-// How long an address may take to answer before the next one is tried, too.
+// How long an address may take to answer before the next one is tried, too; as in RFC 8305
+// ("Happy Eyeballs").
 constexpr std::chrono::milliseconds kHeadStart{250};
 // How long all addresses together may take, in addition to these head starts.
 constexpr std::chrono::milliseconds kOneTry{2000};

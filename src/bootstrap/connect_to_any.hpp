@@ -1,4 +1,4 @@
-// Connecting to one of several addresses, as RFC 8305 ("Happy Eyeballs") has it.
+// Connecting to one of several addresses, each of which is tried a little after the one before.
 #pragma once
 
 #include <vector>

@@ -50,8 +50,8 @@ class GroupBootstrap final : public Bootstrap {
   struct Part {
     std::uint64_t bytes = 0;
     bool leaves = false;
-    std::array<std::byte, 1088>
-        few{};  // all bytes, if they fit; those that together() exchanges do
+    // All bytes, if they fit; those that together() exchanges do.
+    std::array<std::byte, 1088> few{};
   };
   static std::size_t longest(const std::vector<Part>& parts);
   // Returns what every rank of the parent brings, `bytes` bytes each, by rank. Returns nothing if

@@ -9,8 +9,9 @@
 
 namespace rondo::detail {
 
-// Does not block. Throws TransportError.
+// Makes a TCP socket that does not block. Throws TransportError.
 FileDescriptor make_tcp_socket(int family);
+// Sets the option to 1. A failure is ignored.
 void switch_on(const FileDescriptor& socket, int level, int option);
 
 // Whether `fd` is ready for `events` (as poll has them) before the deadline.

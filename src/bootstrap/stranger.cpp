@@ -15,6 +15,7 @@ namespace {
 // the second.
 constexpr std::chrono::milliseconds kForAWord{50};
 constexpr std::chrono::seconds kForAnAnswer{3};
+
 }  // namespace
 
 bool Stranger::may_be_sent_away(Clock::time_point now) const {

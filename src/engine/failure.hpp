@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <optional>
 
 #include "fifo/signature.hpp"
@@ -19,13 +20,16 @@ enum class Cause : std::uint8_t {
 
 // What a wait on a host throws in place of returning, and what is thrown where another call is
 // seen. It never leaves the engine, which makes a public error of it (engine/ending.hpp).
-struct Failure {
-  Cause cause = Cause::aborted;
-  int peer = 0;  // the rank that the failure is about: the one waited for, or another of this host
-  std::optional<Signature> other_call = std::nullopt;  // the peer's call, if that is the cause
+struct Failure : std::exception {
+  Failure(Cause why, int about, std::optional<Signature> call = std::nullopt)
+      : cause(why), peer(about), other_call(call) {}
+
+  Cause cause;
+  int peer;  // the rank that the failure is about: the one waited for, or another of this host
+  std::optional<Signature> other_call;  // the peer's call, if that is the cause
   // The earlier call that `peer` has not confirmed, if this rank waited for that
   // (engine/confirmation.hpp).
-  std::optional<Signature> unconfirmed = std::nullopt;
+  std::optional<Signature> unconfirmed;
 };
 
 // How far a call has come, for the texts of errors.

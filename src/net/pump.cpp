@@ -23,7 +23,13 @@ Pump::Pump(std::unique_ptr<Messenger> messenger, PumpEdges edges)
       fifos_(std::make_unique<std::vector<Mapping>>(std::move(edges.fifos))) {
   for (const PumpEdges::Out& edge : edges.out) add(edge);
   for (const PumpEdges::In& edge : edges.in) add(edge);
-  notices_.listen();  // last: from now on the messenger writes to memory of this pump
+  // Last, since from now on the messenger writes to memory of this pump.
+  try {
+    notices_.listen();
+  } catch (...) {
+    abandon_memory();  // some of the receives may be under way
+    throw;
+  }
 }
 
 void Pump::add(const PumpEdges::Out& edge) {
@@ -56,9 +62,11 @@ Pump::~Pump() {
   } else if (end_operations()) {
     return;
   }
-  // Operations may still be under way, here or at a peer that has not noticed the failure yet. So
-  // their memory is never used again, nor, where messages could reach another messenger, the number
-  // under which they travel.
+  // Operations may still be under way, here or at a peer that has not noticed the failure yet.
+  abandon_memory();
+}
+
+void Pump::abandon_memory() {
   notices_.abandon_memory();
   static_cast<void>(fifos_.release());
   if (!messenger_->may_end_any_time()) static_cast<void>(messenger_.release());

@@ -124,6 +124,9 @@ class Pump {
   // Tries for up to a second to end every operation under way; whether all have ended.
   bool end_operations();
   void abandon_receives();
+  // Memory that a messenger may still read or write is never used again. Nor, where messages could
+  // reach another messenger, is the number under which they travel.
+  void abandon_memory();
   std::vector<Operation> open_receives();
   std::vector<Operation> open_sends();
 

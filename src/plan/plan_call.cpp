@@ -90,13 +90,14 @@ class HostChoice : public Choice {
     if (goes_pairwise(call_.collective)) return Algorithm::pairwise;
     if (preferred() != Algorithm::automatic)
       return in_order(can(preferred()) ? preferred() : Algorithm::ring);
-    return can(Algorithm::direct) ? best_for(Route::buffers) : without_direct();
+    return can(Algorithm::direct) ? best_for(Route::buffers) : tuned_without_direct();
   }
-  // Returns the algorithm to use if some rank's buffers cannot be reached.
+  // Returns the algorithm to use if some rank's buffers cannot be reached. A call that names
+  // `automatic` and one that names nothing may come here together, on ranks of one communicator:
+  // all must choose the same.
   [[nodiscard]] Algorithm without_direct() const {
     if (place_.algorithm == Algorithm::direct) return in_order(Algorithm::ring);
-    if (!offers_.leaves_memory) return best_for(Route::memory);
-    return best_for(offers_.has(Algorithm::hierarchical) ? Route::hosts : Route::network);
+    return tuned_without_direct();
   }
 
   // Chooses how a hierarchical call goes between hosts: a small call takes what the tuning names
@@ -112,6 +113,10 @@ class HostChoice : public Choice {
   }
 
  private:
+  [[nodiscard]] Algorithm tuned_without_direct() const {
+    if (!offers_.leaves_memory) return best_for(Route::memory);
+    return best_for(offers_.has(Algorithm::hierarchical) ? Route::hosts : Route::network);
+  }
   // Another algorithm in place of one that would break the promise of
   // CommunicatorOptions::rank_order.
   [[nodiscard]] Algorithm in_order(Algorithm algorithm) const {

@@ -44,7 +44,7 @@ class DirectTest : public testing::Test {
       return failure;
     }
     ADD_FAILURE() << "the call has not failed";
-    return {};
+    return {Cause::aborted, -1};
   }
 
   std::vector<Wiring> group_ = wire_local_group(2, {});

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -12,6 +13,8 @@
 
 #include "net/pump.hpp"
 
+#include "tests/support/forked.hpp"
+
 namespace rondo::detail {
 namespace {
 
@@ -19,12 +22,15 @@ struct Network {
   bool cut = false;    // sending throws
   std::string reason;  // that rank 1 has told of the cut; empty: none
   int until_told = 0;  // looks at the network until the reason comes
+  int receives = 3;    // that can be started; the next one throws
   bool left = false;   // whether rank 1 has destroyed its messenger
+  bool destroyed = false;
 };
 
 class CutMessenger final : public Messenger {
  public:
   explicit CutMessenger(Network& network) : network_(network) {}
+  ~CutMessenger() override { network_.destroyed = true; }
 
   [[nodiscard]] int rank() const override { return 0; }
   [[nodiscard]] int size() const override { return 2; }
@@ -35,6 +41,7 @@ class CutMessenger final : public Messenger {
   }
   // Keeps the memory of an abort message, the largest that is received here.
   Operation receive(int /*peer*/, int /*tag*/, void* data, std::size_t bytes) override {
+    if (network_.receives-- == 0) throw TransportError("no more requests");
     return {bytes == sizeof(AbortMessage) ? data : nullptr, true};
   }
   void look(std::span<const Pending> pending, std::vector<std::size_t>& ended) override {
@@ -124,6 +131,26 @@ TEST_F(NoticesOfALostRank, NamesTheLostRankIfNobodyTellsWhy) {
   EXPECT_THROW(pump_->notices().tell_call(1, Signature()), TransportError);
   EXPECT_THROW(pump_->notices().tell_confirmed(5), TransportError);
   EXPECT_FALSE(board_.raised());
+}
+
+// The first receive is under way when the second cannot be started. In a process of its own, since
+// the messenger and the memory stay for good.
+TEST(Pump, LeavesTheMessengerItsMemoryIfItCannotReceive) {
+  const std::vector<int> codes = test::run_forked(1, [](const test::ForkedRank& /*me*/) {
+    Network network;
+    network.receives = 1;
+    AbortBoard board;
+    PumpEdges edges;
+    edges.ranks_elsewhere = {1};
+    edges.board = &board;
+    try {
+      const Pump pump(std::make_unique<CutMessenger>(network), std::move(edges));
+    } catch (const TransportError&) {
+      return network.destroyed ? 2 : 0;
+    }
+    return 3;
+  });
+  EXPECT_EQ(codes, std::vector<int>{0});
 }
 
 }  // namespace

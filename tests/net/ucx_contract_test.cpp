@@ -1,5 +1,6 @@
 // The contracts of FIFOs and messengers for UCX: one process sends to itself.
 
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
