@@ -14,6 +14,7 @@
 #include "net/pump.hpp"
 
 #include "tests/support/forked.hpp"
+#include "tests/support/quiet_messenger.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -27,13 +28,12 @@ struct Network {
   bool destroyed = false;
 };
 
-class CutMessenger final : public Messenger {
+class CutMessenger final : public test::QuietMessenger {
  public:
   explicit CutMessenger(Network& network) : network_(network) {}
   ~CutMessenger() override { network_.destroyed = true; }
 
   [[nodiscard]] int rank() const override { return 0; }
-  [[nodiscard]] int size() const override { return 2; }
   Operation send(int peer, int /*tag*/, const void* /*data*/, std::size_t /*bytes*/,
                  Delivery /*delivery*/) override {
     if (network_.cut) throw TransportError("rank " + std::to_string(peer) + " is lost");
@@ -58,16 +58,6 @@ class CutMessenger final : public Messenger {
     }
   }
   [[nodiscard]] bool has_left(int /*peer*/) override { return network_.left; }
-  void cancel(Operation& operation) override { operation.under_way = false; }
-  void connect(const std::vector<int>& /*ranks*/) override {}
-  std::unique_ptr<Messenger> another(std::uint64_t /*session*/) override { return nullptr; }
-  std::unique_ptr<Messenger> among(const std::vector<int>& /*ranks*/,
-                                   std::uint64_t /*session*/) override {
-    return nullptr;
-  }
-  [[nodiscard]] bool can_be_used() const override { return true; }
-  [[nodiscard]] std::string objection_to_this_thread() const override { return {}; }
-  [[nodiscard]] std::string objection_to_progress_thread() const override { return {}; }
 
  private:
   Network& network_;

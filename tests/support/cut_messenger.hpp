@@ -14,6 +14,8 @@
 
 #include "net/notices.hpp"
 
+#include "tests/support/quiet_messenger.hpp"
+
 namespace rondo::test {
 
 struct Cable {
@@ -22,13 +24,12 @@ struct Cable {
 
 // Stands for a network that fails during a call. Where the cable is not cut, nothing comes, and
 // nothing is under way.
-class CutMessenger final : public detail::Messenger {
+class CutMessenger final : public QuietMessenger {
  public:
   explicit CutMessenger(std::shared_ptr<const Cable> cable, int rank = 0)
       : cable_(std::move(cable)), rank_(rank) {}
 
   [[nodiscard]] int rank() const override { return rank_; }
-  [[nodiscard]] int size() const override { return 2; }
   detail::Operation send(int /*peer*/, int /*tag*/, const void* data, std::size_t bytes,
                          Delivery /*delivery*/) override {
     if (bytes == sizeof(detail::AbortMessage)) {
@@ -48,16 +49,6 @@ class CutMessenger final : public detail::Messenger {
     ended.clear();
     throw_if_cut();
   }
-  void cancel(detail::Operation& operation) override { operation.under_way = false; }
-  void connect(const std::vector<int>& /*ranks*/) override {}
-  std::unique_ptr<Messenger> another(std::uint64_t /*session*/) override { return nullptr; }
-  std::unique_ptr<Messenger> among(const std::vector<int>& /*ranks*/,
-                                   std::uint64_t /*session*/) override {
-    return nullptr;
-  }
-  [[nodiscard]] bool can_be_used() const override { return true; }
-  [[nodiscard]] std::string objection_to_this_thread() const override { return {}; }
-  [[nodiscard]] std::string objection_to_progress_thread() const override { return {}; }
 
  private:
   void throw_if_cut() const {
