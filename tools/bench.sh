@@ -131,15 +131,15 @@ many_hosts() {
 }
 
 gradients() {
-  local overlap=$PWD/$build/bench/rondo-overlap lenet=$PWD/$build/examples/lenet/rondo-lenet
-  measure overlap_one_host mpirun -n 2 "$lenet" --bucket-kib 0 --measure-overlap 400
+  local overlap=$PWD/$build/bench/rondo-overlap trainer=$PWD/$build/examples/systems/rondo-systems
+  measure overlap_one_host mpirun -n 2 "$trainer" --bucket-kib 0 --measure-overlap 400
   if [ "$(id -u)" != 0 ]; then
     echo "bench: test hosts need root; left out" >&2
     return
   fi
-  measure overlap_two_hosts tools/test_hosts.sh --hosts 2 --pin --rate 25mbit -- "$lenet" --bucket-kib 0 --measure-overlap 40 --batch-size 4096
-  measure overlap_two_hosts_256 tools/test_hosts.sh --hosts 2 --pin --rate 300mbit -- "$lenet" --bucket-kib 0 --measure-overlap 200
-  measure overlap_resnet18_two_hosts tools/test_hosts.sh --hosts 2 -- "$lenet" --model resnet18 --measure-overlap 5 --train-samples 512 --test-samples 100 --batch-size 64
+  measure overlap_two_hosts tools/test_hosts.sh --hosts 2 --pin --rate 25mbit -- "$trainer" --bucket-kib 0 --measure-overlap 40 --batch-size 4096
+  measure overlap_two_hosts_256 tools/test_hosts.sh --hosts 2 --pin --rate 300mbit -- "$trainer" --bucket-kib 0 --measure-overlap 200
+  measure overlap_resnet18_two_hosts tools/test_hosts.sh --hosts 2 -- "$trainer" --model resnet18 --measure-overlap 5 --train-samples 512 --test-samples 100 --batch-size 64
   local hosts
   for hosts in 2 4 8; do
     measure overlap_resnet50_$hosts tools/test_hosts.sh --hosts $hosts -- "$overlap" --bucket-kib 0,64,256,1024,4096,16384 -n 5

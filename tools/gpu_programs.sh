@@ -18,7 +18,7 @@ gpu_targets() {
   targets=(tests/test_gpu_device_group tests/test_gpu_device_direct tests/test_gpu_device_exchanges
     tests/test_gpu_device_processes tests/test_gpu_device_gradients tools/rondo-topo bench/rondo-perf)
   known=$(ninja -C "$1" -t targets all)
-  for target in bench/rondo-beside examples/lenet/rondo-lenet tests/test_gpu_lenet; do
+  for target in bench/rondo-beside examples/lenet/rondo-lenet examples/systems/rondo-systems tests/test_gpu_lenet; do
     if [[ $known == *"$target:"* ]]; then targets+=("$target"); fi
   done
 }

@@ -15,7 +15,7 @@ from validate_sim import ROOT, run
 
 
 def arrangements(workers):
-    """Of this many workers: what is measured, the options of test_hosts.sh, and those of rondo-lenet."""
+    """Of this many workers: what is measured, the options of test_hosts.sh, and those of rondo-systems."""
     yield "one server", ["--hosts", workers + 1], ["--strategy", "server"]
     if workers > 1:
         yield "naive", ["--hosts", workers], ["--algo", "naive"]
@@ -32,7 +32,7 @@ def main():
     parser.add_argument("--exchange-kib", type=int, default=8192)
     parser.add_argument("--times", type=int, default=10)
     options = parser.parse_args()
-    program = options.build.resolve() / "examples/lenet/rondo-lenet"
+    program = options.build.resolve() / "examples/systems/rondo-systems"
     rows = []
     print("| workers | how | ms |\n|--:|---|--:|")
     with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the exercises of the documents with rondo-lenet, each with several seeds, and draws what came out.
+"""Runs the exercises of the documents with rondo-systems, each with several seeds, and draws what came out.
 
 usage: tools/study.py [options] RONDO_LENET STUDY [STUDY ...]
 
@@ -334,7 +334,7 @@ def main():
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("studies", nargs="+", choices=STUDIES)
     parser.add_argument("--seeds", type=int, choices=range(1, 101), metavar="1-100", help="this number of seeds, from 1 on")
-    parser.add_argument("--extra", default="", help="options of rondo-lenet for all runs, such as '--device cuda'")
+    parser.add_argument("--extra", default="", help="options of rondo-systems for all runs, such as '--device cuda'")
     parser.add_argument("--page", action="store_true", help="writes the table into docs/documents.md, too")
     parser.add_argument("--data", help="folder of the four IDX files")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/study"))

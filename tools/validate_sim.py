@@ -123,7 +123,7 @@ class Validation:
         for kib in EXCHANGED_KIB[:1] if self.quick else EXCHANGED_KIB:
             for servers, here, text in ((1, 1, "a server on a host of its own"), (hosts, 2, "a server beside each worker")):
                 measured = self.json_of(lambda file, kib=kib, servers=servers, here=here: self.on_hosts(
-                    hosts, rate, "examples/lenet/rondo-lenet", "--strategy", "server", "--servers", servers, "--measure-exchange", 10, "--exchange-kib", kib,
+                    hosts, rate, "examples/systems/rondo-systems", "--strategy", "server", "--servers", servers, "--measure-exchange", 10, "--exchange-kib", kib,
                     "--json", file, ranks_per_host=here, map_by="node"))  # the last ranks are the servers
                 # In the simulation a worker is beside the only server. Its vectors do not take the link, which so carries those of hosts - 1 workers, as here.
                 sim = self.simulated(network, "--ranks", hosts, "--strategies", "server", "--servers", servers, "--kib", kib)
@@ -133,14 +133,14 @@ class Validation:
         """A timeline of the trainer's steps at another rate, written once."""
         file = self.folder / f"trace_{hosts}.json"
         if not file.exists():
-            self.on_hosts(hosts, TRACED_RATE, "examples/lenet/rondo-lenet", "--overlap", "--bucket-kib", TRACED_KIB, "--epochs", 1, *TRAINER, "--trace", file)
+            self.on_hosts(hosts, TRACED_RATE, "examples/systems/rondo-systems", "--overlap", "--bucket-kib", TRACED_KIB, "--epochs", 1, *TRAINER, "--trace", file)
         return file
 
     def traced_steps(self, network, hosts, rate):
         trace = self.trace_of(hosts)
         for kib in TRACED_BUCKETS_KIB:
             measured = self.json_of(lambda file, kib=kib: self.on_hosts(
-                hosts, rate, "examples/lenet/rondo-lenet", "--measure-overlap", 8, "--bucket-kib", kib, *TRAINER, "--json", file))
+                hosts, rate, "examples/systems/rondo-systems", "--measure-overlap", 8, "--bucket-kib", kib, *TRAINER, "--json", file))
             sim = self.simulated(network, "--ranks", hosts, "--strategies", "ring", "--trace", trace, "--bucket-kib", kib)
             yield {"what": f"step of ResNet-18, buckets of {kib} KiB", "measured_us": measured["modes"]["during"]["step_us"]["median"],
                    "simulated_us": sim["step_us"]["median"]}

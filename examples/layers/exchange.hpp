@@ -3,10 +3,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <memory>
-#include <rondo/communicator.hpp>
-#include <rondo/gradient_reducer.hpp>
-#include <span>
 
 #include "parameters.hpp"
 
@@ -25,17 +21,5 @@ struct Exchange {
 
 // Borrows the gradients.
 using MakeExchange = std::function<Exchange(ParameterBlock&)>;
-
-// Sums the gradients of all ranks, in place, in host memory.
-using SumGradients = std::function<void(std::span<float>)>;
-
-// Sums all gradients at once, after backprop.
-Exchange exchange_by(SumGradients sum, ParameterBlock& gradients);
-
-// The parameters with their names and gradients, as a GradientReducer takes them.
-std::vector<rondo::Parameter> reducible(ParameterBlock& gradients);
-
-// Sums gradients bucket by bucket, during backprop.
-Exchange exchange_by(const std::shared_ptr<rondo::GradientReducer>& reducer);
 
 }  // namespace lenet

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <rondo/cuda.hpp>
+#include <rondo/gradients.hpp>
 #include <span>
 #include <vector>
 
@@ -17,32 +18,18 @@
 
 namespace lenet {
 
-struct TrainingOptions {
+struct LearnerOptions {
   std::size_t batch_size = 256;
   float rate = 0.2F;
-  std::uint64_t seed = 1;
   int passes = 1;  // over parts of a rank's share, whose gradients are added up
   // In which proportion minibatches are dealt to the ranks; empty: equal shares.
   std::vector<double> shares = {};
-  bool measure_shares = false;  // in each epoch by how fast each rank computed in the one before
-  double warmup_epochs = 0;     // during which the learning rate grows to `rate`
-  // If not 0, ranks do not sum gradients: each trains alone for so many steps, then all take the
-  // average of their parameters. So they do at the end of an epoch.
-  std::size_t local_steps = 0;
-  std::size_t resync_steps = 0;  // if not 0, after so many steps all take rank 0's parameters
-  std::size_t wire_bytes = 4;    // of a gradient's element as it is sent
-  // With parameter servers: whether each worker's gradients are an update of their own.
-  bool asynchronous = false;
+  bool alone = false;  // whether this rank's gradients are not summed with those of the others
   // Whether batch normalisation is over the samples of all ranks; each learner then sums by this
   // function.
   SumOverRanks sum_norms = {};
-  bool rank_0_evaluates =
-      false;  // alone, while the others wait; else each rank takes a share of the test set
   double slowdown = 1;  // this rank takes so many times as long for gradients, by sleeping
 };
-
-// The learning rate of step `step` of a training whose epochs have `steps` steps each.
-float rate_at(std::size_t step, std::size_t steps, const TrainingOptions& options);
 
 // What a rank has computed since the epoch began.
 struct Computed {
@@ -69,23 +56,27 @@ class Learner {
   // Begins an epoch, which takes the training samples in this order.
   virtual void begin_epoch(std::span<const std::uint32_t> order) = 0;
   // Trains on minibatch `index` of the epoch: computes the gradients of this rank's share, sums
-  // them over the ranks unless ranks train alone (TrainingOptions::local_steps), and updates the
+  // them over the ranks unless ranks train alone (LearnerOptions::alone), and updates the
   // parameters. Collective.
   virtual void step(std::size_t index) = 0;
   // This rank's sums over the epoch so far.
   [[nodiscard]] virtual BatchResult totals() = 0;
   [[nodiscard]] virtual Computed computed() const { return {}; }
 
-  // The next three are for learners on the CPU; others throw std::runtime_error.
-  // The sum of the gradients over these samples of the training set, of which the totals tell, too;
-  // valid until the next call. Neither talks to other ranks nor updates the parameters.
-  virtual std::span<const float> gradients(std::span<const std::uint32_t> samples);
-  // From now on minibatches are dealt to the ranks in this proportion.
-  virtual void set_shares(std::span<const double> shares);
-  virtual void set_rate(float rate);
-
   // How many of these samples of the test set the model classifies correctly.
   [[nodiscard]] virtual std::int64_t correct(std::span<const std::uint32_t> samples) = 0;
+};
+
+// A learner on the CPU can do more.
+class HostLearner : public Learner {
+ public:
+  // Returns the sum of the gradients over these samples of the training set, which count in the
+  // totals, too; valid until the next call. Neither talks to other ranks nor updates the
+  // parameters.
+  virtual std::span<const float> gradients(std::span<const std::uint32_t> samples) = 0;
+  // From now on minibatches are dealt to the ranks in this proportion.
+  virtual void set_shares(std::span<const double> shares) = 0;
+  virtual void set_rate(float rate) = 0;
 };
 
 // Which share of a minibatch a learner takes.
@@ -96,13 +87,13 @@ struct RankOf {
 
 // Both borrow what they are given, except the task. Each throws std::runtime_error where the
 // program was built without its libraries, or the samples are not what the task's model takes.
-std::unique_ptr<Learner> make_cpu_learner(const Task& task, const Dataset& data,
-                                          const TrainingOptions& options, RankOf place,
-                                          const MakeExchange& make_exchange);
+std::unique_ptr<HostLearner> make_cpu_learner(const Task& task, const Dataset& data,
+                                              const LearnerOptions& options, RankOf place,
+                                              const MakeExchange& make_exchange);
 // Sums gradients as `gradients` says, or, where it is empty, not at all, for comparison. Data,
 // parameters and gradients stay on the rank's device.
 std::unique_ptr<Learner> make_cuda_learner(const Task& task, const Dataset& data,
-                                           const TrainingOptions& options,
+                                           const LearnerOptions& options,
                                            rondo::cuda::Communicator& devices,
                                            const std::optional<rondo::GradientOptions>& gradients);
 

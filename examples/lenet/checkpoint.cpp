@@ -41,42 +41,44 @@ std::uint64_t hash_of(const nlohmann::json& kept) {
 
 }  // namespace
 
-std::optional<TrainingState> read_checkpoint(const Options& options) {
-  if (options.checkpoint.empty() || !std::filesystem::exists(options.checkpoint)) return {};
+std::optional<TrainingState> read_checkpoint(const std::string& file, const Identity& identity,
+                                             int epochs) {
+  if (file.empty() || !std::filesystem::exists(file)) return {};
   try {
-    std::ifstream in(options.checkpoint, std::ios::binary);
+    std::ifstream in(file, std::ios::binary);
     nlohmann::json kept = nlohmann::json::from_cbor(in);
     const auto hash = kept.at("hash").get<std::uint64_t>();
     kept.erase("hash");
     if (hash_of(kept) != hash) throw std::runtime_error("it is damaged");
-    require_same(kept, "model", options.model);
-    require_same(kept, "seed", options.training.seed);
-    require_same(kept, "batch_size", options.training.batch_size);
-    require_same(kept, "batch_norm", options.batch_norm);
-    require_same(kept, "strategy", options.strategy);
-    const int epochs = kept.at("epochs").get<int>();
-    if (epochs >= options.epochs) {
-      throw std::runtime_error(fmt::format("it has {} epochs already, and --epochs asks for {}",
-                                           epochs, options.epochs));
+    require_same(kept, "model", identity.model);
+    require_same(kept, "seed", identity.seed);
+    require_same(kept, "batch_size", identity.batch_size);
+    require_same(kept, "batch_norm", identity.batch_norm);
+    require_same(kept, "strategy", identity.strategy);
+    const int done = kept.at("epochs").get<int>();
+    if (done >= epochs) {
+      throw std::runtime_error(
+          fmt::format("it has {} epochs already, and --epochs asks for {}", done, epochs));
     }
-    return TrainingState{epochs, kept.at("steps").get<std::size_t>(),
+    return TrainingState{done, kept.at("steps").get<std::size_t>(),
                          kept.at("samples").get<std::size_t>(), floats_of(kept.at("parameters")),
                          floats_of(kept.at("statistics"))};
   } catch (const std::exception& error) {
     throw std::runtime_error(
         fmt::format("--checkpoint '{}': training cannot go on from this file ({}); remove it to "
                     "begin anew",
-                    options.checkpoint, error.what()));
+                    file, error.what()));
   }
 }
 
-void write_checkpoint(const Options& options, const TrainingState& state) {
-  nlohmann::json kept = {{"model", options.model},
-                         {"seed", options.training.seed},
-                         {"batch_size", options.training.batch_size},
+void write_checkpoint(const std::string& file, const Identity& identity,
+                      const TrainingState& state) {
+  nlohmann::json kept = {{"model", identity.model},
+                         {"seed", identity.seed},
+                         {"batch_size", identity.batch_size},
                          {"samples", state.samples},
-                         {"batch_norm", options.batch_norm},
-                         {"strategy", options.strategy},
+                         {"batch_norm", identity.batch_norm},
+                         {"strategy", identity.strategy},
                          {"epochs", state.epochs},
                          {"steps", state.steps},
                          {"parameters", nlohmann::json::binary(bytes_of(state.parameters))},
@@ -84,7 +86,7 @@ void write_checkpoint(const Options& options, const TrainingState& state) {
   kept["hash"] = hash_of(kept);
   std::string bytes;
   nlohmann::json::to_cbor(kept, bytes);
-  replace_file(options.checkpoint, bytes);
+  replace_file(file, bytes);
 }
 
 }  // namespace lenet

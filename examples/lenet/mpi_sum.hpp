@@ -2,7 +2,7 @@
 // (mpi_absent.cpp).
 #pragma once
 
-#include "examples/layers/learner.hpp"
+#include "summing.hpp"
 
 namespace lenet {
 

@@ -1,56 +1,59 @@
-// The command line of rondo-lenet.
+// The command line of rondo-lenet, which other trainers share and add to.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <functional>
 #include <optional>
+#include <rondo/gradients.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "trainer.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace lenet {
 
 struct Options {
   int epochs = 10;
   TrainingOptions training;
-  std::string model = "lenet";
-  std::string batch_norm = "rank";  // over whose samples
-  std::size_t train_samples = 0;    // the first of the data set's; 0: all
-  std::size_t test_samples = 0;
   std::string algo = "ring";
   std::string device = "cpu";
   std::optional<std::string> data;  // folder of the task's files; unset: the task's own
-  std::string history;
-  std::string checkpoint;
   std::optional<std::size_t> bucket_kib;
   std::optional<bool> overlap;  // sum gradients during backprop; unset: where that pays
-  std::string wire = "exact";
-  std::string shares = "equal";
-  std::string evaluate = "all";  // who evaluates: "all" ranks or "rank-0"
-  std::string strategy = "all-reduce";
-  int servers = 1;  // of the ranks, with a strategy that has servers
-  std::optional<std::uint64_t> most_staleness;
-  std::string slow;   // "RANK:FACTOR"
-  std::string split;  // of a model over ranks: "columns", "rows" or "layers"; empty: none
-  int parts = 2;      // into so many
-  std::size_t micro_batches = 4;  // with "layers"
-  int measured_exchanges = 0;     // if not 0: measures exchanges instead of training
-  std::size_t exchanged_kib = 0;  // in each; 0: the model's gradients
+  std::string history;
+  std::string checkpoint;
   std::string trace;
-  int measured_steps = 0;
-  std::string json;      // file for what --measure-overlap measures
-  std::string settings;  // all of them, one in each line, except where this rank finds the data
   int threads = 1;
-  int ranks = 0;      // threads
-  int processes = 0;  // forked; if both are 0: the processes of mpirun
+  int ranks = 0;         // threads
+  int processes = 0;     // forked; if both are 0: the processes of a launcher
+  std::string settings;  // all of them, one in each line, except where this rank finds the data
 };
 
 // Fills `options`; returns the program's exit status when there is nothing more to do: after
 // --help, --version or an error, which it prints.
 std::optional<int> read_command_line(int argc, char** argv, Options& options);
 
-// The factor by which --slow makes `rank` of `ranks` that train slower; 1 for ranks that it does
-// not name. Throws std::runtime_error if it names none of them.
-double slowdown_of(const Options& options, int rank, int ranks);
+// The options above.
+void add_options(CLI::App& app, Options& options);
+// Reads the command line, calls `check`, which may throw CLI::ValidationError, and fills
+// `options.settings`. Returns as read_command_line does.
+std::optional<int> parse(CLI::App& app, int argc, char** argv, Options& options,
+                         const std::function<void()>& check);
+
+// These throw CLI::ValidationError where an option would be ignored, or contradicts another.
+void refuse_contradictions(const Options& options);
+// `files` are options and the files that they name, which must not be the same.
+void refuse_one_file_for_two(std::vector<std::pair<const char*, std::string>> files);
+
+// Whether a GradientReducer sums the gradients: not MPI, nobody, or one call after backprop on
+// GPUs.
+bool by_reducer(const Options& options);
+// How Rondo sums the gradients of `task`; empty where MPI or nobody does.
+std::optional<rondo::GradientOptions> gradient_options(const Options& options, const Task& task);
 
 }  // namespace lenet

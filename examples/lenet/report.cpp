@@ -25,10 +25,10 @@ bool watched() {
 
 }  // namespace
 
-Report::Report(bool visible, int epochs, bool by_ring)
-    : visible_(visible), terminal_(visible && watched()), epochs_(epochs), by_ring_(by_ring) {}
+Progress::Progress(bool visible, int epochs)
+    : visible_(visible), terminal_(visible && watched()), epochs_(epochs) {}
 
-void Report::step(int epoch, std::size_t done, std::size_t all) {
+void Progress::step(int epoch, std::size_t done, std::size_t all) const {
   constexpr std::size_t kWidth = 30;
   if (!terminal_) return;
   const std::size_t full = done * kWidth / all;
@@ -37,8 +37,7 @@ void Report::step(int epoch, std::size_t done, std::size_t all) {
   std::fflush(stdout);
 }
 
-void Report::epoch_done(int epoch, const EpochResult& result) {
-  results_.push_back(result);
+void Progress::epoch_done(int epoch, const EpochResult& result) const {
   if (!visible_) return;
   fmt::print(
       "{}epoch {:>2}/{}  {:6.2f} s  loss {:.4f}  train accuracy {:.4f}  test accuracy {:.4f}\n",
@@ -47,42 +46,25 @@ void Report::epoch_done(int epoch, const EpochResult& result) {
   std::fflush(stdout);
 }
 
-void Report::finished(std::uint64_t hash, std::size_t train_samples) {
-  if (!visible_ || results_.empty()) return;
+void print(const Run& run, std::size_t train_samples, const char* how_sent) {
+  if (run.results.empty()) return;
   const auto mean_of = [&](double EpochResult::* figure) {
     double sum = 0;
-    for (const EpochResult& result : results_) sum += result.*figure;
-    return sum / static_cast<double>(results_.size());
+    for (const EpochResult& result : run.results) sum += result.*figure;
+    return sum / static_cast<double>(run.results.size());
   };
   const double mean = mean_of(&EpochResult::seconds);
-  fmt::print("\n{:<22}{}\n", "epochs", results_.size());
+  const EpochResult& last = run.results.back();
+  fmt::print("\n{:<22}{}\n", "epochs", run.results.size());
   fmt::print("{:<22}{:.2f} (mean), {:.2f} in all\n", "seconds an epoch", mean,
-             mean * static_cast<double>(results_.size()));
+             mean * static_cast<double>(run.results.size()));
   fmt::print("{:<22}{:.0f}\n", "samples a second", static_cast<double>(train_samples) / mean);
-  fmt::print("{:<22}{:.2f}\n", "seconds to evaluate", results_.back().evaluation_seconds);
+  fmt::print("{:<22}{:.2f}\n", "seconds to evaluate", last.evaluation_seconds);
   fmt::print("{:<22}{:.1f}{}\n", "MB sent an epoch", mean_of(&EpochResult::sent_bytes) / 1e6,
-             by_ring_ ? ", if they go by the ring" : "");
-  if (const double bytes = mean_of(&EpochResult::part_bytes); bytes > 0) {
-    fmt::print("{:<22}{:.1f}\n", "and to other parts", bytes / 1e6);
-  }
-  std::string shares;
-  for (const double share : results_.back().shares) shares += fmt::format(" {:.3f}", share);
-  if (!shares.empty()) fmt::print("{:<22}{}\n", "shares of the ranks", shares.substr(1));
-  fmt::print("{:<22}{:.4f}\n", "train loss", results_.back().train_loss);
-  fmt::print("{:<22}{:.4f}\n", "test accuracy", results_.back().test_accuracy);
-  fmt::print("{:<22}{:016x}, equal on all ranks\n", "hash of parameters", hash);
-}
-
-void print(const Staleness& staleness) {
-  fmt::print("{:<22}{} (of all servers)\n", "updates", staleness.number());
-  fmt::print("{:<22}{:.2f} (mean), {} (greatest)\n", "staleness", staleness.mean(),
-             staleness.greatest);
-  std::string bins;
-  for (std::size_t i = 0; i < Staleness::kBins; ++i) {
-    if (staleness.updates[i] == 0) continue;
-    bins += fmt::format("{}{}: {}", bins.empty() ? "" : ", ", i, staleness.updates[i]);
-  }
-  fmt::print("{:<22}{}\n", "updates by staleness", bins);
+             how_sent);
+  fmt::print("{:<22}{:.4f}\n", "train loss", last.train_loss);
+  fmt::print("{:<22}{:.4f}\n", "test accuracy", last.test_accuracy);
+  fmt::print("{:<22}{:016x}, equal on all ranks\n", "hash of parameters", run.hash);
 }
 
 }  // namespace lenet

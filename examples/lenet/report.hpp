@@ -2,35 +2,26 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <vector>
 
-#include "server/shard.hpp"
-#include "trainer.hpp"
+#include "run.hpp"
 
 namespace lenet {
 
-class Report {
+class Progress {
  public:
-  // Only a visible report prints: rank 0's. `by_ring`: whether what is said of bytes holds for the
-  // ring alone.
-  Report(bool visible, int epochs, bool by_ring);
+  // Only visible progress is printed: rank 0's.
+  Progress(bool visible, int epochs);
 
-  void step(int epoch, std::size_t done, std::size_t all);
-  void epoch_done(int epoch, const EpochResult& result);
-  void finished(std::uint64_t hash, std::size_t train_samples);
-
-  [[nodiscard]] const std::vector<EpochResult>& results() const { return results_; }
+  void step(int epoch, std::size_t done, std::size_t all) const;
+  void epoch_done(int epoch, const EpochResult& result) const;
 
  private:
   bool visible_;
   bool terminal_;
   int epochs_;
-  bool by_ring_;
-  std::vector<EpochResult> results_;
 };
 
-// How stale the servers' updates were.
-void print(const Staleness& staleness);
+// Prints what came out of a run. `how_sent` is printed behind the number of bytes.
+void print(const Run& run, std::size_t train_samples, const char* how_sent);
 
 }  // namespace lenet

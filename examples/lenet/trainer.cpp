@@ -18,37 +18,14 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The same proportion, with the sum 1.
-std::vector<double> of_one(std::vector<double> shares) {
-  const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
-  for (double& share : shares) share /= all;
-  return shares;
-}
-
 }  // namespace
 
 Trainer::Trainer(rondo::Communicator& comm, const Dataset& data, const TrainingOptions& options,
-                 Learner& learner, ServedWorker* served, const TrainingState* start)
-    : comm_(comm),
-      data_(data),
-      options_(options),
-      learner_(learner),
-      served_(served),
-      parameter_count_(learner.parameters().all().size()) {
-  const std::size_t named = options_.shares.size();
-  if (named != 0 && named != static_cast<std::size_t>(comm_.size())) {
-    throw std::runtime_error(
-        fmt::format("--shares has {} numbers, but {} ranks train: name one number for each", named,
-                    comm_.size()));
-  }
+                 Learner& learner, Updates& updates, const TrainingState* start)
+    : comm_(comm), data_(data), options_(options), learner_(learner), updates_(updates) {
   ParameterBlock parameters = learner_.parameters();
   begin_from(comm_.rank() == 0 ? start : nullptr, parameters);
-  if (served_ != nullptr) {
-    served_->begin(parameters, static_cast<std::size_t>(epochs_done_));
-    return;
-  }
-  comm_.broadcast(parameters.all(), 0);
-  learner_.set_parameters(parameters);
+  updates_.begin(parameters);
 }
 
 // Fills rank 0's parameters; the statistics and what was done, on all ranks.
@@ -56,14 +33,15 @@ void Trainer::begin_from(const TrainingState* start, ParameterBlock& parameters)
   std::array<std::uint64_t, 2> done = {};
   std::vector<float> statistics = learner_.statistics();
   if (start != nullptr) {
-    if (start->parameters.size() != parameter_count_ ||
+    if (start->parameters.size() != parameters.all().size() ||
         start->statistics.size() != statistics.size()) {
       throw std::runtime_error(fmt::format(
           "the training's state has {} parameters and {} statistics, and this model has "
           "{} and {}",
-          start->parameters.size(), start->statistics.size(), parameter_count_, statistics.size()));
+          start->parameters.size(), start->statistics.size(), parameters.all().size(),
+          statistics.size()));
     }
-    const std::size_t steps = minibatches(data_.train.count(), options_.batch_size);
+    const std::size_t steps = minibatches(data_.train.count(), options_.learner.batch_size);
     const bool same_steps = start->steps == static_cast<std::size_t>(start->epochs) * steps;
     if (!same_steps || start->samples != data_.train.count()) {
       throw std::runtime_error(
@@ -95,23 +73,21 @@ TrainingState Trainer::state() {
           learner_.statistics()};
 }
 
-EpochResult Trainer::run_epoch(int epoch,
-                               const std::function<void(std::size_t, std::size_t)>& on_step) {
+EpochResult Trainer::run_epoch(int epoch, const OnStep& on_step) {
   const auto start = std::chrono::steady_clock::now();
   const std::vector<std::uint32_t> order = shuffled(data_.train.count(), options_.seed, epoch);
+  const std::size_t steps = minibatches(order.size(), options_.learner.batch_size);
   learner_.begin_epoch(order);
-  run_steps(order, on_step);
-  const BatchResult sum = learner_.totals();
   EpochResult result;
+  result.sent_bytes = updates_.run_epoch({order, steps, steps_done_}, on_step);
+  steps_done_ += steps;
+  const BatchResult sum = learner_.totals();
   std::array<double, 2> totals = {sum.loss, static_cast<double>(sum.correct)};
   comm_.all_reduce(totals);
   result.train_loss = totals[0] / static_cast<double>(order.size());
   result.train_accuracy = totals[1] / static_cast<double>(order.size());
   result.seconds = slowest(seconds_since(start));
   refuse_what_is_not_finite(epoch, result.train_loss);
-  result.sent_bytes = sent_bytes_;
-  if (!options_.shares.empty()) result.shares = of_one(options_.shares);
-  if (options_.measure_shares) measure_shares();
   average_statistics();
   const auto evaluation = std::chrono::steady_clock::now();
   result.test_accuracy = evaluate();
@@ -130,90 +106,9 @@ void Trainer::refuse_what_is_not_finite(int epoch, double loss) {
   if (refused[0] == 0) return;
   throw std::runtime_error(
       fmt::format("in epoch {} the parameters have grown beyond what a float holds; take a "
-                  "smaller learning rate (--lr), or let it grow (--warmup); if training went on "
+                  "smaller learning rate (--lr), or let it grow; if training went on "
                   "from a checkpoint, go on from an earlier one or begin anew",
                   epoch));
-}
-
-void Trainer::run_steps(std::span<const std::uint32_t> order,
-                        const std::function<void(std::size_t, std::size_t)>& on_step) {
-  sent_bytes_ = 0;
-  averaged_samples_ = 0;
-  const std::size_t steps = minibatches(order.size(), options_.batch_size);
-  if (served_ != nullptr) {
-    const std::size_t before = served_->pushes();
-    served_->run_epoch(order, on_step);
-    steps_done_ += steps;
-    sent_bytes_ =
-        static_cast<double>((served_->pushes() - before) * parameter_count_ * sizeof(float));
-    return;
-  }
-  for (std::size_t index = 0; index < steps; ++index) {
-    step(index, steps);
-    on_step(index + 1, steps);
-  }
-  if (separate_steps_ > 0) average_parameters();
-}
-
-void Trainer::step(std::size_t index, std::size_t steps) {
-  if (options_.warmup_epochs > 0) learner_.set_rate(rate_at(steps_done_, steps, options_));
-  learner_.step(index);
-  ++steps_done_;
-  if (options_.local_steps == 0) {
-    const double ranks = comm_.size();
-    sent_bytes_ +=
-        2 * (ranks - 1) / ranks * static_cast<double>(parameter_count_ * options_.wire_bytes);
-  } else if (++separate_steps_ == options_.local_steps) {
-    average_parameters();
-  }
-  if (options_.resync_steps > 0 && steps_done_ % options_.resync_steps == 0) {
-    take_parameters_of_rank_0();
-  }
-}
-
-// Weighted by the samples that each rank has trained on since the last average: after one step this
-// is what the sum of the gradients would have given.
-void Trainer::average_parameters() {
-  const std::size_t trained = learner_.computed().samples;
-  std::vector<double> samples = {static_cast<double>(trained - averaged_samples_)};
-  const double mine = samples[0];
-  comm_.all_reduce(samples);
-  averaged_samples_ = trained;
-  ParameterBlock parameters = learner_.parameters();
-  for (float& value : parameters.all()) value *= static_cast<float>(mine / samples[0]);
-  comm_.all_reduce(parameters.all());
-  learner_.set_parameters(parameters);
-  const double ranks = comm_.size();
-  sent_bytes_ += 2 * (ranks - 1) / ranks * static_cast<double>(parameters.all().size_bytes());
-  separate_steps_ = 0;
-}
-
-void Trainer::take_parameters_of_rank_0() {
-  ParameterBlock parameters = learner_.parameters();
-  comm_.broadcast(parameters.all(), 0);
-  learner_.set_parameters(parameters);
-  if (comm_.size() > 1) sent_bytes_ += static_cast<double>(parameters.all().size_bytes());
-}
-
-// A rank that was dealt nothing keeps the speed that it had; one that was never measured counts as
-// the fastest.
-void Trainer::measure_shares() {
-  const Computed computed = learner_.computed();
-  const double speed = computed.timed_samples == 0
-                           ? 0
-                           : static_cast<double>(computed.timed_samples) / computed.seconds;
-  std::vector<double> speeds(static_cast<std::size_t>(comm_.size()));
-  comm_.all_gather(std::span(&speed, 1), speeds);
-  speeds_.resize(speeds.size());
-  for (std::size_t rank = 0; rank < speeds.size(); ++rank) {
-    if (speeds[rank] > 0) speeds_[rank] = speeds[rank];
-  }
-  const double fastest = *std::max_element(speeds_.begin(), speeds_.end());
-  if (fastest == 0) return;
-  std::vector<double> shares;
-  for (const double one : speeds_) shares.push_back(one == 0 ? fastest : one);
-  options_.shares = of_one(shares);
-  learner_.set_shares(options_.shares);
 }
 
 // Where each rank normalises by its own samples, ranks have different moving averages. All take
@@ -237,9 +132,9 @@ void Trainer::average_statistics() {
 double Trainer::evaluate() {
   std::vector<std::uint32_t> all(data_.test.count());
   std::iota(all.begin(), all.end(), 0U);
-  const bool all_evaluate = !options_.rank_0_evaluates;
-  const auto mine = all_evaluate ? share(all, comm_.rank(), comm_.size())
-                                 : std::span(all).first(comm_.rank() == 0 ? all.size() : 0);
+  const int evaluators = options_.evaluators == 0 ? comm_.size() : options_.evaluators;
+  const auto mine = comm_.rank() < evaluators ? share(all, comm_.rank(), evaluators)
+                                              : std::span<const std::uint32_t>();
   std::array<std::int64_t, 2> counts = {learner_.correct(mine),
                                         static_cast<std::int64_t>(mine.size())};
   comm_.all_reduce(counts);

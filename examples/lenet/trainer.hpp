@@ -1,17 +1,23 @@
-// Data-parallel training: every rank takes its share of each minibatch, and gradients are summed,
-// or parameters averaged now and then.
+// Data-parallel training: every rank takes its share of each minibatch, and gradients are summed.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <rondo/communicator.hpp>
 #include <vector>
 
 #include "examples/layers/batches.hpp"
 #include "examples/layers/learner.hpp"
-#include "server/worker.hpp"
+#include "updates.hpp"
 
 namespace lenet {
+
+struct TrainingOptions {
+  LearnerOptions learner;
+  std::uint64_t seed = 1;
+  // How many ranks, from rank 0 on, evaluate, each on its share of the test set, while the others
+  // wait; 0: all.
+  int evaluators = 0;
+};
 
 struct EpochResult {
   double seconds = 0;  // of training, on the slowest rank
@@ -20,11 +26,7 @@ struct EpochResult {
   double train_accuracy = 0;
   double test_accuracy = 0;
   double evaluation_seconds = 0;
-  // Bytes of gradients and parameters that rank 0 sends: to parameter servers, else as if they went
-  // by the ring.
-  double sent_bytes = 0;
-  double part_bytes = 0;  // what rank 0 sends to the other parts of its model, without evaluation
-  std::vector<double> shares = {};  // of a minibatch, by rank, of 1 in all; empty: equal ones
+  double sent_bytes = 0;  // Updates::run_epoch, of this rank
 };
 
 // After an epoch: all that training goes on from.
@@ -40,22 +42,20 @@ struct TrainingState {
 // One rank of a training run. Borrows all that it is given.
 class Trainer {
  public:
-  // Collective: rank 0 makes the parameters from the seed, and all ranks get them. Throws
-  // std::runtime_error unless `shares` names as many ranks as there are. `served`: what this rank
-  // trains with if there are parameter servers; else null, and the ranks sum gradients. `comm` is
-  // that of the ranks that train.
+  // Collective: rank 0 makes the parameters from the seed, and all ranks get them. `comm` is that
+  // of the ranks that train.
   // `start`: on rank 0, what training goes on from; null: from the beginning. Throws
   // std::runtime_error if it is of a model with other parameters, or of epochs with another number
   // of steps.
   Trainer(rondo::Communicator& comm, const Dataset& data, const TrainingOptions& options,
-          Learner& learner, ServedWorker* served = nullptr, const TrainingState* start = nullptr);
+          Learner& learner, Updates& updates, const TrainingState* start = nullptr);
 
   // After the last epoch, or those that `start` had done.
   [[nodiscard]] TrainingState state();
   [[nodiscard]] int epochs_done() const { return epochs_done_; }
 
-  // Collective. Calls `on_step(done, all)` after each minibatch.
-  EpochResult run_epoch(int epoch, const std::function<void(std::size_t, std::size_t)>& on_step);
+  // Collective. Calls `on_step` after each minibatch.
+  EpochResult run_epoch(int epoch, const OnStep& on_step);
 
   // Collective: the hash of the parameters, which must be equal on all ranks. Throws
   // std::runtime_error if they differ.
@@ -63,12 +63,6 @@ class Trainer {
 
  private:
   void begin_from(const TrainingState* start, ParameterBlock& parameters);
-  void run_steps(std::span<const std::uint32_t> order,
-                 const std::function<void(std::size_t, std::size_t)>& on_step);
-  void step(std::size_t index, std::size_t steps);
-  void average_parameters();
-  void take_parameters_of_rank_0();
-  void measure_shares();
   void refuse_what_is_not_finite(int epoch, double loss);
   void average_statistics();
   double evaluate();
@@ -78,15 +72,9 @@ class Trainer {
   const Dataset& data_;
   TrainingOptions options_;
   Learner& learner_;
-  ServedWorker* served_;
-  std::size_t parameter_count_;
+  Updates& updates_;
   int epochs_done_ = 0;
   std::size_t steps_done_ = 0;
-  // Where ranks train alone, since they last averaged their parameters.
-  std::size_t separate_steps_ = 0;
-  std::size_t averaged_samples_ = 0;  // of this epoch, until then
-  double sent_bytes_ = 0;             // in this epoch
-  std::vector<double> speeds_;        // samples a second of each rank; 0: not measured yet
 };
 
 }  // namespace lenet

@@ -18,16 +18,17 @@ import tempfile
 build, sources, *pages = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
 # By program: values that replace those of the page, or are added.
 SMALL = {
-    "rondo-lenet": {"--epochs": "1", "--batch-size": "16", "--train-samples": "128", "--test-samples": "64", "--measure-overlap": "2",
-                    "--measure-exchange": "2", "--exchange-kib": "64"},
+    "rondo-lenet": {"--epochs": "1", "--batch-size": "16"},
+    "rondo-systems": {"--epochs": "1", "--batch-size": "16", "--train-samples": "128", "--test-samples": "64", "--measure-overlap": "2",
+                      "--measure-exchange": "2", "--exchange-kib": "64"},
     "rondo-perf": {"-b": "4KiB", "-e": "4KiB", "-n": "2", "-w": "1"},
     "rondo-overlap": {"-n": "1", "--compute-ms": "2"},
     "rondo-sim": {"--ranks": "8,1024"},
     "study.py": {"--seeds": "1", "--extra": "--epochs 1 --train-samples 64 --test-samples 32"},
 }
 # Commands that are tests of their own in tests/meson.build, which are not run a second time.
-TESTED = {"/usr/bin/python3 tests/lenet/agree_with_torch.py build/tests/write_agreement": "lenet_torch"}
-PROGRAMS = {*SMALL, "rondo-topo", "test_lenet_trainer", "test_lenet_task", "test_lenet_model"}
+TESTED = {"/usr/bin/python3 tests/systems/agree_with_torch.py build/tests/write_agreement": "systems_torch"}
+PROGRAMS = {*SMALL, "rondo-topo", "test_lenet_trainer", "test_layers_batches", "test_lenet_model"}
 # More ranks than cores, which mpirun refuses unless it is told; for ranks that the page has on hosts of their own. Open MPI 4 and 5.
 CROWDED = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
 ONLY_IF_NAMED = {"--measure-overlap", "--measure-exchange", "--exchange-kib"}
@@ -82,7 +83,7 @@ def run(line, folder):
     start, program = small(on_this_host(shlex.split(line)))
     crowded = CROWDED if line.startswith("tools/test_hosts.sh") or len(os.sched_getaffinity(0)) < 2 else {}
     name = pathlib.Path(program[0]).name
-    if name in ("rondo-lenet", "study.py") and "spirals" not in program:
+    if name in ("rondo-lenet", "rondo-systems", "study.py") and "spirals" not in program:
         program += ["--data", str(folder)]
     if name == "study.py":
         program += ["--out", str(folder), "--pictures", str(folder)]

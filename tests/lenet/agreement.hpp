@@ -10,12 +10,14 @@
 
 #include "examples/layers/batches.hpp"
 #include "examples/layers/learner.hpp"
-#include "lenet_shapes.hpp"
-#include "tests/lenet/bright_bars.hpp"
+#include "examples/lenet/lenet_shapes.hpp"
+#include "examples/lenet/trainer.hpp"
+#include "tests/layers/bright_bars.hpp"
 
 namespace lenet {
 
-inline const TrainingOptions kAgreementOptions{.batch_size = 48, .rate = 0.3F, .seed = 9};
+inline const TrainingOptions kAgreementOptions{.learner = {.batch_size = 48, .rate = 0.3F},
+                                               .seed = 9};
 
 inline const Dataset& agreement_data() {
   static const Dataset kData{bright_bars(230, 1), bright_bars(101, 2)};

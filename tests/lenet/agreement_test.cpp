@@ -1,7 +1,7 @@
 // The recorded losses are those of the CPU.
 
 #include "tests/lenet/agreement.hpp"
-#include "tasks.hpp"
+#include "examples/lenet/task.hpp"
 
 #include <cmath>
 #include <random>
@@ -10,8 +10,8 @@ namespace lenet {
 namespace {
 
 Trace trace_from(const ParameterBlock& parameters) {
-  const auto learner = make_cpu_learner(lenet_task(), agreement_data(), kAgreementOptions, {0, 1},
-                                        [](ParameterBlock&) { return Exchange(); });
+  const auto learner = make_cpu_learner(lenet_task(), agreement_data(), kAgreementOptions.learner,
+                                        {0, 1}, [](ParameterBlock&) { return Exchange(); });
   return trace_of(*learner, parameters);
 }
 
@@ -34,7 +34,7 @@ TEST(Agreement, RoundingMovesThemNoFurther) {
 
 // A difference that is not rounding shows in the first steps.
 TEST(Agreement, AnotherRateIsFound) {
-  TrainingOptions other = kAgreementOptions;
+  LearnerOptions other = kAgreementOptions.learner;
   other.rate *= 1.01F;
   const auto learner = make_cpu_learner(lenet_task(), agreement_data(), other, {0, 1},
                                         [](ParameterBlock&) { return Exchange(); });

@@ -2,8 +2,8 @@
 // differences of the plain LeNet's loss.
 
 #include "examples/layers/idx.hpp"
-#include "lenet_shapes.hpp"
-#include "tasks.hpp"
+#include "examples/lenet/lenet_shapes.hpp"
+#include "examples/lenet/task.hpp"
 
 #include <algorithm>
 #include <cmath>

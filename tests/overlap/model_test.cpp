@@ -1,5 +1,5 @@
-// The figures of rondo-overlap and of rondo-lenet --measure-overlap, from cases that are worked out
-// by hand.
+// The figures of rondo-overlap and of rondo-systems --measure-overlap, from cases that are worked
+// out by hand.
 
 #include "bench/overlap/files.hpp"
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <stdexcept>
@@ -10,11 +12,11 @@
 namespace lenet {
 namespace {
 
-class CpuLearner final : public Learner {
+class CpuLearner final : public HostLearner {
   using Clock = std::chrono::steady_clock;
 
  public:
-  CpuLearner(const Task& task, const Dataset& data, const TrainingOptions& options, RankOf place,
+  CpuLearner(const Task& task, const Dataset& data, const LearnerOptions& options, RankOf place,
              const MakeExchange& make_exchange)
       : data_(data),
         options_(options),
@@ -22,7 +24,7 @@ class CpuLearner final : public Learner {
         parameters_(task.shapes),
         gradients_(task.shapes),
         added_(task.shapes),
-        exchange_(options.local_steps > 0 ? Exchange() : make_exchange(gradients_)),
+        exchange_(options.alone ? Exchange() : make_exchange(gradients_)),
         model_(task.make_model(parameters_, gradients_, timed(options.sum_norms))) {}
 
   void set_parameters(const ParameterBlock& parameters) override {
@@ -56,7 +58,7 @@ class CpuLearner final : public Learner {
     compute(mine, index > 0);
     exchange_.finish();
     // The average is over all samples whose gradients were summed, however they are shared.
-    const std::size_t samples = options_.local_steps > 0 ? mine.size() : whole.size();
+    const std::size_t samples = options_.alone ? mine.size() : whole.size();
     descend(parameters_, gradients_,
             options_.rate / static_cast<float>(std::max<std::size_t>(samples, 1)));
   }
@@ -147,7 +149,7 @@ class CpuLearner final : public Learner {
   }
 
   const Dataset& data_;
-  TrainingOptions options_;
+  LearnerOptions options_;
   RankOf place_;
   ParameterBlock parameters_;
   ParameterBlock gradients_;
@@ -164,11 +166,17 @@ class CpuLearner final : public Learner {
 
 }  // namespace
 
-std::unique_ptr<Learner> make_cpu_learner(const Task& task, const Dataset& data,
-                                          const TrainingOptions& options, RankOf place,
-                                          const MakeExchange& make_exchange) {
+std::unique_ptr<HostLearner> make_cpu_learner(const Task& task, const Dataset& data,
+                                              const LearnerOptions& options, RankOf place,
+                                              const MakeExchange& make_exchange) {
   require_fit(task, data);
   if (!task.make_model) throw std::runtime_error(task.name + " has no model for CPUs");
+  const std::size_t named = options.shares.size();
+  if (named != 0 && named != static_cast<std::size_t>(place.size)) {
+    throw std::runtime_error(
+        fmt::format("--shares has {} numbers, but {} ranks train: name one number for each", named,
+                    place.size));
+  }
   return std::make_unique<CpuLearner>(task, data, options, place, make_exchange);
 }
 

@@ -84,4 +84,11 @@ BatchResult OnednnModel::forward(std::span<const float> inputs,
   return graph_for(labels.size(), Purpose::evaluation).forward(inputs, labels);
 }
 
+MakeModel model_by_onednn(BuildGraph build) {
+  return [build = std::move(build)](ParameterBlock& parameters, ParameterBlock& gradients,
+                                    const SumOverRanks& sum) {
+    return std::make_unique<OnednnModel>(parameters, gradients, build, sum);
+  };
+}
+
 }  // namespace lenet

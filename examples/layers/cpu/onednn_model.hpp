@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "examples/layers/model.hpp"
+#include "examples/layers/task.hpp"
 #include "graph.hpp"
 
 namespace lenet {
@@ -42,5 +43,8 @@ class OnednnModel final : public Model {
   Graphs training_;
   Graphs evaluation_;
 };
+
+// The maker of such models.
+MakeModel model_by_onednn(BuildGraph build);
 
 }  // namespace lenet

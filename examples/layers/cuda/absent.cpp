@@ -5,7 +5,7 @@
 namespace lenet {
 
 std::unique_ptr<Learner> make_cuda_learner(
-    const Task& /*task*/, const Dataset& /*data*/, const TrainingOptions& /*options*/,
+    const Task& /*task*/, const Dataset& /*data*/, const LearnerOptions& /*options*/,
     rondo::cuda::Communicator& /*devices*/,
     const std::optional<rondo::GradientOptions>& /*gradients*/) {
   throw std::runtime_error(

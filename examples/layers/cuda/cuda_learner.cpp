@@ -44,7 +44,7 @@ class WithoutRanks {
 
 class CudaLearner final : public Learner {
  public:
-  CudaLearner(const Task& task, const Dataset& data, const TrainingOptions& options,
+  CudaLearner(const Task& task, const Dataset& data, const LearnerOptions& options,
               rondo::cuda::Communicator& devices,
               const std::optional<rondo::GradientOptions>& gradient_options)
       : task_(task),
@@ -296,7 +296,7 @@ class CudaLearner final : public Learner {
 
   Computed computed_;
   Task task_;
-  TrainingOptions options_;
+  LearnerOptions options_;
   rondo::cuda::Communicator& devices_;
   std::optional<rondo::CallOptions>
       all_at_once_;  // one sum after backprop; if empty, the reducer sums, or nothing does
@@ -321,7 +321,7 @@ class CudaLearner final : public Learner {
 }  // namespace
 
 std::unique_ptr<Learner> make_cuda_learner(const Task& task, const Dataset& data,
-                                           const TrainingOptions& options,
+                                           const LearnerOptions& options,
                                            rondo::cuda::Communicator& devices,
                                            const std::optional<rondo::GradientOptions>& gradients) {
   require_fit(task, data);

@@ -2,6 +2,6 @@
 
 namespace lenet {
 
-BuildOnGpu model_on_gpu(const std::string& /*name*/) { return {}; }
+BuildOnGpu lenet_on_gpu() { return {}; }
 
 }  // namespace lenet
