@@ -46,7 +46,7 @@ fi
 
 # Prints the package that holds a library; the name of the package differs between releases.
 package_of() { dpkg -S "/usr/lib/x86_64-linux-gnu/$1" | sed -n '1s/:.*//p'; }
-packages=(libgtest-dev libhwy-dev libfmt-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libxxhash-dev dataset-fashion-mnist pkgconf-bin libpkgconf3)
+packages=(libgtest-dev libhwy-dev libfmt-dev libcli11-dev nlohmann-json3-dev libasio-dev zlib1g-dev libxxhash-dev dataset-fashion-mnist pkgconf-bin libpkgconf3)
 for library in 'libhwy.so.[0-9]*' 'libfmt.so.[0-9]*'; do
   package=$(package_of "$library")
   packages+=("$package")

@@ -117,7 +117,7 @@ if [ "$(cat .gpu-bundle/programs.sources 2>/dev/null)" = "$sources" ]; then
   python3 -m tarfile --extract .gpu-bundle/programs.tar.xz "$programs"
   export LD_LIBRARY_PATH=$programs/libraries:${LD_LIBRARY_PATH:-}
   data=$PWD/.gpu-bundle/root$data
-elif ! pkg-config --exists gtest libhwy fmt CLI11 nlohmann_json libxxhash zlib 2>/dev/null; then
+elif ! pkg-config --exists gtest libhwy fmt CLI11 nlohmann_json libxxhash zlib 2>/dev/null || [ ! -e /usr/include/asio.hpp ]; then
   [ -e .gpu-bundle/pkg-config ] || { echo "packages are missing here, and .gpu-bundle has neither them nor programs of these sources ($sources): make it with tools/gpu_bundle.sh" >&2; exit 1; }
   root=$PWD/.gpu-bundle/root
   chmod +x .gpu-bundle/pkg-config "$root/usr/bin/pkgconf"

@@ -11,7 +11,7 @@ set -euo pipefail
 packages=(
   g++ meson ninja-build pkg-config dpkg-dev
   libopenmpi-dev openmpi-bin libhwloc-dev libhwy-dev libfmt-dev libsodium-dev libucx-dev
-  libcli11-dev nlohmann-json3-dev
+  libcli11-dev nlohmann-json3-dev libasio-dev
   libdnnl-dev zlib1g-dev libxxhash-dev dataset-fashion-mnist
 )
 if [ "${1:-}" != --demo ]; then packages+=(libgtest-dev libbenchmark-dev iproute2 elfutils cmake python3-matplotlib python3-torch); fi

@@ -1,8 +1,6 @@
 // Addresses in IP networks, and TCP sockets at them.
 #pragma once
 
-#include <sys/socket.h>
-
 #include <cstdint>
 #include <future>
 #include <string>
@@ -11,20 +9,14 @@
 
 #include "base/deadline.hpp"
 #include "base/file_descriptor.hpp"
+#include "bootstrap/asio.hpp"
 
 namespace rondo::detail {
 
-struct Address {
-  sockaddr_storage storage{};
-  socklen_t bytes = 0;
+using Address = asio::ip::tcp::endpoint;
 
-  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
-  [[nodiscard]] bool is_loopback() const;
-  [[nodiscard]] std::uint16_t port() const;
-  void set_port(std::uint16_t port);
-  // "10.0.0.1:29500" or "[::1]:29500".
-  [[nodiscard]] std::string text() const;
-};
+// "10.0.0.1:29500" or "[::1]:29500".
+std::string text_of(const Address& address);
 
 // The addresses of a host, or why there are none.
 struct Resolved {
@@ -34,6 +26,7 @@ struct Resolved {
 
 // Asks for the addresses of a host's name, or of a text such as "10.0.0.1" or "fe80::1%eth0". Name
 // servers may take longer than one call's deadline: then the next call waits for the same answer.
+// (Asio's own resolver lets its owner wait for them, however long they take.)
 class HostLookup {
  public:
   explicit HostLookup(std::string host) : host_(std::move(host)) {}
@@ -56,13 +49,16 @@ std::vector<Address> own_addresses(const std::string& interface, std::uint16_t p
 // has, or the loopback interface.
 std::string interface_with(const Address& address);
 
+// Makes a TCP socket for addresses of this kind that does not block, sends at once, and notices
+// when the other host is gone. Throws TransportError.
+FileDescriptor make_tcp_socket(const Address& address);
 // Listens there. Throws TransportError, with the address in use or not this machine's as the
 // reason.
 FileDescriptor listen_at(const Address& address);
 // Listens at all of them where that is possible; if it is possible at none, throws as listen_at()
 // does.
 std::vector<FileDescriptor> listen_at_any(const std::vector<Address>& addresses);
-// The address that a socket is bound to, and that of its other end.
+// The address that a TCP socket is bound to, and that of its other end.
 Address address_of(const FileDescriptor& socket);
 Address peer_address_of(const FileDescriptor& socket);
 

@@ -1,6 +1,5 @@
 #include "bootstrap/admission.hpp"
 
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -8,7 +7,10 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <list>
+#include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,7 +19,9 @@
 
 #include "base/index.hpp"
 #include "base/log.hpp"
+#include "bootstrap/asio.hpp"
 #include "bootstrap/handshake.hpp"
+#include "bootstrap/local_socket.hpp"
 #include "bootstrap/sockets.hpp"
 #include "bootstrap/stranger.hpp"
 
@@ -37,153 +41,188 @@ constexpr std::size_t kMostNotes = 4;
 // How often rank 0 looks whether it is still the one that others find.
 constexpr std::chrono::milliseconds kBetweenLooks{200};
 
+// Waits for something to read from a socket, which it borrows.
+class Watch {
+ public:
+  Watch(asio::io_context& network, const FileDescriptor& socket)
+      : descriptor_(network, socket.get()) {}
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+  ~Watch() { descriptor_.release(); }
+
+  // Calls `then` once, unless this object is destroyed first.
+  template <class Function>
+  static void wait(const std::shared_ptr<Watch>& watch, Function then) {
+    watch->descriptor_.async_wait(
+        asio::posix::stream_descriptor::wait_read,
+        [alive = std::weak_ptr(watch), then = std::move(then)](std::error_code code) {
+          // A call may be under way already when the watch is destroyed.
+          if (!code && !alive.expired()) then();
+        });
+  }
+
+ private:
+  asio::posix::stream_descriptor descriptor_;
+};
+
 class Admission {
  public:
-  Admission(MeetingPoint& place, int size, std::chrono::milliseconds timeout,
+  Admission(const MeetingPoint& place, int size, std::chrono::milliseconds timeout,
             Clock::time_point deadline)
-      : place_(place), size_(size), timeout_(timeout), deadline_(deadline) {}
+      : place_(place),
+        size_(size),
+        timeout_(timeout),
+        deadline_(deadline),
+        run_(run_name(place.run)),
+        listening_(place.listen(deadline)),
+        ranks_(static_cast<std::size_t>(size)) {}
 
   std::vector<FileDescriptor> run();
 
  private:
+  // Where connections come in.
+  struct Door {
+    const FileDescriptor& listener;
+    std::shared_ptr<Watch> watch;
+    asio::steady_timer pause;
+  };
+  struct Newcomer {
+    Stranger stranger;
+    std::shared_ptr<Watch> watch = nullptr;
+  };
+  struct Admitted {
+    FileDescriptor socket = FileDescriptor();
+    std::uint64_t process = 0;
+    std::shared_ptr<Watch> watch = nullptr;  // notices that the rank leaves
+  };
+
   void admit_all();
-  // Waits until somebody has something to say, and notes who; false when the deadline has passed.
-  bool wait_for_any();
-  void let_in();
+  void open(Door& door);
+  void look_again();
+  void require_first_place() const;
+  // Takes in who has connected; false if rank 0 can keep no more.
+  bool let_in(const FileDescriptor& listener);
+  void receive(FileDescriptor socket);
   // Sends the one away that has waited longest, of those who may be; false if there is none.
   bool make_room();
-  void read_ready();
+  void attend(const std::shared_ptr<Newcomer>& newcomer);
   // Reads what the stranger has sent. False if it is no stranger any more, since it was admitted or
   // sent away.
-  bool read_from(Stranger& stranger);
-  void admit(Stranger& stranger);
+  bool read_from(Newcomer& newcomer);
+  void admit(Newcomer& newcomer);
   void send_away(const Stranger& stranger, const std::string& why);
-  void drop_ranks_that_left();
+  void notice_if_it_left(std::size_t rank);
   [[nodiscard]] bool all_admitted() const { return admitted_ + 1 == ranks_.size(); }
   void answer_all(const std::exception_ptr& refusal) noexcept;
   [[noreturn]] void throw_missing() const;
 
-  MeetingPoint& place_;
+  const MeetingPoint& place_;
   int size_;
   std::chrono::milliseconds timeout_;
   Clock::time_point deadline_;
-  Run run_{};
-  std::vector<FileDescriptor> listeners_;
-  std::vector<Stranger> strangers_;
-  std::vector<FileDescriptor> ranks_;     // their sockets, by rank; rank 0 has none
-  std::vector<std::uint64_t> processes_;  // by rank
+  Run run_;
+  asio::io_context network_{1};
+  asio::steady_timer next_look_{network_};
+  Listening listening_;
+  std::list<Door> doors_;
+  std::vector<std::shared_ptr<Newcomer>> strangers_;
+  std::vector<Admitted> ranks_;  // by rank; rank 0 is none of them
   std::size_t admitted_ = 0;
   std::vector<FileDescriptor> refused_;  // ranks that make all fail, and that get the reason
   std::vector<std::string> notes_;
-  // What wait_for_any() asks poll(), of the strangers first, and then of these ranks; and what it
-  // has found.
-  std::vector<pollfd> requests_;
-  std::vector<std::size_t> asked_ranks_;
-  std::vector<std::size_t> ready_strangers_;  // places in strangers_, ascending
-  std::vector<std::size_t> ready_ranks_;      // ranks
-  Clock::time_point full_until_;
-  bool is_late_ = false;
 };
 
 std::vector<FileDescriptor> Admission::run() {
-  listeners_ = place_.listen(deadline_);
-  ranks_.resize(static_cast<std::size_t>(size_));
-  processes_.resize(ranks_.size());
-  run_ = run_name(place_.run());
   try {
     admit_all();
-    if (place_.refusal() != nullptr) std::rethrow_exception(place_.refusal());
+    if (listening_.refusal != nullptr) std::rethrow_exception(listening_.refusal);
   } catch (...) {
     answer_all(std::current_exception());
-    place_.close();
     throw;
   }
   answer_all(nullptr);
-  place_.close();
-  return std::move(ranks_);
+  std::vector<FileDescriptor> sockets;
+  for (Admitted& rank : ranks_) {
+    rank.watch.reset();
+    sockets.push_back(std::move(rank.socket));
+  }
+  return sockets;
 }
 
 void Admission::admit_all() {
-  while (!all_admitted()) {
-    if (!wait_for_any()) {
-      if (place_.refusal() != nullptr) return;
-      throw_missing();
-    }
-    const std::string objection = place_.objection_to_myself();
-    if (!objection.empty()) throw UsageError(objection);
-    read_ready();
-    drop_ranks_that_left();
-    let_in();
+  if (all_admitted()) return;
+  for (const FileDescriptor& listener : listening_.listeners) {
+    open(doors_.emplace_back(
+        Door{listener, std::make_shared<Watch>(network_, listener), asio::steady_timer(network_)}));
   }
+  look_again();
+  network_.run_until(deadline_);
+  // What has come until now is still read.
+  network_.restart();
+  for (std::size_t i = 0; i < kMostStrangers && !all_admitted() && network_.poll_one() > 0;) ++i;
+  if (!all_admitted() && listening_.refusal == nullptr) throw_missing();
+  require_first_place();
 }
 
-// poll() takes no more requests than the process may open files, so there are none for ranks
-// without a socket.
-bool Admission::wait_for_any() {
-  requests_.clear();
-  asked_ranks_.clear();
-  const bool full = Clock::now() < full_until_;
-  for (const Stranger& stranger : strangers_)
-    requests_.push_back({stranger.socket().get(), POLLIN, 0});
-  for (std::size_t rank = 1; rank < ranks_.size(); ++rank) {
-    if (!ranks_[rank].valid()) continue;
-    asked_ranks_.push_back(rank);
-    requests_.push_back({ranks_[rank].get(), POLLRDHUP, 0});
-  }
-  for (const FileDescriptor& listener : listeners_) {
-    if (!full) requests_.push_back({listener.get(), POLLIN, 0});
-  }
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
-  const auto wait = std::clamp<std::chrono::milliseconds>(left + std::chrono::milliseconds(1),
-                                                          std::chrono::milliseconds(0),
-                                                          full ? kFullFor : kBetweenLooks);
-  const bool any = ::poll(requests_.data(), requests_.size(), static_cast<int>(wait.count())) > 0;
-  ready_strangers_.clear();
-  ready_ranks_.clear();
-  for (std::size_t i = 0; any && i < strangers_.size() + asked_ranks_.size(); ++i) {
-    if (requests_[i].revents == 0) continue;
-    if (i < strangers_.size()) {
-      ready_strangers_.push_back(i);
-    } else {
-      ready_ranks_.push_back(asked_ranks_[i - strangers_.size()]);
+void Admission::open(Door& door) {
+  Watch::wait(door.watch, [this, &door] {
+    if (let_in(door.listener)) {
+      open(door);
+      return;
     }
-  }
-  if (left.count() >= 0) return true;
-  return any && !std::exchange(is_late_, true);  // what has come until now is still read
+    door.pause.expires_after(kFullFor);
+    door.pause.async_wait([this, &door](std::error_code code) {
+      if (!code) open(door);
+    });
+  });
 }
 
-void Admission::let_in() {
-  if (Clock::now() < full_until_) return;
-  for (const FileDescriptor& listener : listeners_) {
-    for (int come = 0; come < kMostAtOnce; ++come) {
-      if (strangers_.size() >= kMostStrangers + ranks_.size() && !make_room()) {
-        full_until_ = Clock::now() + kFullFor;
-        break;
-      }
-      FileDescriptor socket(
-          ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-      if (!socket.valid() && (errno == EMFILE || errno == ENFILE)) {
-        const int code = errno;
-        if (make_room()) continue;
-        if (strangers_.empty()) {
-          throw TransportError(
-              fmt::format("{}: rank 0 cannot take in more ranks: {}; allow more open files "
-                          "(ulimit -n)",
-                          place_.caller(), std::strerror(code)));
-        }
-        full_until_ = Clock::now() + kFullFor;  // until one of the strangers has been admitted
-      }
-      if (!socket.valid()) break;
-      const std::string objection = place_.objection_to_stranger(socket);
-      std::string name = place_.stranger_name(socket);
-      Stranger stranger(std::move(socket), std::move(name), place_.secret(), run_,
-                        place_.is_of_one_run());
-      if (!objection.empty()) {
-        send_away(stranger, objection);
-      } else if (read_from(stranger)) {  // a rank speaks as soon as it has connected
-        strangers_.push_back(std::move(stranger));
-      }
+void Admission::look_again() {
+  require_first_place();
+  next_look_.expires_after(kBetweenLooks);
+  next_look_.async_wait([this](std::error_code code) {
+    if (!code) look_again();
+  });
+}
+
+void Admission::require_first_place() const {
+  const std::string objection = listening_.objection();
+  if (!objection.empty()) throw UsageError(objection);
+}
+
+bool Admission::let_in(const FileDescriptor& listener) {
+  for (int come = 0; come < kMostAtOnce; ++come) {
+    if (strangers_.size() >= kMostStrangers + ranks_.size() && !make_room()) return false;
+    FileDescriptor socket(
+        ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket.valid() && (errno == EMFILE || errno == ENFILE)) {
+      const int code = errno;
+      if (make_room()) continue;
+      if (!strangers_.empty()) return false;  // until one of the strangers has been admitted
+      throw TransportError(
+          fmt::format("{}: rank 0 cannot take in more ranks: {}; allow more open files (ulimit -n)",
+                      place_.caller, std::strerror(code)));
     }
+    if (!socket.valid()) break;
+    receive(std::move(socket));
+  }
+  return true;
+}
+
+void Admission::receive(FileDescriptor socket) {
+  const bool local = is_local(socket);
+  const std::string objection = local ? objection_to_peer(socket) : "";
+  std::string name = local ? "a process" : text_of(peer_address_of(socket));
+  ServerHandshake handshake(listening_.secret, run_, introduce(!listening_.secret.empty()),
+                            place_.is_of_one_run);
+  const auto newcomer = std::make_shared<Newcomer>(
+      Newcomer{Stranger(std::move(socket), std::move(name), std::move(handshake))});
+  if (!objection.empty()) {
+    send_away(newcomer->stranger, objection);
+  } else if (read_from(*newcomer)) {  // a rank speaks as soon as it has connected
+    newcomer->watch = std::make_shared<Watch>(network_, newcomer->stranger.socket());
+    strangers_.push_back(newcomer);
+    attend(newcomer);
   }
 }
 
@@ -191,34 +230,38 @@ bool Admission::make_room() {
   const Clock::time_point now = Clock::now();
   auto oldest = strangers_.end();
   for (auto one = strangers_.begin(); one != strangers_.end(); ++one) {
-    if (!one->may_be_sent_away(now)) continue;
-    if (oldest == strangers_.end() || one->came() < oldest->came()) oldest = one;
+    if (!(*one)->stranger.may_be_sent_away(now)) continue;
+    const bool older =
+        oldest == strangers_.end() || (*one)->stranger.came() < (*oldest)->stranger.came();
+    if (older) oldest = one;
   }
   if (oldest == strangers_.end()) return false;
-  send_away(*oldest, "it did not say who it is, and others came");
-  std::swap(*oldest, strangers_.back());
-  strangers_.pop_back();
+  send_away((*oldest)->stranger, "it did not say who it is, and others came");
+  strangers_.erase(oldest);
   return true;
 }
 
-void Admission::read_ready() {
-  // The loop begins at the last one, so that the indexes of those that are still to be read stay as
-  // they are.
-  for (auto place = ready_strangers_.rbegin(); place != ready_strangers_.rend(); ++place) {
-    if (read_from(strangers_[*place])) continue;
-    std::swap(strangers_[*place], strangers_.back());
-    strangers_.pop_back();
-  }
+void Admission::attend(const std::shared_ptr<Newcomer>& newcomer) {
+  Watch::wait(newcomer->watch, [this, one = std::weak_ptr(newcomer)] {
+    const std::shared_ptr<Newcomer> speaks = one.lock();
+    if (speaks == nullptr) return;
+    if (read_from(*speaks)) {
+      attend(speaks);
+    } else {
+      std::erase(strangers_, speaks);
+    }
+  });
 }
 
-bool Admission::read_from(Stranger& stranger) {
+bool Admission::read_from(Newcomer& newcomer) {
+  Stranger& stranger = newcomer.stranger;
   const std::string objection = stranger.listen();
   if (!objection.empty()) {
     send_away(stranger, objection);
     return false;
   }
   if (stranger.hello() == nullptr) return true;
-  admit(stranger);
+  admit(newcomer);
   return false;
 }
 
@@ -228,46 +271,51 @@ void Admission::send_away(const Stranger& stranger, const std::string& why) {
                                  [&](const std::string& note) { return note.ends_with(why); });
   if (known || notes_.size() == kMostNotes) return;
   notes_.push_back(fmt::format("{}: {}", stranger.name(), why));
-  log(LogLevel::warning, "{}: rank 0 sends {} away that came to {}: {}", place_.caller(),
-      stranger.name(), place_.name(), why);
+  log(LogLevel::warning, "{}: rank 0 sends {} away that came to {}: {}", place_.caller,
+      stranger.name(), place_.name, why);
 }
 
-void Admission::admit(Stranger& stranger) {
-  const Hello hello = *stranger.hello();
+void Admission::admit(Newcomer& newcomer) {
+  const Hello hello = *newcomer.stranger.hello();
   const bool fits = hello.rank > 0 && hello.rank < size_ && hello.size == size_;
   const auto place = static_cast<std::size_t>(fits ? hello.rank : 0);
-  FileDescriptor& socket = ranks_[place];
+  Admitted& rank = ranks_[place];
+  newcomer.watch.reset();
   // A rank that has lost its connection comes again, perhaps before rank 0 knows that.
-  const bool comes_again = fits && socket.valid() && processes_[place] == hello.process;
-  if (!fits || (socket.valid() && !comes_again && !has_hung_up(socket))) {
-    refused_.push_back(stranger.take_socket());
+  const bool comes_again = fits && rank.socket.valid() && rank.process == hello.process;
+  if (!fits || (rank.socket.valid() && !comes_again && !has_hung_up(rank.socket))) {
+    refused_.push_back(newcomer.stranger.take_socket());
     throw UsageError(
         fmt::format("{}: somebody came to {} as rank {} of {}, but rank 0 was told of {} ranks, "
                     "each of which comes once",
-                    place_.caller(), place_.name(), hello.rank, hello.size, size_));
+                    place_.caller, place_.name, hello.rank, hello.size, size_));
   }
-  admitted_ += socket.valid() ? 0 : 1;
-  socket = stranger.take_socket();
-  processes_[place] = hello.process;
+  admitted_ += rank.socket.valid() ? 0 : 1;
+  rank.watch.reset();
+  rank.socket = newcomer.stranger.take_socket();
+  rank.process = hello.process;
+  rank.watch = std::make_shared<Watch>(network_, rank.socket);
+  Watch::wait(rank.watch, [this, place] { notice_if_it_left(place); });
+  if (all_admitted()) network_.stop();
 }
 
-void Admission::drop_ranks_that_left() {
-  for (const std::size_t rank : ready_ranks_) {
-    if (!ranks_[rank].valid() || !has_hung_up(ranks_[rank])) continue;
-    ranks_[rank] = FileDescriptor();
-    --admitted_;
-    if (notes_.size() < kMostNotes) notes_.push_back(fmt::format("rank {} came and left", rank));
-  }
+void Admission::notice_if_it_left(std::size_t rank) {
+  if (!has_hung_up(ranks_[rank].socket)) return;
+  ranks_[rank] = {};
+  --admitted_;
+  if (notes_.size() < kMostNotes) notes_.push_back(fmt::format("rank {} came and left", rank));
 }
 
 void Admission::answer_all(const std::exception_ptr& refusal) noexcept {
   Reply answer = answer_for(refusal);
   try {
-    answer.introduction = introduce(!place_.secret().empty());
+    answer.introduction = introduce(!listening_.secret.empty());
     answer.run = run_;
     // Also those whose connection was not accepted yet, and those who have not proven who they are.
-    if (refusal != nullptr) let_in();
-  } catch (const Error&) {
+    for (const FileDescriptor& listener : listening_.listeners) {
+      if (refusal != nullptr) static_cast<void>(let_in(listener));
+    }
+  } catch (const std::exception&) {
     // No file descriptors are left to accept them.
   }
   const auto tell = [&](const FileDescriptor& socket) {
@@ -276,16 +324,16 @@ void Admission::answer_all(const std::exception_ptr& refusal) noexcept {
     if (socket.valid())
       static_cast<void>(::send(socket.get(), &answer, sizeof(answer), MSG_NOSIGNAL));
   };
-  for (const FileDescriptor& socket : ranks_) tell(socket);
+  for (const Admitted& rank : ranks_) tell(rank.socket);
   for (const FileDescriptor& socket : refused_) tell(socket);
   if (refusal == nullptr) return;
-  for (const Stranger& stranger : strangers_) tell(stranger.socket());
+  for (const auto& newcomer : strangers_) tell(newcomer->stranger.socket());
 }
 
 void Admission::throw_missing() const {
   std::string missing;
   for (int rank = 1; rank < size_; ++rank) {
-    if (ranks_[Index(rank)].valid()) continue;
+    if (ranks_[Index(rank)].socket.valid()) continue;
     missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
   }
   std::string notes;
@@ -293,17 +341,22 @@ void Admission::throw_missing() const {
     notes += fmt::format("{}{}", notes.empty() ? ". Who came: " : "; ", note);
   throw TimeoutError(
       fmt::format("rank 0 waited {} ms at {} for ranks that did not come: {}{}. (If they are "
-                  "running, have they "
-                  "joined another process that is rank 0 there?)",
-                  timeout_.count(), place_.name(), missing, notes));
+                  "running, have they joined another process that is rank 0 there?)",
+                  timeout_.count(), place_.name, missing, notes));
 }
 
 }  // namespace
 
-std::vector<FileDescriptor> admit_ranks(MeetingPoint& place, int size,
+std::vector<FileDescriptor> admit_ranks(const MeetingPoint& place, int size,
                                         std::chrono::milliseconds timeout,
                                         Clock::time_point deadline) {
-  return Admission(place, size, timeout, deadline).run();
+  try {
+    return Admission(place, size, timeout, deadline).run();
+  } catch (const std::system_error& error) {
+    throw TransportError(fmt::format(
+        "{}: rank 0 cannot listen: {}; allow more open files (ulimit -n), if that is the reason",
+        place.caller, error.code().message()));
+  }
 }
 
 }  // namespace rondo::detail

@@ -16,7 +16,7 @@ namespace rondo::detail {
 // no rank out, however many they are: where descriptors run out, or strangers are too many, the one
 // that has been silent longest goes. Throws UsageError, TransportError, or TimeoutError that names
 // the ranks that have not come and who was sent away; sends the reason to all that have come.
-std::vector<FileDescriptor> admit_ranks(MeetingPoint& place, int size,
+std::vector<FileDescriptor> admit_ranks(const MeetingPoint& place, int size,
                                         std::chrono::milliseconds timeout,
                                         Clock::time_point deadline);
 

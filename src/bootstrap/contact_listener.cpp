@@ -2,13 +2,12 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "bootstrap/addresses.hpp"
-#include "bootstrap/connect_to_any.hpp"
 #include "bootstrap/proof.hpp"
 #include "topology/machine.hpp"
 
@@ -32,36 +31,35 @@ ListeningContact listen_with_contact(const std::string& interface) {
     contact.port = address_of(made.listeners[0]).port();
   }
   for (Address& place : places) {
-    place.set_port(contact.port);
+    place.port(contact.port);
     if (!interface.empty()) {
       made.listeners.push_back(listen_at(place));
       place = address_of(made.listeners.back());
       contact.port = place.port();  // the same for the next address
     }
-    const std::string text = place.text();
+    const std::string text = text_of(place);
     contact.addresses.push_back(text.substr(0, text.rfind(':')));
   }
   return made;
 }
 
-Attempt connect_by(const Contact& contact, Clock::time_point deadline) {
+// A contact has numbers alone, for which nobody asks a name server.
+Target target_of(const Contact& contact) {
   const bool same_machine = contact.boot == machine_boot_id();
-  std::vector<Address> addresses;  // those of this machine first
-  std::string why_not = "it names no address of another host";
+  Target target{.why_not = "it names no address of another host"};
   for (const bool loopback : {true, false}) {
     if (loopback && !same_machine) continue;
     for (const std::string& text : contact.addresses) {
       std::string host = text;
       std::erase_if(host, [](char letter) { return letter == '[' || letter == ']'; });
-      const Resolved resolved = HostLookup(host).ask(contact.port, deadline);
-      if (resolved.addresses.empty()) why_not = resolved.why_not;
-      for (const Address& address : resolved.addresses) {
-        if (address.is_loopback() == loopback) addresses.push_back(address);
-      }
+      std::error_code no_number;
+      const Address address(asio::ip::make_address(host, no_number), contact.port);
+      if (no_number) target.why_not = fmt::format("'{}': {}", host, no_number.message());
+      const bool fits = !no_number && address.address().is_loopback() == loopback;
+      if (fits) target.addresses.push_back(address);
     }
   }
-  if (addresses.empty()) return {FileDescriptor(), std::move(why_not)};
-  return connect_to_any(addresses, deadline);
+  return target;
 }
 
 }  // namespace rondo::detail

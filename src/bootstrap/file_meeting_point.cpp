@@ -1,5 +1,3 @@
-#include "bootstrap/file_meeting_point.hpp"
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,8 +12,8 @@
 #include <rondo/errors.hpp>
 
 #include "base/write_signals.hpp"
-#include "bootstrap/addresses.hpp"
 #include "bootstrap/contact_listener.hpp"
+#include "bootstrap/meeting_point.hpp"
 #include "bootstrap/proof.hpp"
 
 namespace rondo::detail {
@@ -29,55 +27,41 @@ struct Found {
   std::string why_not = {};
 };
 
-class FileMeetingPoint final : public MeetingPoint {
+class Folder {
  public:
-  FileMeetingPoint(const std::string& folder, std::string run, const NetworkOptions& network)
-      : MeetingPoint(std::move(run)),
-        name_("file://" + folder),
-        contact_path_(folder + "/rondo-rank-0"),
-        folder_(folder),
+  Folder(const std::string& path, const NetworkOptions& network)
+      : contact_path_(path + "/rondo-rank-0"),
+        path_(path),
         given_secret_(network.secret.value_or("")),
         interface_(network.interface.value_or("")) {
     struct stat facts{};
-    const bool exists = ::stat(folder.c_str(), &facts) == 0;
+    const bool exists = ::stat(path.c_str(), &facts) == 0;
     if (!exists || !S_ISDIR(facts.st_mode)) {
-      throw UsageError(fmt::format("from_store: '{}' is no folder on this host: {}", folder,
+      throw UsageError(fmt::format("from_store: '{}' is no folder on this host: {}", path,
                                    exists ? "it is something else" : std::strerror(errno)));
     }
     if (!can_prove()) static_cast<void>(prove("", {}));  // throws why
   }
-  ~FileMeetingPoint() override { close(); }
 
-  [[nodiscard]] const std::string& name() const override { return name_; }
-  [[nodiscard]] const char* caller() const override { return "from_store"; }
-  [[nodiscard]] std::string secret() const override { return given_secret_ + token_; }
-  std::vector<FileDescriptor> listen(Clock::time_point deadline) override;
-  void close() noexcept override;
-  [[nodiscard]] std::string objection_to_myself() const override;
-  [[nodiscard]] std::string stranger_name(const FileDescriptor& socket) const override {
-    return peer_address_of(socket).text();
-  }
-  Attempt try_connect(int rank, Clock::time_point deadline) override;
-  [[nodiscard]] bool may_be_stale() const override { return true; }
-  [[nodiscard]] int looks_for_another() const override { return 1; }
+  [[nodiscard]] Listening listen() const;
+  [[nodiscard]] Target find() const;
 
  private:
   [[nodiscard]] Found find_contact() const;
-  void leave_contact(const Contact& contact);
+  void leave_contact(const Contact& contact) const;
+  // Unless another process has left its own there.
+  void remove_contact(const std::string& token) const noexcept;
   // `another_cure`: what also helps, for the error's text.
   void require_mine(uid_t owner, const char* another_cure) const;
   [[noreturn]] void fail_to_write(const char* what) const;
 
-  std::string name_;
   std::string contact_path_;
-  std::string folder_;
+  std::string path_;
   std::string given_secret_;
   std::string interface_;
-  std::string token_;     // of the contact that this process has left, or last read
-  bool is_left_ = false;  // by this process
 };
 
-Found FileMeetingPoint::find_contact() const {
+Found Folder::find_contact() const {
   const FileDescriptor file(
       ::open(contact_path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat facts{};
@@ -104,7 +88,7 @@ Found FileMeetingPoint::find_contact() const {
   }
 }
 
-void FileMeetingPoint::require_mine(uid_t owner, const char* another_cure) const {
+void Folder::require_mine(uid_t owner, const char* another_cure) const {
   if (owner == ::geteuid()) return;
   throw TransportError(fmt::format(
       "from_store: {} belongs to user {}, and this process to user {}: remove that file, or choose "
@@ -112,7 +96,7 @@ void FileMeetingPoint::require_mine(uid_t owner, const char* another_cure) const
       contact_path_, owner, ::geteuid(), another_cure));
 }
 
-void FileMeetingPoint::fail_to_write(const char* what) const {
+void Folder::fail_to_write(const char* what) const {
   const int code = errno;
   struct stat facts{};
   // In a folder for all users, such as /tmp, nobody may replace the file of another user.
@@ -123,16 +107,16 @@ void FileMeetingPoint::fail_to_write(const char* what) const {
                     "choose a folder that only you may write to",
                     contact_path_, facts.st_uid, ::geteuid()));
   }
-  throw TransportError(fmt::format("from_store: rank 0 cannot {} in {}: {}{}", what, folder_,
+  throw TransportError(fmt::format("from_store: rank 0 cannot {} in {}: {}{}", what, path_,
                                    std::strerror(code),
                                    code == EFBIG ? "; allow larger files (ulimit -f)" : ""));
 }
 
 // Under another name first, so that nobody reads a part of it.
-void FileMeetingPoint::leave_contact(const Contact& contact) {
+void Folder::leave_contact(const Contact& contact) const {
   const WriteSignalsHeld held;
   const std::string text = to_text(contact);
-  const std::string draft = fmt::format("{}.{}", contact_path_, token_.substr(0, 16));
+  const std::string draft = fmt::format("{}.{}", contact_path_, contact.token.substr(0, 16));
   const FileDescriptor file(
       ::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!file.valid()) fail_to_write("make a file");
@@ -145,59 +129,66 @@ void FileMeetingPoint::leave_contact(const Contact& contact) {
     errno = code;
     fail_to_write("write a file");
   }
-  is_left_ = true;
-  const FileDescriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const FileDescriptor folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.valid()) static_cast<void>(::fsync(folder.get()));
 }
 
-std::vector<FileDescriptor> FileMeetingPoint::listen(Clock::time_point /*deadline*/) {
-  ListeningContact made = [&] {
-    try {
-      return listen_with_contact(interface_);
-    } catch (const UsageError&) {
-      refuse_all(std::current_exception());
-      return listen_with_contact("");
-    }
-  }();
-  token_ = made.contact.token;
-  leave_contact(made.contact);
-  return std::move(made.listeners);
-}
-
-void FileMeetingPoint::close() noexcept {
-  if (!std::exchange(is_left_, false)) return;
+void Folder::remove_contact(const std::string& token) const noexcept {
   try {
     const Found found = find_contact();
-    if (found.contact && found.contact->token == token_) ::unlink(contact_path_.c_str());
+    if (found.contact && found.contact->token == token) ::unlink(contact_path_.c_str());
   } catch (const std::exception&) {
     // Another user has put a file there.
   }
 }
 
-std::string FileMeetingPoint::objection_to_myself() const {
-  const Found found = find_contact();
-  if (!found.contact || found.contact->token == token_) return {};
-  return fmt::format("from_store: another process came to {} as rank 0", name_);
+Listening Folder::listen() const {
+  Listening listening;
+  ListeningContact made = [&] {
+    try {
+      return listen_with_contact(interface_);
+    } catch (const UsageError&) {
+      listening.refusal = std::current_exception();
+      return listen_with_contact("");
+    }
+  }();
+  leave_contact(made.contact);
+  const std::string token = made.contact.token;
+  listening.sign = std::shared_ptr<void>(
+      nullptr, [folder = *this, token](void*) { folder.remove_contact(token); });
+  listening.listeners = std::move(made.listeners);
+  listening.secret = given_secret_ + token;
+  listening.objection = [folder = *this, token]() -> std::string {
+    const Found found = folder.find_contact();
+    if (!found.contact || found.contact->token == token) return {};
+    return fmt::format("from_store: another process came to file://{} as rank 0", folder.path_);
+  };
+  return listening;
 }
 
-Attempt FileMeetingPoint::try_connect(int /*rank*/, Clock::time_point deadline) {
+Target Folder::find() const {
   const Found found = find_contact();
-  if (!found.contact) return {FileDescriptor(), found.why_not};
-  token_ = found.contact->token;
-  Attempt attempt = connect_by(*found.contact, deadline);
-  if (!attempt.socket.valid()) {
-    attempt.why_not = fmt::format(
-        "rank 0, or one of an earlier run, has left a file there, and does not answer: {}",
-        attempt.why_not);
-  }
-  return attempt;
+  if (!found.contact) return {.why_not = found.why_not};
+  Target target = target_of(*found.contact);
+  target.secret = given_secret_ + found.contact->token;
+  return target;
 }
 
 }  // namespace
 
-std::unique_ptr<MeetingPoint> meet_in_folder(const std::string& folder, std::string run,
-                                             const NetworkOptions& network) {
-  return std::make_unique<FileMeetingPoint>(folder, std::move(run), network);
+MeetingPoint meet_in_folder(const std::string& folder, std::string run,
+                            const NetworkOptions& network) {
+  const auto place = std::make_shared<const Folder>(folder, network);
+  return {.name = "file://" + folder,
+          .caller = "from_store",
+          .run = std::move(run),
+          .may_be_stale = true,
+          .if_silent =
+              "rank 0, or one of an earlier run, has left a file there, and does not "
+              "answer: ",
+          .looks_for_another = 1,
+          .listen = [place](Clock::time_point) { return place->listen(); },
+          .find = [place](Clock::time_point, std::uint16_t) { return place->find(); }};
 }
 
 }  // namespace rondo::detail

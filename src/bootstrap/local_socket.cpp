@@ -84,6 +84,24 @@ FileDescriptor make_local_socket() {
   return socket;
 }
 
+sockaddr_un path_address(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof(address.sun_path)) {
+    throw UsageError(fmt::format("from_socket: the path '{}' must have 1 to {} bytes", path,
+                                 sizeof(address.sun_path) - 1));
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+bool is_local(const FileDescriptor& socket) {
+  int family = 0;
+  socklen_t bytes = sizeof(family);
+  return ::getsockopt(socket.get(), SOL_SOCKET, SO_DOMAIN, &family, &bytes) == 0 &&
+         family == AF_UNIX;
+}
+
 std::string objection_to_peer(const FileDescriptor& socket) {
   ucred peer{};
   socklen_t bytes = sizeof(peer);

@@ -2,6 +2,8 @@
 // a file over.
 #pragma once
 
+#include <sys/un.h>
+
 #include <cstddef>
 #include <string>
 
@@ -12,6 +14,12 @@ namespace rondo::detail {
 
 // A stream socket that does not block. Throws TransportError.
 FileDescriptor make_local_socket();
+
+// Throws UsageError for a path that a socket cannot have.
+sockaddr_un path_address(const std::string& path);
+
+// Whether it is a Unix socket.
+bool is_local(const FileDescriptor& socket);
 
 // Says why the process at the other end is not trusted: it belongs to another user. Returns an
 // empty text if it belongs to this one.

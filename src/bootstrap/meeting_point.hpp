@@ -1,76 +1,90 @@
-// Where ranks that are processes meet: rank 0 listens there, and the others connect.
+// Where ranks that are processes meet: rank 0 listens there, and the others connect. Each kind of
+// place is a function that turns what a URL says into where to listen, and into addresses and a
+// secret.
 #pragma once
 
+#include <cstdint>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include <rondo/options.hpp>
 
 #include "base/deadline.hpp"
 #include "base/file_descriptor.hpp"
+#include "bootstrap/addresses.hpp"
+#include "bootstrap/bootstrap.hpp"
+#include "bootstrap/store_url.hpp"
 
 namespace rondo::detail {
 
-// A try to connect to rank 0: the socket, or why there is none yet.
-struct Attempt {
-  FileDescriptor socket = FileDescriptor();
-  std::string why_not = {};
+// What a rank connects to: the socket at a path, or one of several addresses.
+struct Target {
+  std::string path = {};
+  std::vector<Address> addresses = {};
+  std::string secret = {};   // that both sides must know; empty if none is needed
+  std::string why_not = {};  // why there is neither, for now
 };
 
-class MeetingPoint {
- public:
-  explicit MeetingPoint(std::string run = {}) : run_(std::move(run)) {}
-  MeetingPoint(const MeetingPoint&) = delete;
-  MeetingPoint& operator=(const MeetingPoint&) = delete;
-  virtual ~MeetingPoint() = default;
+// Rank 0's part of a meeting point, as long as ranks may come. Destroying it removes what shows
+// where rank 0 listens.
+struct Listening {
+  std::vector<FileDescriptor> listeners = {};
+  std::string secret = {};
+  // The error that rank 0 sends to every rank that comes; null if ranks may join.
+  std::exception_ptr refusal = nullptr;
+  // Why the other ranks would find another process here; empty if they find this one.
+  std::function<std::string()> objection = [] { return std::string(); };
+  std::shared_ptr<void> sign = nullptr;  // whose destructor removes it
+};
 
-  // How errors name this place.
-  [[nodiscard]] virtual const std::string& name() const = 0;
-  // The function that the program has called.
-  [[nodiscard]] virtual const char* caller() const = 0;
-  // What both sides must know; empty if none is needed. After listen() or try_connect().
-  [[nodiscard]] virtual std::string secret() const { return {}; }
-
-  // The name of the run whose ranks meet here; empty where nobody names it.
-  [[nodiscard]] const std::string& run() const { return run_; }
-
+struct MeetingPoint {
+  std::string name = {};         // as errors name this place
+  const char* caller = nullptr;  // the function that the program has called
+  std::string run = {};          // whose ranks meet here; empty where nobody names it
   // Whether nobody else was told this place, so that only ranks of that very run belong here.
-  [[nodiscard]] virtual bool is_of_one_run() const { return false; }
-
-  // Rank 0 calls this first. Returns the sockets at which it listens, one or several. `deadline`:
-  // for name servers. Throws UsageError, TransportError.
-  virtual std::vector<FileDescriptor> listen(Clock::time_point deadline) = 0;
-  // After listen(): the error that rank 0 sends to every rank that comes; null if ranks may join.
-  [[nodiscard]] const std::exception_ptr& refusal() const { return refusal_; }
-  // Rank 0 calls this when all ranks have come, or none may come any more. Removes what shows where
-  // rank 0 listens.
-  virtual void close() noexcept {}
-  // Rank 0 asks this now and then. Returns why the other ranks would find another process here;
-  // empty if they find this one.
-  [[nodiscard]] virtual std::string objection_to_myself() const { return {}; }
-  // How errors name the process at the other end of an accepted connection.
-  [[nodiscard]] virtual std::string stranger_name(const FileDescriptor& /*socket*/) const {
-    return "a process";
-  }
-  // Returns why that process is sent away at once; empty if it may stay.
-  [[nodiscard]] virtual std::string objection_to_stranger(const FileDescriptor& /*socket*/) const {
-    return {};
-  }
-
-  // A rank other than 0 calls this. Tries once, until the deadline at most; the next call may try
-  // another address. Throws UsageError or TransportError if trying again is useless.
-  virtual Attempt try_connect(int rank, Clock::time_point deadline) = 0;
+  bool is_of_one_run = false;
   // Whether the next try may find rank 0 although another process has answered this one.
-  [[nodiscard]] virtual bool may_be_stale() const { return false; }
-  // At how many places a rank 0 looks for another one before it listens.
-  [[nodiscard]] virtual int looks_for_another() const { return 0; }
+  bool may_be_stale = false;
+  std::string if_silent = {};  // what an error says before why nobody answers
+  int looks_for_another = 0;  // at how many places a rank 0 looks for another one before it listens
 
- protected:
-  void refuse_all(std::exception_ptr refusal) { refusal_ = std::move(refusal); }
-
- private:
-  std::string run_;
-  std::exception_ptr refusal_;
+  // Rank 0 calls `listen` once. The deadline is for name servers. Throws UsageError,
+  // TransportError.
+  std::function<Listening(Clock::time_point)> listen = {};
+  // The other ranks call `find` before each try to connect; it may find another address each time.
+  // `port`: that of the last process that answered, which was not rank 0; 0 if none did. Throws
+  // UsageError or TransportError if trying again is useless.
+  std::function<Target(Clock::time_point, std::uint16_t port)> find = {};
 };
+
+// A Unix socket, for the processes of one user on one host. Throws UsageError for a path that a
+// socket cannot have.
+MeetingPoint meet_at_path(const std::string& path, std::string run = {});
+
+// A TCP address. Rank 0 takes one of `ports`, the first of which is the URL's, or the URL's if
+// there are none. `run`: the run that they belong to. `network` has its settings from the
+// environment already. Throws UsageError.
+MeetingPoint meet_at_address(const TcpUrl& url, std::vector<std::uint16_t> ports, std::string run,
+                             const NetworkOptions& network);
+
+// A folder that all ranks share, which may be on NFS: rank 0 leaves a contact there (contact.hpp),
+// and the others connect to the addresses that it names. The file system must be able to rename a
+// file; nothing is locked.
+//
+// A contact of an earlier run may still be there, if its rank 0 was killed. Nobody listens at its
+// addresses any more, or a process that does not know its token; so a rank reads the contact again
+// until it meets a rank 0 that knows it.
+//
+// Throws UsageError if it is no folder.
+MeetingPoint meet_in_folder(const std::string& folder, std::string run,
+                            const NetworkOptions& network);
+
+// For ranks that can exchange blobs already: by these rank 0 sends the others its contact.
+// Collective: rank 0's part is made when it listens, or when the meeting point is destroyed.
+// `interface`: where rank 0 listens; empty: at all of this machine's.
+MeetingPoint meet_where_told(Bootstrap& ranks, const std::string& interface);
 
 }  // namespace rondo::detail

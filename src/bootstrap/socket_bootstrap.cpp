@@ -17,7 +17,9 @@
 #include "base/random_number.hpp"
 #include "bootstrap/addresses.hpp"
 #include "bootstrap/admission.hpp"
+#include "bootstrap/connect.hpp"
 #include "bootstrap/handshake.hpp"
+#include "bootstrap/local_socket.hpp"
 #include "bootstrap/sockets.hpp"
 
 namespace rondo::detail {
@@ -35,15 +37,17 @@ constexpr std::chrono::milliseconds kAfterAnother{100};  // which may log each c
 class Entry {
  public:
   // `process` identifies this process to rank 0, which so recognises a rank that comes again.
-  Entry(MeetingPoint& place, int rank, int size, std::uint64_t process)
-      : place_(place), rank_(rank), size_(size), process_(process) {}
+  Entry(asio::io_context& network, const MeetingPoint& place, int rank, int size,
+        std::uint64_t process)
+      : network_(network), place_(place), rank_(rank), size_(size), process_(process) {}
 
-  // Connects and proves who this rank is. Returns the socket once rank 0 has proven who it is; else
-  // why not. Throws what rank 0 answers if it has given up, and what the place throws.
-  Attempt run(Clock::time_point deadline);
+  // `last_port`: where the try before this one ended; see MeetingPoint::find. Connects and proves
+  // who this rank is. Returns the socket once rank 0 has proven who it is; else why not. Throws
+  // what rank 0 answers if it has given up, and what the place throws.
+  Attempt run(Clock::time_point deadline, std::uint16_t& last_port);
   // Whether trying again is useless: another process than these ranks' rank 0 has replied, and
   // would reply again. After a lost connection this is not known.
-  [[nodiscard]] bool is_final() const { return is_another_ && !place_.may_be_stale(); }
+  [[nodiscard]] bool is_final() const { return is_another_ && !place_.may_be_stale; }
   [[nodiscard]] bool is_another() const { return is_another_; }
   [[nodiscard]] bool connected() const { return connected_; }
 
@@ -56,7 +60,8 @@ class Entry {
   std::string receive(const FileDescriptor& socket, Reply& reply, Clock::time_point first_word,
                       Clock::time_point deadline);
 
-  MeetingPoint& place_;
+  asio::io_context& network_;
+  const MeetingPoint& place_;
   int rank_;
   int size_;
   std::uint64_t process_;
@@ -93,12 +98,17 @@ std::string Entry::receive(const FileDescriptor& socket, Reply& reply, Clock::ti
   return moved.end == Moved::End::late ? "it does not reply" : moved.why;
 }
 
-Attempt Entry::run(Clock::time_point deadline) {
-  Attempt attempt = place_.try_connect(rank_, deadline);
+Attempt Entry::run(Clock::time_point deadline, std::uint16_t& last_port) {
+  const Target target = place_.find(deadline, last_port);
+  Attempt attempt = connect_to(network_, target, deadline);
   connected_ = attempt.socket.valid();
-  if (!connected_) return attempt;
-  const std::string secret = place_.secret();
-  const Run run = run_name(place_.run());
+  if (!connected_) {
+    if (!target.addresses.empty()) attempt.why_not = place_.if_silent + attempt.why_not;
+    return attempt;
+  }
+  if (!is_local(attempt.socket)) last_port = peer_address_of(attempt.socket).port();
+  const std::string& secret = target.secret;
+  const Run run = run_name(place_.run);
   mine_ = introduce(!secret.empty());
   const auto stopped = [](std::string why) { return Attempt{FileDescriptor(), std::move(why)}; };
   if (send_all(attempt.socket, &mine_, sizeof(mine_), deadline).end != Moved::End::done) {
@@ -113,7 +123,7 @@ Attempt Entry::run(Clock::time_point deadline) {
   // this run.
   const auto is_refusal = [&] {
     if (reply.kind != Reply::Kind::answer) return false;
-    if (!place_.may_be_stale() || (!place_.run().empty() && reply.run == run)) throw_refusal(reply);
+    if (!place_.may_be_stale || (!place_.run.empty() && reply.run == run)) throw_refusal(reply);
     return true;
   };
   if (is_refusal()) return another("it refuses this rank");
@@ -121,7 +131,7 @@ Attempt Entry::run(Clock::time_point deadline) {
     return another(fmt::format("it belongs to another run: {}, and this rank to {}",
                                text_of(reply.run), text_of(run)));
   };
-  if (place_.is_of_one_run() && reply.run != run) return of_another_run();
+  if (place_.is_of_one_run && reply.run != run) return of_another_run();
   Hello hello{rank_, size_, process_, run, {}};
   const Nonce firsts = reply.introduction.nonce;
   hello.proof = prove_for(Speaker::rank, secret, mine_.nonce, firsts, rank_, size_);
@@ -141,31 +151,33 @@ Attempt Entry::run(Clock::time_point deadline) {
 
 }  // namespace
 
-SocketBootstrap::SocketBootstrap(std::unique_ptr<MeetingPoint> place, int rank, int size,
+SocketBootstrap::SocketBootstrap(const MeetingPoint& place, int rank, int size,
                                  std::chrono::milliseconds timeout)
     : rank_(rank), size_(size), timeout_(timeout), deadline_(deadline_after(timeout)) {
   set_patience(timeout);
   if (size < 1 || rank < 0 || rank >= size) {
     throw UsageError(
-        fmt::format("{}: rank {} of {}: ranks are 0 to size - 1", place->caller(), rank, size));
+        fmt::format("{}: rank {} of {}: ranks are 0 to size - 1", place.caller, rank, size));
   }
   if (rank == 0) {
-    fail_if_another_is_first(*place);
-    sockets_ = admit_ranks(*place, size, timeout, deadline_);
+    fail_if_another_is_first(place);
+    sockets_ = admit_ranks(place, size, timeout, deadline_);
   } else {
-    connect_to_first(*place);
+    connect_to_first(place);
   }
 }
 
-void SocketBootstrap::connect_to_first(MeetingPoint& place) {
+void SocketBootstrap::connect_to_first(const MeetingPoint& place) {
   const std::uint64_t process = random_number();
   std::string why_not;
   std::chrono::milliseconds one_try = kOneTry;
+  std::uint16_t last_port = 0;
+  asio::io_context network(1);
   for (std::chrono::milliseconds pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
-    Entry entry(place, rank_, size_, process);
+    Entry entry(network, place, rank_, size_, process);
     const Clock::time_point until =
-        place.may_be_stale() ? std::min(deadline_, deadline_after(one_try)) : deadline_;
-    Attempt attempt = entry.run(until);
+        place.may_be_stale ? std::min(deadline_, deadline_after(one_try)) : deadline_;
+    Attempt attempt = entry.run(until, last_port);
     if (attempt.socket.valid()) {
       sockets_.push_back(std::move(attempt.socket));
       return wait_for_answer();
@@ -173,7 +185,7 @@ void SocketBootstrap::connect_to_first(MeetingPoint& place) {
     why_not = attempt.why_not;
     if (entry.is_final()) {
       throw TransportError(fmt::format("rank {} cannot join the process that it reached at {}: {}",
-                                       rank_, place.name(), why_not));
+                                       rank_, place.name, why_not));
     }
     // A rank 0 with much to do may need longer.
     if (entry.connected() && !entry.is_another()) one_try = std::min(2 * one_try, kLongestTry);
@@ -182,7 +194,7 @@ void SocketBootstrap::connect_to_first(MeetingPoint& place) {
       throw TimeoutError(
           fmt::format("rank {} waited {} ms for rank 0 at {} ({}); was rank 0 started, or has it "
                       "joined others already, among them another rank {}?",
-                      rank_, timeout_.count(), place.name(), why_not, rank_));
+                      rank_, timeout_.count(), place.name, why_not, rank_));
     }
     std::this_thread::sleep_for(rest);
   }
@@ -190,12 +202,14 @@ void SocketBootstrap::connect_to_first(MeetingPoint& place) {
 
 // Finds two processes that are both rank 0: the one that came first refuses the other, and sends
 // the reason to all ranks.
-void SocketBootstrap::fail_if_another_is_first(MeetingPoint& place) {
-  for (int looks = place.looks_for_another(); looks > 0; --looks) {
-    Entry entry(place, 0, size_, random_number());
+void SocketBootstrap::fail_if_another_is_first(const MeetingPoint& place) {
+  std::uint16_t last_port = 0;
+  asio::io_context network(1);
+  for (int looks = place.looks_for_another; looks > 0; --looks) {
+    Entry entry(network, place, 0, size_, random_number());
     Attempt attempt;
     try {
-      attempt = entry.run(std::min(deadline_, deadline_after(kOneTry)));
+      attempt = entry.run(std::min(deadline_, deadline_after(kOneTry)), last_port);
     } catch (const TransportError&) {
       continue;  // it is no rank 0 of this group
     }
@@ -203,7 +217,7 @@ void SocketBootstrap::fail_if_another_is_first(MeetingPoint& place) {
       sockets_.push_back(std::move(attempt.socket));
       wait_for_answer();
       throw UsageError(
-          fmt::format("{}: another process is rank 0 at {}", place.caller(), place.name()));
+          fmt::format("{}: another process is rank 0 at {}", place.caller, place.name));
     }
     if (!entry.connected()) return;
   }
@@ -242,7 +256,7 @@ void SocketBootstrap::require(const Moved& moved, const char* waited, int peer) 
 std::string SocketBootstrap::interfaces() const {
   std::set<std::string> met;
   for (const FileDescriptor& socket : sockets_) {
-    if (!socket.valid() || address_of(socket).storage.ss_family == AF_UNIX) continue;
+    if (!socket.valid() || is_local(socket)) continue;
     const std::string name = interface_with(address_of(socket));
     if (!name.empty()) met.insert(name);  // empty: loopback, to a rank of this host
   }

@@ -25,8 +25,7 @@ class SocketBootstrap final : public Bootstrap {
  public:
   // Waits for all `size` ranks to come to `place`. Throws UsageError, TimeoutError that names the
   // ranks that have not come, TransportError; on all ranks that have come.
-  SocketBootstrap(std::unique_ptr<MeetingPoint> place, int rank, int size,
-                  std::chrono::milliseconds timeout);
+  SocketBootstrap(const MeetingPoint& place, int rank, int size, std::chrono::milliseconds timeout);
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return size_; }
@@ -39,8 +38,8 @@ class SocketBootstrap final : public Bootstrap {
   std::vector<FileDescriptor> release() { return std::exchange(sockets_, {}); }
 
  private:
-  void connect_to_first(MeetingPoint& place);
-  void fail_if_another_is_first(MeetingPoint& place);
+  void connect_to_first(const MeetingPoint& place);
+  void fail_if_another_is_first(const MeetingPoint& place);
   void wait_for_answer();
   // Rank 0's part in all_gather(). If it fails, rank 0 tells the others why.
   void gather_and_spread(char* rows, std::size_t bytes);

@@ -8,27 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include <fmt/format.h>
-
-#include <rondo/errors.hpp>
-
 namespace rondo::detail {
-
-FileDescriptor make_tcp_socket(int family) {
-  FileDescriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.valid()) {
-    throw TransportError(
-        fmt::format("cannot make a TCP socket: {}; allow more open files (ulimit -n), if that is "
-                    "the reason",
-                    std::strerror(errno)));
-  }
-  return socket;
-}
-
-void switch_on(const FileDescriptor& socket, int level, int option) {
-  const int on = 1;
-  static_cast<void>(::setsockopt(socket.get(), level, option, &on, sizeof(on)));
-}
 
 bool ready_before(const FileDescriptor& fd, short events, Clock::time_point deadline) {
   for (;;) {

@@ -1,4 +1,4 @@
-// Sockets that do not block, and moving bytes through them until a deadline.
+// Moves bytes through sockets until a deadline.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,6 @@
 #include "base/file_descriptor.hpp"
 
 namespace rondo::detail {
-
-// Makes a TCP socket that does not block. Throws TransportError.
-FileDescriptor make_tcp_socket(int family);
-// Sets the option to 1. A failure is ignored.
-void switch_on(const FileDescriptor& socket, int level, int option);
 
 // Whether `fd` is ready for `events` (as poll has them) before the deadline.
 bool ready_before(const FileDescriptor& fd, short events, Clock::time_point deadline);

@@ -12,16 +12,15 @@ namespace rondo::detail {
 
 class Stranger {
  public:
-  Stranger(FileDescriptor socket, std::string name, const std::string& secret, const Run& run,
-           bool one_run)
-      : socket_(std::move(socket)),
-        name_(std::move(name)),
-        handshake_(secret, run, introduce(!secret.empty()), one_run) {}
+  Stranger(FileDescriptor socket, std::string name, ServerHandshake handshake)
+      : socket_(std::move(socket)), name_(std::move(name)), handshake_(std::move(handshake)) {}
 
   [[nodiscard]] const FileDescriptor& socket() const { return socket_; }
-  [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] const Hello* hello() const { return handshake_.hello(); }
   FileDescriptor take_socket() { return std::move(socket_); }
+  // How errors name it.
+  [[nodiscard]] const std::string& name() const { return name_; }
+  // Null until the stranger has proven who it is.
+  [[nodiscard]] const Hello* hello() const { return handshake_.hello(); }
   [[nodiscard]] Clock::time_point came() const { return came_; }
   // Whether it may be sent away, so that others can come: whoever has said nothing, and whoever
   // does not go on.

@@ -1,9 +1,6 @@
-#include "bootstrap/unix_meeting_point.hpp"
-
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,149 +12,106 @@
 #include <rondo/errors.hpp>
 
 #include "bootstrap/local_socket.hpp"
+#include "bootstrap/meeting_point.hpp"
 
 namespace rondo::detail {
 namespace {
 
-sockaddr_un address_of(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof(address.sun_path)) {
-    throw UsageError(fmt::format("from_socket: the path '{}' must have 1 to {} bytes", path,
-                                 sizeof(address.sun_path) - 1));
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return address;
+constexpr mode_t kMine = S_IRUSR | S_IWUSR;
+
+// Zero if there is nothing.
+ino_t number_at(const std::string& path) {
+  struct stat facts{};
+  return ::lstat(path.c_str(), &facts) == 0 ? facts.st_ino : 0;
 }
 
-class UnixMeetingPoint final : public MeetingPoint {
- public:
-  UnixMeetingPoint(const std::string& path, std::string run)
-      : MeetingPoint(std::move(run)), path_(path), address_(address_of(path)) {}
-  ~UnixMeetingPoint() override { remove_name(); }
+// The name of the socket that this process has made.
+struct Name {
+  std::string path;
+  ino_t number = 0;
 
-  [[nodiscard]] const std::string& name() const override { return path_; }
-  [[nodiscard]] const char* caller() const override { return "from_socket"; }
-  std::vector<FileDescriptor> listen(Clock::time_point deadline) override;
-  void close() noexcept override { remove_name(); }
-  [[nodiscard]] std::string objection_to_myself() const override;
-  [[nodiscard]] std::string objection_to_stranger(const FileDescriptor& socket) const override {
-    return objection_to_peer(socket);
-  }
-  Attempt try_connect(int rank, Clock::time_point deadline) override;
-
- private:
+  Name(std::string its_path, ino_t its_number) : path(std::move(its_path)), number(its_number) {}
+  Name(const Name&) = delete;
+  Name& operator=(const Name&) = delete;
   // Removes the path, unless another process has put its own socket there.
-  void remove_name() noexcept {
-    const ino_t mine = std::exchange(number_, 0);
-    if (mine != 0 && number_at_path() == mine) ::unlink(path_.c_str());
+  ~Name() {
+    if (number != 0 && number_at(path) == number) ::unlink(path.c_str());
   }
-  [[nodiscard]] bool bind(const FileDescriptor& listener) const;
-  // Whether a socket of this user's is there at which nobody listens.
-  [[nodiscard]] bool is_abandoned() const;
-  // Zero if there is nothing.
-  [[nodiscard]] ino_t number_at_path() const;
-  void give_back_rights() const;
-
-  std::string path_;
-  sockaddr_un address_;
-  ino_t number_ = 0;  // of the socket that this process has made
 };
 
-bool UnixMeetingPoint::bind(const FileDescriptor& listener) const {
-  return ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address_), sizeof(address_)) ==
-         0;
+bool bind_to(const FileDescriptor& listener, const std::string& path) {
+  const sockaddr_un address = path_address(path);
+  return ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
 }
 
-bool UnixMeetingPoint::is_abandoned() const {
+// Whether a socket of this user's is there at which nobody listens.
+bool is_abandoned(const std::string& path) {
   struct stat facts{};
-  if (::lstat(path_.c_str(), &facts) != 0) return false;
+  if (::lstat(path.c_str(), &facts) != 0) return false;
   if (!S_ISSOCK(facts.st_mode) || facts.st_uid != ::geteuid()) return false;
   const FileDescriptor socket = make_local_socket();
-  return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address_), sizeof(address_)) !=
+  const sockaddr_un address = path_address(path);
+  return ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) !=
              0 &&
          errno == ECONNREFUSED;
 }
 
-ino_t UnixMeetingPoint::number_at_path() const {
+// What the umask took away. Does not follow a link, which somebody may have put in the socket's
+// place; for that the C library needs /proc, and where that is missing, only a umask that takes
+// rights from their own user leaves this rank unreachable.
+void give_back_rights(const std::string& path) {
   struct stat facts{};
-  return ::lstat(path_.c_str(), &facts) == 0 ? facts.st_ino : 0;
+  if (::lstat(path.c_str(), &facts) == 0 && (facts.st_mode & kMine) == kMine) return;
+  if (::fchmodat(AT_FDCWD, path.c_str(), kMine, AT_SYMLINK_NOFOLLOW) == 0) return;
+  throw TransportError(
+      fmt::format("cannot give this user back the right to use {}, which the umask took away: {}; "
+                  "start the ranks with another umask (umask 077)",
+                  path, std::strerror(errno)));
 }
 
-std::vector<FileDescriptor> UnixMeetingPoint::listen(Clock::time_point /*deadline*/) {
+Listening listen_at_path(const std::string& path) {
   FileDescriptor listener = make_local_socket();
   // The path is made with these rights, less what the process's umask takes away.
-  const bool mode_set = ::fchmod(listener.get(), S_IRUSR | S_IWUSR) == 0;
-  bool bound = mode_set && bind(listener);
+  const bool mode_set = ::fchmod(listener.get(), kMine) == 0;
+  bool bound = mode_set && bind_to(listener, path);
   int code = errno;
   // A rank 0 of an earlier run that was killed has left its socket.
-  if (!bound && mode_set && code == EADDRINUSE && is_abandoned()) {
-    ::unlink(path_.c_str());
-    bound = bind(listener);
+  if (!bound && mode_set && code == EADDRINUSE && is_abandoned(path)) {
+    ::unlink(path.c_str());
+    bound = bind_to(listener, path);
     code = errno;
   }
   if (!bound) {
     const char* cure =
         code == EADDRINUSE ? "; is it used by another run, or no socket of this user?" : "";
     throw TransportError(
-        fmt::format("cannot make the socket {}: {}{}", path_, std::strerror(code), cure));
+        fmt::format("cannot make the socket {}: {}{}", path, std::strerror(code), cure));
   }
-  number_ = number_at_path();
-  give_back_rights();
+  const auto name = std::make_shared<Name>(path, number_at(path));
+  give_back_rights(path);
   if (::listen(listener.get(), SOMAXCONN) != 0) {
-    throw TransportError(fmt::format("cannot listen at {}: {}", path_, std::strerror(errno)));
+    throw TransportError(fmt::format("cannot listen at {}: {}", path, std::strerror(errno)));
   }
-  std::vector<FileDescriptor> listeners;
-  listeners.push_back(std::move(listener));
-  return listeners;
-}
-
-// What the umask took away. Does not follow a link, which somebody may have put in the socket's
-// place; for that the C library needs /proc, and where that is missing, only a umask that takes
-// rights from their own user leaves this rank unreachable.
-void UnixMeetingPoint::give_back_rights() const {
-  struct stat facts{};
-  constexpr mode_t kMine = S_IRUSR | S_IWUSR;
-  if (::lstat(path_.c_str(), &facts) == 0 && (facts.st_mode & kMine) == kMine) return;
-  if (::fchmodat(AT_FDCWD, path_.c_str(), kMine, AT_SYMLINK_NOFOLLOW) == 0) return;
-  throw TransportError(
-      fmt::format("cannot give this user back the right to use {}, which the umask took away: {}; "
-                  "start the ranks with another umask (umask 077)",
-                  path_, std::strerror(errno)));
-}
-
-std::string UnixMeetingPoint::objection_to_myself() const {
-  if (number_at_path() == number_) return {};
-  return fmt::format("from_socket: another process came to {} as rank 0, or somebody removed it",
-                     path_);
-}
-
-Attempt UnixMeetingPoint::try_connect(int rank, Clock::time_point /*deadline*/) {
-  FileDescriptor socket = make_local_socket();
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address_), sizeof(address_)) !=
-      0) {
-    const int code = errno;
-    // Rank 0 may not be there yet.
-    const bool early = code == ENOENT || code == ECONNREFUSED || code == EAGAIN || code == EINTR;
-    if (early) return {FileDescriptor(), std::strerror(code)};
-    throw TransportError(
-        fmt::format("rank {} cannot connect to {}: {}{}", rank, path_, std::strerror(code),
-                    code == EACCES ? "; does the path belong to another user?" : ""));
-  }
-  const std::string objection = objection_to_peer(socket);
-  if (!objection.empty()) {
-    throw TransportError(fmt::format(
-        "rank {} does not trust who listens at {}: {}. Choose a path in a folder that only you may "
-        "write to",
-        rank, path_, objection));
-  }
-  return {std::move(socket)};
+  Listening listening;
+  listening.listeners.push_back(std::move(listener));
+  listening.objection = [name = name.get()]() -> std::string {
+    if (number_at(name->path) == name->number) return {};
+    return fmt::format("from_socket: another process came to {} as rank 0, or somebody removed it",
+                       name->path);
+  };
+  listening.sign = name;
+  return listening;
 }
 
 }  // namespace
 
-std::unique_ptr<MeetingPoint> meet_at_path(const std::string& path, std::string run) {
-  return std::make_unique<UnixMeetingPoint>(path, std::move(run));
+MeetingPoint meet_at_path(const std::string& path, std::string run) {
+  static_cast<void>(path_address(path));  // throws where there is none
+  return {.name = path,
+          .caller = "from_socket",
+          .run = std::move(run),
+          .listen = [path](Clock::time_point) { return listen_at_path(path); },
+          .find = [path](Clock::time_point, std::uint16_t) { return Target{.path = path}; }};
 }
 
 }  // namespace rondo::detail

@@ -8,11 +8,9 @@
 #include <rondo/errors.hpp>
 #include <rondo/start.hpp>
 
-#include "bootstrap/file_meeting_point.hpp"
+#include "bootstrap/meeting_point.hpp"
 #include "bootstrap/release.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
-#include "bootstrap/tcp_meeting_point.hpp"
-#include "bootstrap/unix_meeting_point.hpp"
 #include "communicator/by_ucx.hpp"
 #include "communicator/join.hpp"
 #include "communicator/watch_hosts.hpp"
@@ -21,7 +19,7 @@ namespace rondo {
 namespace detail {
 namespace {
 
-std::unique_ptr<MeetingPoint> meet_at(const LaunchedRank& launched, const NetworkOptions& network) {
+MeetingPoint meet_at(const LaunchedRank& launched, const NetworkOptions& network) {
   const auto parsed = parse_store_url(launched.url);
   if (const auto* socket = std::get_if<UnixUrl>(&parsed)) {
     return meet_at_path(socket->path, launched.run);

@@ -13,10 +13,10 @@
 
 #include "base/log.hpp"
 #include "base/put.hpp"
+#include "bootstrap/meeting_point.hpp"
 #include "bootstrap/proof.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
 #include "bootstrap/sockets.hpp"
-#include "bootstrap/told_meeting_point.hpp"
 #include "net/host_watch.hpp"
 #include "topology/machine.hpp"
 

@@ -23,10 +23,9 @@
 
 #include "bootstrap/addresses.hpp"
 #include "bootstrap/handshake.hpp"
+#include "bootstrap/meeting_point.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
 #include "bootstrap/sockets.hpp"
-#include "bootstrap/tcp_meeting_point.hpp"
-#include "bootstrap/unix_meeting_point.hpp"
 #include "tests/support/forked.hpp"
 
 namespace rondo::detail {
@@ -48,7 +47,7 @@ class Ports {
       FileDescriptor held(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
       ::setsockopt(held.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
       const Address any = loopback(0);
-      EXPECT_EQ(::bind(held.get(), any.get(), any.bytes), 0);
+      EXPECT_EQ(::bind(held.get(), any.data(), static_cast<socklen_t>(any.size())), 0);
       numbers_.push_back(address_of(held).port());
       held_.push_back(std::move(held));
     }
@@ -147,7 +146,8 @@ class Flood {
     const Introduction introduction = introduce(false);
     while (!stop_) {
       FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-      if (::connect(socket.get(), address.get(), address.bytes) != 0) continue;
+      if (::connect(socket.get(), address.data(), static_cast<socklen_t>(address.size())) != 0)
+        continue;
       const std::size_t bytes = kind == 0 ? 0 : kind == 1 ? 9 : sizeof(introduction);
       if (kind < 3) ::send(socket.get(), &introduction, bytes, MSG_NOSIGNAL);
       if (open.size() == 300) open.clear();
@@ -176,7 +176,7 @@ TEST(Admission, StrangersMayHaveAllDescriptorsOfRank0) {
       const Address address = loopback(ports[0]);
       while (strangers.size() < 100) {
         FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        if (::connect(socket.get(), address.get(), address.bytes) == 0) {
+        if (::connect(socket.get(), address.data(), static_cast<socklen_t>(address.size())) == 0) {
           strangers.push_back(std::move(socket));
         }
       }

@@ -33,8 +33,8 @@
 #include <rondo/version.hpp>
 
 #include "base/file_descriptor.hpp"
+#include "bootstrap/meeting_point.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
-#include "bootstrap/unix_meeting_point.hpp"
 #include "carrier/life_sign.hpp"
 #include "communicator/state.hpp"
 #include "joining/wire.hpp"

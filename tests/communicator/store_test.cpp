@@ -18,7 +18,7 @@
 #include <rondo/rondo.hpp>
 
 #include "bootstrap/addresses.hpp"
-#include "bootstrap/connect_to_any.hpp"
+#include "bootstrap/connect.hpp"
 #include "bootstrap/contact.hpp"
 #include "bootstrap/handshake.hpp"
 #include "bootstrap/sockets.hpp"
@@ -41,6 +41,12 @@ bool says(const std::exception& error, const std::string& part) {
   const bool found = std::string_view(error.what()).find(part) != std::string_view::npos;
   if (!found) std::fprintf(stderr, "'%s' lacks '%s'\n", error.what(), part.c_str());
   return found;
+}
+
+detail::Attempt connect_to_any(const std::vector<detail::Address>& addresses,
+                               detail::Clock::time_point deadline) {
+  asio::io_context network(1);
+  return detail::connect_to_any(network, addresses, deadline);
 }
 
 std::string folder_of(const ForkedRank& me) {
@@ -196,7 +202,7 @@ TEST(Store, ASecondRank0IsAnErrorOfBoth) {
       const auto first_listens = [&] {
         if (in_folder) return ::access(contact_of(me).c_str(), F_OK) == 0;
         const auto patient = detail::deadline_after(kPatient);
-        return detail::connect_to_any(port.addresses(), patient).socket.valid();
+        return connect_to_any(port.addresses(), patient).socket.valid();
       };
       while (me.rank == 1 && !first_listens()) std::this_thread::yield();
       return expect_error<UsageError>("as rank 0 of 3",
@@ -210,7 +216,7 @@ TEST(Store, ASecondRank0IsAnErrorOfBoth) {
 FileDescriptor be_welcomed(const FreePort& port, int rank, int size) {
   const auto patient = detail::deadline_after(kPatient);
   detail::Attempt attempt;
-  while (!attempt.socket.valid()) attempt = detail::connect_to_any(port.addresses(), patient);
+  while (!attempt.socket.valid()) attempt = connect_to_any(port.addresses(), patient);
   const detail::Introduction mine = detail::introduce(false);
   detail::send_all(attempt.socket, &mine, sizeof(mine), patient);
   detail::Reply reply;
@@ -335,7 +341,7 @@ TEST(Store, StrangersDoNotKeepRanksFromJoining) {
       for (int number = 0; number < 200; ++number) {
         detail::Attempt attempt;
         while (!attempt.socket.valid()) {
-          attempt = detail::connect_to_any(port.addresses(), detail::deadline_after(kPatient));
+          attempt = connect_to_any(port.addresses(), detail::deadline_after(kPatient));
         }
         const std::string text(number % 4 == 2 ? 3 : 100, 'x');
         if (number % 4 >= 2) ::send(attempt.socket.get(), text.data(), text.size(), MSG_NOSIGNAL);
@@ -585,18 +591,19 @@ TEST(Store, AnAddressThatDoesNotAnswerHoldsUpNoOther) {
   };
   FileDescriptor silent(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   detail::Address nowhere = loopback();
-  ASSERT_EQ(::bind(silent.get(), nowhere.get(), nowhere.bytes), 0);
+  ASSERT_EQ(::bind(silent.get(), nowhere.data(), static_cast<socklen_t>(nowhere.size())), 0);
   ASSERT_EQ(::listen(silent.get(), 0), 0);
   nowhere = detail::address_of(silent);
   std::vector<FileDescriptor> callers;
   for (int i = 0; i < 8; ++i) {
     callers.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    static_cast<void>(::connect(callers.back().get(), nowhere.get(), nowhere.bytes));
+    static_cast<void>(
+        ::connect(callers.back().get(), nowhere.data(), static_cast<socklen_t>(nowhere.size())));
   }
   const FileDescriptor listener = detail::listen_at(loopback());
   const detail::Address somewhere = detail::address_of(listener);
   const detail::Attempt attempt =
-      detail::connect_to_any({nowhere, somewhere, nowhere}, detail::deadline_after(kPatient));
+      connect_to_any({nowhere, somewhere, nowhere}, detail::deadline_after(kPatient));
   ASSERT_TRUE(attempt.socket.valid()) << attempt.why_not;
   EXPECT_EQ(detail::peer_address_of(attempt.socket).port(), somewhere.port());
 }

@@ -25,7 +25,7 @@ class FreePort {
     const detail::Address address = detail::HostLookup(family == AF_INET ? "127.0.0.1" : "::1")
                                         .ask(0, detail::deadline_after(std::chrono::minutes(5)))
                                         .addresses.at(0);
-    usable_ = ::bind(held_.get(), address.get(), address.bytes) == 0;
+    usable_ = ::bind(held_.get(), address.data(), static_cast<socklen_t>(address.size())) == 0;
     number_ = detail::address_of(held_).port();
   }
   [[nodiscard]] bool usable() const { return usable_; }

@@ -1,0 +1,13 @@
+// The parts of Asio that joining needs. Asio consists of headers alone, so a program with another
+// release of Asio would have two definitions of each function: hence Rondo's has a name of its own.
+#pragma once
+
+#define asio rondo_asio  // NOLINT(readability-identifier-naming): Asio's own name
+#define ASIO_STANDALONE
+#define ASIO_DISABLE_VISIBILITY  // else Asio's functions would be visible outside the library
+#define ASIO_NO_DEPRECATED
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <asio/steady_timer.hpp>
