@@ -183,7 +183,7 @@ double hierarchical(const Network& network, int ranks, std::size_t bytes,
       actors.push_back({plan.schedule, plan.slicing, host, 0});
     }
   }
-  // Piece by piece: what is done inside a host is hidden except for the first and the last piece.
+  // What is done inside a host is hidden except for what goes through the stages first and last.
   const double piece =
       std::min(1.0, static_cast<double>(detail::stage_bytes_for(static_cast<std::size_t>(owners))) /
                         static_cast<double>(std::max<std::size_t>(bytes, 1)));

@@ -32,9 +32,9 @@ std::size_t bytes_for(std::size_t count, std::size_t element_bytes) {
 // fails in a step, all ranks throw. CUDA may wait for running kernels when it allocates, maps or
 // frees memory; so nothing of that is done before the calls of all ranks have ended, nor after a
 // rank may have begun a new one.
-class DeviceBlockMaker {
+class NewDeviceBlock {
  public:
-  DeviceBlockMaker(rondo::Communicator& host, const DeviceWiring& wiring, DeviceEngine& engine)
+  NewDeviceBlock(rondo::Communicator& host, const DeviceWiring& wiring, DeviceEngine& engine)
       : bootstrap_(host, PartOf::cuda_allocate), engine_(engine), wiring_(wiring) {}
 
   std::shared_ptr<DeviceBlock> make(std::size_t count, std::size_t element_bytes) {
@@ -138,7 +138,7 @@ std::shared_ptr<DeviceBlock> register_device_memory(rondo::Communicator& host,
                                                     const DeviceWiring& wiring,
                                                     DeviceEngine& engine, std::size_t count,
                                                     std::size_t element_bytes) {
-  return DeviceBlockMaker(host, wiring, engine).make(count, element_bytes);
+  return NewDeviceBlock(host, wiring, engine).make(count, element_bytes);
 }
 
 }  // namespace detail::gpu

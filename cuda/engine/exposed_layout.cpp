@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "base/index.hpp"
 #include "cuda/protocol/arguments.hpp"
 #include "cuda/protocol/one_shot.hpp"
 
@@ -65,7 +66,7 @@ ExposedLayout layout_of(int rank, const std::vector<ScheduleEdge>& edges,
 
 FifoMemory fifo_between(std::byte* producer_part, std::byte* consumer_part, int channel,
                         const FifoGeometry& geometry) {
-  const auto index = static_cast<std::size_t>(channel);
+  const Index index(channel);
   std::byte* consumer = consumer_part + index * consumer_bytes(geometry);
   return {reinterpret_cast<FifoCounter*>(consumer),
           reinterpret_cast<FifoCounter*>(producer_part) + index, consumer + sizeof(FifoCounter),

@@ -218,7 +218,7 @@ void KernelWatch::look_for_ended_peers() {
     if (!host_.waiting.peers.ended(rank)) continue;
     // It is no error if the rank has left before its process ended.
     if (load_acquire(wiring_.control.left(rank).value) != 0) continue;
-    const auto index = static_cast<std::size_t>(rank);
+    const Index index(rank);
     raise(
         wiring_.rank,
         fmt::format("rank {}: rank {} (process {}) ended without leaving the communicator. Look at "

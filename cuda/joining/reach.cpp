@@ -13,10 +13,10 @@
 namespace rondo::detail::gpu {
 namespace {
 
-class Reacher {
+class ReachTest {
  public:
-  Reacher(Bootstrap& bootstrap, const GroupFacts& group, cuda::PeerAccess peer_access,
-          const std::vector<ExposedLayout>& layouts, DeviceWiring& wiring)
+  ReachTest(Bootstrap& bootstrap, const GroupFacts& group, cuda::PeerAccess peer_access,
+            const std::vector<ExposedLayout>& layouts, DeviceWiring& wiring)
       : bootstrap_(bootstrap),
         group_(group),
         peer_access_(peer_access),
@@ -42,7 +42,7 @@ class Reacher {
     together(bootstrap_, [&] {
       const DeviceScope scope(wiring_.device);
       for (int rank = 0; rank < size_; ++rank) {
-        const auto index = static_cast<std::size_t>(rank);
+        const Index index(rank);
         try {
           shown_[index] = reach(rank, shown_by[index]);
         } catch (const CudaError& error) {
@@ -121,7 +121,7 @@ class Reacher {
     });
     const auto wrong_at = bootstrap_.exchange_rows(wrong);
     for (int rank = 0; rank < size_; ++rank) {
-      const auto index = static_cast<std::size_t>(rank);
+      const Index index(rank);
       if (shown_[index] == nullptr) continue;
       const std::uint64_t lost = wrong_at[index][Index(rank_)];
       ways_[index].works = lost == 0;
@@ -152,7 +152,7 @@ class Reacher {
 
 Reach reach_others(Bootstrap& bootstrap, const GroupFacts& group, cuda::PeerAccess peer_access,
                    const std::vector<ExposedLayout>& layouts, DeviceWiring& wiring) {
-  return Reacher(bootstrap, group, peer_access, layouts, wiring).run();
+  return ReachTest(bootstrap, group, peer_access, layouts, wiring).run();
 }
 
 }  // namespace rondo::detail::gpu

@@ -6,11 +6,11 @@
 namespace rondo::detail::gpu {
 namespace {
 
-class Uploader {
+class DeviceTables {
  public:
-  Uploader(DeviceWiring& wiring, const std::vector<ScheduleEdge>& edges,
-           const std::vector<Edge>& settled, const std::vector<ExposedLayout>& layouts,
-           const Reach& reach)
+  DeviceTables(DeviceWiring& wiring, const std::vector<ScheduleEdge>& edges,
+               const std::vector<Edge>& settled, const std::vector<ExposedLayout>& layouts,
+               const Reach& reach)
       : wiring_(wiring), edges_(edges), settled_(settled), layouts_(layouts), reach_(reach) {}
 
   PumpEdges run() {
@@ -153,7 +153,7 @@ class Uploader {
 PumpEdges upload_ends(DeviceWiring& wiring, const std::vector<ScheduleEdge>& edges,
                       const std::vector<Edge>& settled, const std::vector<ExposedLayout>& layouts,
                       const Reach& reach) {
-  return Uploader(wiring, edges, settled, layouts, reach).run();
+  return DeviceTables(wiring, edges, settled, layouts, reach).run();
 }
 
 }  // namespace rondo::detail::gpu

@@ -22,9 +22,9 @@ namespace {
 
 // Wires one rank's device, step by step. All ranks take every step that exchanges data; if such a
 // step fails on one rank, all ranks throw.
-class DeviceWirer {
+class JoiningDevice {
  public:
-  DeviceWirer(rondo::Communicator& host, Wiring& wiring, const cuda::Options& options)
+  JoiningDevice(rondo::Communicator& host, Wiring& wiring, const cuda::Options& options)
       : host_(wiring),
         bootstrap_(host, PartOf::cuda_join),
         options_(options),
@@ -233,7 +233,7 @@ class DeviceWirer {
 }  // namespace
 
 DeviceWiring wire_devices(rondo::Communicator& host, Wiring& wiring, const cuda::Options& options) {
-  return DeviceWirer(host, wiring, options).wire();
+  return JoiningDevice(host, wiring, options).wire();
 }
 
 }  // namespace rondo::detail::gpu

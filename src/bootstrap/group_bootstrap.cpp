@@ -16,15 +16,15 @@ GroupBootstrap::GroupBootstrap(Communicator& parent, std::vector<int> members, P
                            members_.begin());
 }
 
-std::size_t GroupBootstrap::longest(const std::vector<Part>& parts) {
+std::size_t GroupBootstrap::longest(const std::vector<Contribution>& all) {
   std::uint64_t most = 0;
-  for (const Part& part : parts) most = std::max(most, part.bytes);
+  for (const Contribution& one : all) most = std::max(most, one.bytes);
   return most;
 }
 
 std::vector<std::byte> GroupBootstrap::exchange_many(const void* mine, std::size_t mine_bytes,
                                                      std::size_t bytes) {
-  if (bytes <= sizeof(Part::few)) return {};
+  if (bytes <= sizeof(Contribution::few)) return {};
   std::vector<std::byte> part(bytes);
   if (mine_bytes > 0) std::memcpy(part.data(), mine, mine_bytes);
   std::vector<std::byte> parts(bytes * static_cast<std::size_t>(parent_.size()));
@@ -46,13 +46,13 @@ void GroupBootstrap::in_round(Body body) {
 }
 
 void GroupBootstrap::all_gather(const void* mine, void* all, std::size_t bytes) {
-  Part part;
-  part.bytes = bytes;
-  if (bytes > 0 && bytes <= part.few.size()) std::memcpy(part.few.data(), mine, bytes);
-  std::vector<Part> announced;
+  Contribution brought;
+  brought.bytes = bytes;
+  if (bytes > 0 && bytes <= brought.few.size()) std::memcpy(brought.few.data(), mine, bytes);
+  std::vector<Contribution> announced;
   std::vector<std::byte> many;
   in_round([&] {
-    announced = parent_.exchange(part);
+    announced = parent_.exchange(brought);
     many = exchange_many(mine, bytes, longest(announced));
   });
   const std::size_t stride = longest(announced);
@@ -69,14 +69,14 @@ void GroupBootstrap::all_gather(const void* mine, void* all, std::size_t bytes) 
 }
 
 void GroupBootstrap::leave() {
-  Part leaving;
+  Contribution leaving;
   leaving.leaves = true;
   bool all_leave = false;
   while (!all_leave) {
     in_round([&] {
-      const std::vector<Part> announced = parent_.exchange(leaving);
+      const std::vector<Contribution> announced = parent_.exchange(leaving);
       all_leave = std::all_of(announced.begin(), announced.end(),
-                              [](const Part& part) { return part.leaves; });
+                              [](const Contribution& one) { return one.leaves; });
       exchange_many(nullptr, 0, longest(announced));
     });
   }

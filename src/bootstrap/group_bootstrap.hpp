@@ -47,15 +47,15 @@ class GroupBootstrap final : public Bootstrap {
 
  private:
   // What a rank sends as a round begins.
-  struct Part {
+  struct Contribution {
     std::uint64_t bytes = 0;
     bool leaves = false;
     // All bytes, if they fit; those that together() exchanges do.
     std::array<std::byte, 1088> few{};
   };
-  static std::size_t longest(const std::vector<Part>& parts);
+  static std::size_t longest(const std::vector<Contribution>& all);
   // Returns what every rank of the parent brings, `bytes` bytes each, by rank. Returns nothing if
-  // every rank's bytes fit in its Part.
+  // every rank's bytes fit in its Contribution.
   std::vector<std::byte> exchange_many(const void* mine, std::size_t mine_bytes, std::size_t bytes);
 
   // Makes a round, by `body`. If this rank cannot end the round, it ends the parent: otherwise the

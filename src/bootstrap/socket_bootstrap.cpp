@@ -34,11 +34,11 @@ constexpr std::chrono::milliseconds kLongestPause{50};
 constexpr std::chrono::milliseconds kAfterAnother{100};  // which may log each connection
 
 // One try of this rank to join at rank 0.
-class Entry {
+class JoinAttempt {
  public:
   // `process` identifies this process to rank 0, which so recognises a rank that comes again.
-  Entry(asio::io_context& network, const MeetingPoint& place, int rank, int size,
-        std::uint64_t process)
+  JoinAttempt(asio::io_context& network, const MeetingPoint& place, int rank, int size,
+              std::uint64_t process)
       : network_(network), place_(place), rank_(rank), size_(size), process_(process) {}
 
   // `last_port`: where the try before this one ended; see MeetingPoint::find. Connects and proves
@@ -70,8 +70,8 @@ class Entry {
   Introduction mine_;
 };
 
-std::string Entry::receive(const FileDescriptor& socket, Reply& reply, Clock::time_point first_word,
-                           Clock::time_point deadline) {
+std::string JoinAttempt::receive(const FileDescriptor& socket, Reply& reply,
+                                 Clock::time_point first_word, Clock::time_point deadline) {
   auto* bytes = reinterpret_cast<char*>(&reply);
   // Another program may say a few letters of its own, and then close the connection, or wait.
   constexpr std::size_t kMagicBytes = sizeof(reply.introduction.magic);
@@ -98,7 +98,7 @@ std::string Entry::receive(const FileDescriptor& socket, Reply& reply, Clock::ti
   return moved.end == Moved::End::late ? "it does not reply" : moved.why;
 }
 
-Attempt Entry::run(Clock::time_point deadline, std::uint16_t& last_port) {
+Attempt JoinAttempt::run(Clock::time_point deadline, std::uint16_t& last_port) {
   const Target target = place_.find(deadline, last_port);
   Attempt attempt = connect_to(network_, target, deadline);
   connected_ = attempt.socket.valid();
@@ -174,7 +174,7 @@ void SocketBootstrap::connect_to_first(const MeetingPoint& place) {
   std::uint16_t last_port = 0;
   asio::io_context network(1);
   for (std::chrono::milliseconds pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
-    Entry entry(network, place, rank_, size_, process);
+    JoinAttempt entry(network, place, rank_, size_, process);
     const Clock::time_point until =
         place.may_be_stale ? std::min(deadline_, deadline_after(one_try)) : deadline_;
     Attempt attempt = entry.run(until, last_port);
@@ -206,7 +206,7 @@ void SocketBootstrap::fail_if_another_is_first(const MeetingPoint& place) {
   std::uint16_t last_port = 0;
   asio::io_context network(1);
   for (int looks = place.looks_for_another; looks > 0; --looks) {
-    Entry entry(network, place, 0, size_, random_number());
+    JoinAttempt entry(network, place, 0, size_, random_number());
     Attempt attempt;
     try {
       attempt = entry.run(std::min(deadline_, deadline_after(kOneTry)), last_port);
@@ -297,7 +297,7 @@ void SocketBootstrap::all_gather(const void* mine, void* all, std::size_t bytes)
 
 void SocketBootstrap::gather_and_spread(char* rows, std::size_t bytes) {
   for (int peer = 1; peer < size_; ++peer) {
-    const auto index = static_cast<std::size_t>(peer);
+    const Index index(peer);
     receive(sockets_[index], rows + index * bytes, bytes, peer);
   }
   const Verdict verdict = Verdict::welcome;

@@ -14,12 +14,12 @@ namespace {
 using ContactText = std::array<char, 8192>;  // an empty one where rank 0 does not listen
 
 // Tells the other ranks where rank 0 listens, or, at last, that it does not.
-class Teller {
+class ToldContact {
  public:
-  explicit Teller(Bootstrap& ranks) : ranks_(ranks) {}
-  Teller(const Teller&) = delete;
-  Teller& operator=(const Teller&) = delete;
-  ~Teller() {
+  explicit ToldContact(Bootstrap& ranks) : ranks_(ranks) {}
+  ToldContact(const ToldContact&) = delete;
+  ToldContact& operator=(const ToldContact&) = delete;
+  ~ToldContact() {
     try {
       if (!told_) static_cast<void>(ranks_.exchange(ContactText{}));
     } catch (const std::exception&) {
@@ -46,9 +46,9 @@ class Teller {
 MeetingPoint meet_where_told(Bootstrap& ranks, const std::string& interface) {
   MeetingPoint place{.name = "the addresses that it has told", .caller = "from_mpi"};
   if (ranks.rank() == 0) {
-    place.listen = [interface, teller = std::make_shared<Teller>(ranks)](Clock::time_point) {
+    place.listen = [interface, told = std::make_shared<ToldContact>(ranks)](Clock::time_point) {
       ListeningContact made = listen_with_contact(interface);
-      teller->tell(made.contact);
+      told->tell(made.contact);
       return Listening{.listeners = std::move(made.listeners), .secret = made.contact.token};
     };
     return place;

@@ -102,8 +102,8 @@ OutboxHeader* HostSegment::outbox(int rank, std::uint64_t number) const {
                                          index * box_stride(plan_.one_shot_bytes));
 }
 
-std::byte* HostSegment::stage(int index, std::uint64_t window) const {
-  return mapping_.data() + stages_of(index).offset + window % kHalves * plan_.stage_bytes;
+std::byte* HostSegment::stage(int index, std::uint64_t pass) const {
+  return mapping_.data() + stages_of(index).offset + pass % kHalves * plan_.stage_bytes;
 }
 
 std::optional<FifoMemory> HostSegment::fifo(const RankPair& ranks) const {

@@ -64,7 +64,7 @@ class HostSegment {
   [[nodiscard]] std::size_t one_shot_bytes() const { return plan_.one_shot_bytes; }
   // Returns the stage of the rank with number `index` among those of this host. Stages alternate,
   // as outboxes do.
-  [[nodiscard]] std::byte* stage(int index, std::uint64_t window) const;
+  [[nodiscard]] std::byte* stage(int index, std::uint64_t pass) const;
   [[nodiscard]] std::size_t stage_bytes() const { return plan_.stage_bytes; }
   // Returns the FIFO of the edge; nothing if this segment does not carry the edge.
   [[nodiscard]] std::optional<FifoMemory> fifo(const RankPair& ranks) const;

@@ -146,7 +146,7 @@ Registry& registry() {
 }  // namespace
 
 int PeerWatch::watch(int rank, int process_id, LifeSign life) {
-  const auto index = static_cast<std::size_t>(rank);
+  const Index index(rank);
   if (processes_.size() <= index) {
     processes_.resize(index + 1);
     lives_.resize(index + 1);
@@ -181,7 +181,7 @@ std::optional<bool> PeerWatch::shows_life(std::size_t index) const {
 }
 
 bool PeerWatch::ended(int rank) const {
-  const auto index = static_cast<std::size_t>(rank);
+  const Index index(rank);
   if (index >= processes_.size()) return false;
   const WatchedProcess* process = processes_[index].get();
   const std::optional<bool> by_id = process == nullptr ? std::nullopt : process->has_ended();

@@ -57,8 +57,8 @@ class alignas(128) Presence {
   // rank that reads it also reads what the owner wrote.
   void end_touching(std::uint64_t sequence) { store_release(touching_, 2 * sequence + 2); }
 
-  // The owner has written its stage of window number `windows` of the communicator, counted from 1.
-  void arrive(std::uint64_t windows) { store_release(arrived_, windows); }
+  // The owner has written its stage of pass number `passes` of the communicator, counted from 1.
+  void arrive(std::uint64_t passes) { store_release(arrived_, passes); }
   // Call number `sequence` is over.
   void end(std::uint64_t sequence) { store_release(ended_, sequence + 1); }
   // All ranks make call number `sequence` as the owner does.
@@ -68,10 +68,8 @@ class alignas(128) Presence {
 
   // Any rank calls the functions below.
 
-  // Whether the owner has written its stage of window number `windows`, or of a later one.
-  [[nodiscard]] bool has_arrived(std::uint64_t windows) {
-    return load_acquire(arrived_) >= windows;
-  }
+  // Whether the owner has written its stage of pass number `passes`, or of a later one.
+  [[nodiscard]] bool has_arrived(std::uint64_t passes) { return load_acquire(arrived_) >= passes; }
 
   // Whether the owner has ended call number `sequence`, so that no rank waits for it in that call.
   [[nodiscard]] bool has_ended(std::uint64_t sequence) { return load_acquire(ended_) > sequence; }
@@ -134,7 +132,7 @@ class alignas(128) Presence {
   // 2k + 1 while the owner touches the buffers of the others for call number k, 2k + 2 from then
   // on; 2k if it does not.
   std::uint64_t touching_ = 0;
-  std::uint64_t arrived_ = 0;    // windows at which the owner has arrived: engine/inside.hpp
+  std::uint64_t arrived_ = 0;    // passes at which the owner has arrived: engine/inside.hpp
   std::uint64_t ended_ = 0;      // calls that the owner has ended
   std::uint64_t confirmed_ = 0;  // one more than the number of the last call that it confirmed
   std::uint64_t left_ = 0;       // 1 when the owner will enter no more calls

@@ -55,12 +55,12 @@ bool RegisteredBlock::make_private(const std::byte* data, std::size_t bytes) {
 }
 
 void Registry::add(std::shared_ptr<RegisteredBlock> block, std::size_t most_bytes) {
-  std::erase_if(entries_, [](const Entry& entry) { return entry.block->all_have_freed(); });
-  entries_.push_back({next_location_, std::move(block)});
+  std::erase_if(blocks_, [](const LocatedBlock& one) { return one.block->all_have_freed(); });
+  blocks_.push_back({next_location_, std::move(block)});
   next_location_ += most_bytes;
   own_pieces_.clear();
-  for (const Entry& entry : entries_) {
-    own_pieces_.push_back({entry.block->own(), entry.first_location, entry.block.get()});
+  for (const LocatedBlock& one : blocks_) {
+    own_pieces_.push_back({one.block->own(), one.first_location, one.block.get()});
   }
   std::sort(own_pieces_.begin(), own_pieces_.end(),
             [](const OwnPiece& a, const OwnPiece& b) { return a.begin < b.begin; });
@@ -89,10 +89,10 @@ std::byte* Registry::find(int rank, std::uint64_t location) const {
   if (one_process_)
     return reinterpret_cast<std::byte*>(location);  // NOLINT(performance-no-int-to-ptr)
   const auto after = std::upper_bound(
-      entries_.begin(), entries_.end(), location,
-      [](std::uint64_t wanted, const Entry& e) { return wanted < e.first_location; });
-  const Entry& entry = *std::prev(after);
-  return entry.block->piece(rank) + (location - entry.first_location);
+      blocks_.begin(), blocks_.end(), location,
+      [](std::uint64_t wanted, const LocatedBlock& one) { return wanted < one.first_location; });
+  const LocatedBlock& one = *std::prev(after);
+  return one.block->piece(rank) + (location - one.first_location);
 }
 
 bool Registry::make_private(const void* data, std::size_t bytes) {

@@ -98,11 +98,11 @@ class Registry {
   bool make_private(const void* data, std::size_t bytes);
 
  private:
-  struct Entry {
+  struct LocatedBlock {
     std::uint64_t first_location = 0;
     std::shared_ptr<RegisteredBlock> block;
   };
-  // The rank's own piece of an entry.
+  // The rank's own piece of a block.
   struct OwnPiece {
     const std::byte* begin = nullptr;
     std::uint64_t first_location = 0;
@@ -114,7 +114,7 @@ class Registry {
 
   bool one_process_;
   std::uint64_t next_location_ = kFirstLocation;
-  std::vector<Entry> entries_;        // in the order of locations
+  std::vector<LocatedBlock> blocks_;  // in the order of locations
   std::vector<OwnPiece> own_pieces_;  // in the order of addresses
 };
 

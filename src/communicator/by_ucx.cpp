@@ -87,13 +87,13 @@ NetworkOptions with_environment(NetworkOptions network) {
   return network;
 }
 
-Network by_ucx(const NetworkOptions& options, const std::string& met_by,
-               std::chrono::milliseconds timeout) {
+NetworkCarrier by_ucx(const NetworkOptions& options, const std::string& met_by,
+                      std::chrono::milliseconds timeout) {
   const auto opened = std::make_shared<Opened>();
   opened->interface = options.interface.value_or("");
   opened->devices = options.interface ? *options.interface : devices_beside(met_by);
   opened->timeout = timeout;
-  Network network;
+  NetworkCarrier network;
   network.carrier = Carrier::ucx;
   network.open = [opened](Bootstrap& bootstrap) { opened->open(bootstrap); };
   // After a failure messages may still be on their way.

@@ -16,7 +16,7 @@ NetworkOptions with_environment(NetworkOptions network);
 // `options` has its settings from the environment already. `met_by`: the network interfaces by
 // which this rank has met the others, which is used if `options` names none; empty: not known.
 // `timeout`: the communicator's.
-Network by_ucx(const NetworkOptions& options, const std::string& met_by,
-               std::chrono::milliseconds timeout);
+NetworkCarrier by_ucx(const NetworkOptions& options, const std::string& met_by,
+                      std::chrono::milliseconds timeout);
 
 }  // namespace rondo::detail

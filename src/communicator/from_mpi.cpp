@@ -91,7 +91,7 @@ Communicator from_mpi(MPI_Comm comm, const CommunicatorOptions& options) {
   // MPI itself does not report to the ranks which of them has ended.
   detail::ToWatch to_watch =
       detail::connections_to_watch(bootstrap, network_options.interface.value_or(""));
-  detail::Network network{.carrier = Carrier::mpi, .probe = probe, .make_pump = make_pump};
+  detail::NetworkCarrier network{.carrier = Carrier::mpi, .probe = probe, .make_pump = make_pump};
   if (options.carrier == CarrierChoice::ucx) {
     network = detail::by_ucx(network_options, to_watch.interfaces, joining.defaults.timeout);
   }

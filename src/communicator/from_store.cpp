@@ -42,7 +42,7 @@ Communicator join_at_store(const LaunchedRank& launched, const CommunicatorOptio
   SocketBootstrap bootstrap(meet_at(launched, complete.network), launched.rank, launched.size,
                             joining.defaults.timeout);
   require_one_release(bootstrap);
-  Network network =
+  NetworkCarrier network =
       by_ucx(complete.network, interfaces_of_meeting(bootstrap, bootstrap.interfaces()),
              joining.defaults.timeout);
   make_watch(network, bootstrap);

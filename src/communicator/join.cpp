@@ -21,7 +21,7 @@ Joining prepare_to_join(const CommunicatorOptions& options, int rank) {
 }
 
 std::unique_ptr<CommunicatorState> join(Bootstrap& bootstrap, const CommunicatorOptions& options,
-                                        Joining joining, const Network& network) {
+                                        Joining joining, const NetworkCarrier& network) {
   // Before wire_processes(), since the pump that it makes then owns the bootstrap's MPI
   // communicator.
   joining.defaults.tuning = bootstrap.exchange(joining.defaults.tuning)[0];

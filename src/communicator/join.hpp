@@ -25,6 +25,6 @@ Joining prepare_to_join(const CommunicatorOptions& options, int rank);
 // Collective over the bootstrap's ranks; all throw if one cannot join. Throws UsageError,
 // TransportError.
 std::unique_ptr<CommunicatorState> join(Bootstrap& bootstrap, const CommunicatorOptions& options,
-                                        Joining joining, const Network& network);
+                                        Joining joining, const NetworkCarrier& network);
 
 }  // namespace rondo::detail

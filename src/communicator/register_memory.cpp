@@ -32,9 +32,9 @@ std::size_t piece_bytes(std::size_t count, std::size_t element_bytes) {
 
 // Registers a block, step by step. All ranks make every step that exchanges data, and if one rank
 // fails in a step, all ranks throw.
-class BlockMaker {
+class NewBlock {
  public:
-  explicit BlockMaker(Communicator& communicator)
+  explicit NewBlock(Communicator& communicator)
       : state_(state_of(communicator)),
         bootstrap_(communicator, PartOf::allocate),
         sharing_(state_.wiring.links.ranks_sharing) {
@@ -113,7 +113,7 @@ class BlockMaker {
         return;
       }
       for (const int rank : sharing_) {
-        const auto index = static_cast<std::size_t>(rank);
+        const Index index(rank);
         if (shared.mapped[index]) continue;
         throw TransportError(
             fmt::format("rank {} cannot map registered memory: {}", rank, shared.reasons[index]));
@@ -134,7 +134,7 @@ class BlockMaker {
     auto* words = reinterpret_cast<std::uint64_t*>(object.mapping.data());
     std::size_t offset = header_bytes();
     for (const int rank : sharing_) {
-      const auto index = static_cast<std::size_t>(rank);
+      const Index index(rank);
       pieces.data[index] = object.mapping.data() + offset;
       pieces.freed[index] = words + index;
       if (rank == pieces.rank) touch(object, offset, pieces.bytes);
@@ -153,7 +153,7 @@ class BlockMaker {
 
 std::shared_ptr<RegisteredBlock> register_memory(Communicator& communicator, std::size_t count,
                                                  std::size_t element_bytes) {
-  return BlockMaker(communicator).make(count, element_bytes);
+  return NewBlock(communicator).make(count, element_bytes);
 }
 
 }  // namespace detail

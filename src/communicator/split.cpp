@@ -24,22 +24,22 @@ namespace rondo {
 namespace detail {
 namespace {
 
-struct Choice {
+struct Membership {
   bool joins = false;
   std::int32_t color = 0;
   std::int32_t key = 0;
 };
 
 // The ranks of `rank`'s group, in the order that they have there; none if `rank` wants no group.
-std::vector<int> members_with(const std::vector<Choice>& choices, int rank) {
-  const auto choice_of = [&](int one) { return choices[Index(one)]; };
+std::vector<int> members_with(const std::vector<Membership>& memberships, int rank) {
+  const auto membership_of = [&](int one) { return memberships[Index(one)]; };
   std::vector<int> members;
-  for (int one = 0; one < static_cast<int>(choices.size()); ++one) {
-    const bool both_join = choice_of(rank).joins && choice_of(one).joins;
-    if (both_join && choice_of(one).color == choice_of(rank).color) members.push_back(one);
+  for (int one = 0; one < static_cast<int>(memberships.size()); ++one) {
+    const bool both_join = membership_of(rank).joins && membership_of(one).joins;
+    if (both_join && membership_of(one).color == membership_of(rank).color) members.push_back(one);
   }
   std::sort(members.begin(), members.end(), [&](int a, int b) {
-    return std::pair(choice_of(a).key, a) < std::pair(choice_of(b).key, b);
+    return std::pair(membership_of(a).key, a) < std::pair(membership_of(b).key, b);
   });
   return members;
 }
@@ -79,7 +79,7 @@ Wiring wire_members(GroupBootstrap& group, CommunicatorState& parent,
   const auto make_pump = [&](PumpEdges edges) {
     return links.pump->among(members, std::move(edges));
   };
-  Network network{.carrier = links.network, .probe = probe, .make_pump = make_pump};
+  NetworkCarrier network{.carrier = links.network, .probe = probe, .make_pump = make_pump};
   const Waiting& waiting = parent.wiring.waiting;
   network.drive_program = waiting.drive_program;
   network.hosts = waiting.hosts;
@@ -105,7 +105,7 @@ std::optional<Communicator> Communicator::split_for(detail::PartOf function,
                                                     std::optional<int> color, int key) {
   using namespace detail;
   state_->refuse_if_held(name_of(function), user_);
-  const Choice mine{color.has_value(), color.value_or(0), key};
+  const Membership mine{color.has_value(), color.value_or(0), key};
   const std::vector<int> members =
       members_with(CommunicatorBootstrap(*this, function).exchange(mine), rank());
   GroupBootstrap group(*this, members, function);

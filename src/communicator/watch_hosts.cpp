@@ -52,7 +52,7 @@ Connected find_link(HostWatch& hosts, const std::string& caller, int rank) {
 
 }  // namespace
 
-void make_watch(Network& network, Bootstrap& bootstrap) {
+void make_watch(NetworkCarrier& network, Bootstrap& bootstrap) {
   network.hosts = std::make_shared<HostWatch>(bootstrap.exchange(name_of_this_process()));
   network.watched_as.resize(static_cast<std::size_t>(bootstrap.size()));
   std::iota(network.watched_as.begin(), network.watched_as.end(), 0);
@@ -103,20 +103,20 @@ ToWatch connections_to_watch(Bootstrap& bootstrap, const std::string& interface)
   // If the ranks could not connect once, the next communicator does not wait for that again.
   // Written and read by threads of this process that join at the same time; it orders nothing else.
   static std::atomic<bool> has_failed = false;
-  struct Place {
+  struct CanWatch {
     std::uint64_t host = 0;
     bool can_prove = false;
     bool has_failed = false;
   };
-  const std::vector<Place> places =
-      bootstrap.exchange(Place{this_host_id(), can_prove(), has_failed.load()});
+  const std::vector<CanWatch> places =
+      bootstrap.exchange(CanWatch{this_host_id(), can_prove(), has_failed.load()});
   const auto all = [&](auto&& is) { return std::all_of(places.begin(), places.end(), is); };
-  if (all([&](const Place& one) { return one.host == places[0].host; })) return {};
-  if (!all([](const Place& one) { return one.can_prove; })) {
+  if (all([&](const CanWatch& one) { return one.host == places[0].host; })) return {};
+  if (!all([](const CanWatch& one) { return one.can_prove; })) {
     warn("from_mpi", "built without libsodium");
     return {};
   }
-  if (!all([](const Place& one) { return !one.has_failed; })) return {};
+  if (!all([](const CanWatch& one) { return !one.has_failed; })) return {};
   ToWatch made;
   try {
     SocketBootstrap meeting(meet_where_told(bootstrap, interface), bootstrap.rank(),

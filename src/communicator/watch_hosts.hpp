@@ -13,7 +13,7 @@
 namespace rondo::detail {
 
 // Gives the network a watch over all ranks, still without connections. Collective.
-void make_watch(Network& network, Bootstrap& bootstrap);
+void make_watch(NetworkCarrier& network, Bootstrap& bootstrap);
 
 // Keeps connections by which ranks have joined, so that a process that ends and a host that
 // vanishes are noticed. Two processes need one for all their communicators. `sockets`: by rank. A

@@ -61,8 +61,8 @@ std::string describe(const Progress& progress) {
   if (progress.ranks_shown > 0) {
     text = fmt::format("{} of {} ranks had shown their buffers, {} had done their part",
                        progress.ranks_shown, progress.ranks, progress.ranks_done);
-  } else if (progress.jobs > 0) {
-    text = fmt::format("{} jobs inside the host done", progress.jobs);
+  } else if (progress.passes > 0) {
+    text = fmt::format("{} passes inside the host done", progress.passes);
   }
   const bool moved = progress.slices_received > 0 || progress.bytes_sent > 0;
   if (!moved && !text.empty()) return text;

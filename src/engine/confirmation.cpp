@@ -1,5 +1,6 @@
 #include "engine/confirmation.hpp"
 
+#include "base/index.hpp"
 #include "engine/wait_ends.hpp"
 
 namespace rondo::detail {
@@ -41,7 +42,7 @@ void Confirmation::confirm_before(const Schedule& schedule, const Signature& sig
     failure.unconfirmed = open_->call;
     throw;
   }
-  const auto index = static_cast<std::size_t>(position);
+  const Index index(position);
   open_ = {signature, waiter.timeout(), wiring_.topology.ring[index],
            wiring_.links.bells[index] == nullptr};
   if (open_->by_message) {

@@ -37,7 +37,7 @@ void Context::begin_message(const Call& call, const Signature& signature,
 void Context::reserve_for(Algorithm algorithm) {
   if (reserved_.has(algorithm)) return;
   std::vector<SegmentPart> used;
-  for (Links::Part& one : wiring.links.parts) {
+  for (Links::UsedPart& one : wiring.links.used_parts) {
     if (one.users.has(algorithm)) used.push_back(std::exchange(one.part, {}));
   }
   wiring.links.segment->reserve(used);

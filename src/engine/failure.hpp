@@ -36,7 +36,7 @@ struct Failure : std::exception {
 struct Progress {
   std::uint64_t slices_received = 0;
   std::uint64_t bytes_sent = 0;
-  std::uint64_t jobs = 0;  // done inside the host, through stages
+  std::uint64_t passes = 0;  // of stages inside the host
   // Where ranks reach each other's buffers, or their host's: how many there are, have shown theirs,
   // and have done their part.
   int ranks = 0;

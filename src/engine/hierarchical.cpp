@@ -1,11 +1,19 @@
 #include "engine/hierarchical.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 #include "engine/by_schedule.hpp"
-#include "engine/owner_port.hpp"
 
 namespace rondo::detail {
+namespace {
+
+// A piece has so many bytes for each host, and so has a step of the ring between them: a smaller
+// one makes ranks wait more often, a greater one leaves the network idle for longer at the first
+// and the last piece.
+constexpr std::size_t kPieceBytesForAHost = std::size_t{512} << 10U;
+
+}  // namespace
 
 Hierarchical::Hierarchical(Context& context)
     : context_(context),
@@ -17,41 +25,51 @@ void Hierarchical::run(const Call& call, Algorithm between_hosts, const ShownCal
   context_.reserve_for(Algorithm::hierarchical);
   const Links& links = context_.wiring.links;
   const bool crosses = links.hosts > 1;
+  const bool by_rails = between_hosts == Algorithm::ring;
   // Averages are divided by the number of all ranks between hosts; inside, they are parts of
   // averages, or sums.
   const bool sums = crosses && call.op == ReduceOp::avg && !sums_as_parts(call.type);
-  const ReduceOp op = sums ? ReduceOp::sum : call.op;
   AverageFactors average = average_of(call.type, context_.wiring.size);
   if (crosses) average.divisor = 1;
-  Plan plan;
-  if (between_hosts == Algorithm::ring) {
-    plan = rail_plan(call, {links.host, links.hosts, &links.rail, links.rail_geometry});
-    inside_.begin(call, op, average, links.rails, plan.slicing);
-    plan.slicing.count = inside_.chunk().count;
-  } else {
-    plan = make_plan(call, between_hosts, among_leaders_, kChunkGranuleBytes);
-    inside_.begin(call, op, average, 1, std::nullopt);
-  }
+  // Between leaders the whole vector goes at once, since that is what their schedule is made for.
+  const std::uint64_t along_rails =
+      crosses ? static_cast<std::size_t>(links.hosts) * kPieceBytesForAHost / size_of(call.type)
+              : 0;
+  inside_.begin(call, sums ? ReduceOp::sum : call.op, average, by_rails ? links.rails : 1, crosses,
+                by_rails ? along_rails : std::max<std::uint64_t>(call.count, 1));
   if (links.pump != nullptr) links.pump->begin_call(Algorithm::hierarchical);
+
   inside_.meet(shown);
-  if (crosses && inside_.owns()) run_between(call, plan, shown.signature);
+  for (std::uint64_t piece = 0; crosses && piece < inside_.pieces(); ++piece) {
+    inside_.require_reduced(piece);
+    if (!inside_.owns()) continue;
+    run_between(call, between_hosts, inside_.chunk(piece), shown.signature);
+    inside_.note_final(piece);
+  }
+  if (crosses && inside_.owns()) context_.drain();
   inside_.finish();
   context_.confirmation.forget();
 }
 
-void Hierarchical::run_between(const Call& call, const Plan& plan, const Signature& signature) {
-  const Range chunk = inside_.chunk();
+void Hierarchical::run_between(const Call& call, Algorithm algorithm, const Range& chunk,
+                               const Signature& signature) {
+  const Links& links = context_.wiring.links;
   Call between = call;
   between.in = between.out = static_cast<std::byte*>(call.out) + chunk.offset * size_of(call.type);
   between.count = chunk.count;
+  Plan plan;
+  if (algorithm == Algorithm::ring) {
+    plan = rail_plan(call, {links.host, links.hosts, &links.rail, links.rail_geometry});
+    plan.slicing.count = chunk.count;
+  } else {
+    plan = make_plan(call, algorithm, among_leaders_, kChunkGranuleBytes);
+  }
   HostCall host_call = host_call_of(context_, between, plan, signature);
   host_call.average.scale = 1;
   HostPort port(context_, host_call);
-  OwnerPort owner(port, inside_);
   const Waiter::Meanwhile works(context_.waiter, [this] { return inside_.work(); });
-  [[maybe_unused]] const bool done = run_schedule(plan.schedule, plan.slicing, owner);
+  [[maybe_unused]] const bool done = run_schedule(plan.schedule, plan.slicing, port);
   assert(done);  // a port on a host throws
-  context_.drain();
 }
 
 }  // namespace rondo::detail

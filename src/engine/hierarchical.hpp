@@ -1,5 +1,8 @@
-// All-reduces that go first inside each host, then between the hosts, then inside each host:
-// engine/inside.hpp says how these three overlap.
+// All-reduces that go first inside each host, then between the hosts, then inside each host: piece
+// by piece of the vector. Between hosts a piece goes along rails, by several owners of each host,
+// each of which has a chunk of the piece; or, if it has few bytes, between the hosts' leaders.
+// While the network carries a piece, the host works on the pieces before and after it
+// (engine/inside.hpp).
 #pragma once
 
 #include <rondo/call.hpp>
@@ -18,7 +21,8 @@ class Hierarchical {
   void run(const Call& call, Algorithm between_hosts, const ShownCall& shown);
 
  private:
-  void run_between(const Call& call, const Plan& plan, const Signature& signature);
+  void run_between(const Call& call, Algorithm algorithm, const Range& chunk,
+                   const Signature& signature);
 
   Context& context_;
   Inside inside_;

@@ -23,7 +23,7 @@ Inside::Inside(Context& context)
 }
 
 void Inside::begin(const Call& call, ReduceOp op, const AverageFactors& average, int owners,
-                   const std::optional<Slicing>& rail) {
+                   bool crosses, std::uint64_t most_elems) {
   const std::size_t element = size_of(call.type);
   const std::uint64_t granule = kChunkGranuleBytes / element;
   const std::size_t stage_bytes = wiring_.links.segment->stage_bytes();
@@ -31,55 +31,72 @@ void Inside::begin(const Call& call, ReduceOp op, const AverageFactors& average,
   op_ = op;
   average_ = average;
   owners_ = owners;
-  const JobWindows at_once{
-      stage_bytes / static_cast<std::size_t>(owners) / element / granule * granule,
-      stage_bytes / element};
-  cells_ = Cells(call, owners, wiring_.links.host, wiring_.links.hosts, rail, at_once);
+  elems_reduced_ = stage_bytes / static_cast<std::size_t>(owners) / element / granule * granule;
+  elems_spread_ = stage_bytes / element;
+  most_elems_ = most_elems > 0 ? most_elems : static_cast<std::uint64_t>(owners) * elems_reduced_;
+  pieces_ = std::max<std::uint64_t>((call.count + most_elems_ - 1) / most_elems_, 1);
   reaches_ = false;
-  final_cells_ = wiring_.links.hosts == 1 ? cells_.count() : 0;
+  final_pieces_ = crosses ? 0 : pieces_;
   job_ = 0;
-  window_ = 0;
+  pass_ = 0;
   arrived_ = false;
 }
 
-void Inside::require_reduced(int part, const Range& slice) {
-  const std::uint64_t cell = cells_.cell_with(false, index_, part, slice);
-  // The rail is through with the windows before.
-  final_cells_ = std::max(final_cells_, cells_.window_start(cell));
-  do_jobs_before(cells_.number_of_reduction(cell) + 1);
+Inside::Job Inside::job_at(std::uint64_t number) const {
+  if (number == 0) return {false, 0};
+  if (number + 1 == jobs()) return {true, pieces_ - 1};
+  return number % 2 == 1 ? Job{false, (number + 1) / 2} : Job{true, number / 2 - 1};
 }
 
-void Inside::note_final(int part, const Range& slice) {
-  if (!cells_.ends_cell(index_, part, slice)) return;
-  final_cells_ = std::max(final_cells_, cells_.cell_with(true, index_, part, slice) + 1);
+Range Inside::chunk_of(std::uint64_t piece, int owner) const {
+  const std::uint64_t begin = piece * most_elems_;
+  Range chunk = chunk_range(std::min<std::uint64_t>(most_elems_, call_->count - begin),
+                            static_cast<std::uint64_t>(owners_), static_cast<std::uint64_t>(owner),
+                            kChunkGranuleBytes / size_of(call_->type));
+  chunk.offset += begin;
+  return chunk;
 }
+
+Range Inside::elements(const Job& job, int owner) const {
+  const Range chunk = chunk_of(job.piece, owner);
+  const std::uint64_t begin = std::min(pass_ * elems_at_once(job), chunk.count);
+  return {chunk.offset + begin, std::min(elems_at_once(job), chunk.count - begin)};
+}
+
+std::uint64_t Inside::passes_for(const Job& job) const {
+  const std::uint64_t largest = chunk_of(job.piece, 0).count;
+  return std::max<std::uint64_t>((largest + elems_at_once(job) - 1) / elems_at_once(job), 1);
+}
+
+void Inside::require_reduced(std::uint64_t piece) { do_jobs_before(piece == 0 ? 1 : 2 * piece); }
 
 bool Inside::work() {
-  if (job_ == cells_.jobs()) return false;
-  const Job job = cells_.job_at(job_);
-  if (!arrived_ && job.spreads && owns() && job.cell >= final_cells_) return false;
-  if (reaches_) {
-    do_window(job);
-    next_window(job);
-    return true;
-  }
-  if (!arrived_) {
+  if (job_ == jobs()) return false;
+  const Job job = job_at(job_);
+  if (!arrived_ && job.spreads && owns() && job.piece >= final_pieces_) return false;
+  if (!reaches_ && !arrived_) {
     write_stage(job);
     arrive();
     return true;
   }
-  if (missing()) return false;
-  read_stages(job);
-  next_window(job);
+  if (!reaches_ && missing()) return false;
+  if (!job.spreads) {
+    if (owns()) fold(elements(job, index_));
+  } else if (reaches_) {
+    spread_to_all(elements(job, index_));
+  } else {
+    read_stages(job);
+  }
+  next_pass(job);
   return true;
 }
 
-void Inside::next_window(const Job& job) {
+void Inside::next_pass(const Job& job) {
   arrived_ = false;
-  if (++window_ < cells_.windows_of(job)) return;
-  window_ = 0;
+  ++context_.progress.passes;
+  if (++pass_ < passes_for(job)) return;
+  pass_ = 0;
   ++job_;
-  ++context_.progress.jobs;
 }
 
 void Inside::do_jobs_before(std::uint64_t number) {
@@ -89,19 +106,19 @@ void Inside::do_jobs_before(std::uint64_t number) {
       if (++worked % kStepsPerPoll == 0) context_.waiter.poll();
       continue;
     }
-    // The cells that are to be spread before are final (docs/ring.md), so only a rank that has not
-    // arrived is missing.
+    // The pieces that are to be spread before are final, so only a rank that has not arrived is
+    // missing.
     assert(arrived_);
     const std::optional<int> rank = missing();
     if (!rank) continue;
     Presence& theirs = context_.presence(*rank);
-    context_.waiter.wait(*rank, [&] { return theirs.has_arrived(windows_); });
+    context_.waiter.wait(*rank, [&] { return theirs.has_arrived(passes_); });
   }
 }
 
 void Inside::finish() {
-  final_cells_ = cells_.count();
-  do_jobs_before(cells_.jobs());
+  final_pieces_ = pieces_;
+  do_jobs_before(jobs());
   if (!reaches_) return;
   context_.touching.end();
   context_.touching.wait_for_all();
@@ -111,7 +128,7 @@ void Inside::meet(const ShownCall& shown) {
   const std::uint64_t sequence = shown.signature.sequence;
   // This rank knows already that data goes through stages, so it writes its own before the others
   // come. None of them enters the next call before this rank has met it: that needs this rank's
-  // arrival at the second window.
+  // arrival at the second pass.
   if (!reachable(shown.buffers)) {
     work();
   } else {
@@ -135,18 +152,18 @@ void Inside::meet(const ShownCall& shown) {
   }
   if (!reached) return;
   reaches_ = true;
-  if (!owns()) job_ = cells_.jobs();
+  if (!owns()) job_ = jobs();
   Progress& progress = context_.progress;
   progress.ranks = progress.ranks_shown = static_cast<int>(buffers_.size());
   context_.touching.begin();
 }
 
 void Inside::arrive() {
-  ++windows_;
+  ++passes_;
   arrived_ = true;
   // Release pairs with the acquire in has_arrived(): whoever finds this finds the stage as it was
   // written.
-  context_.presence(wiring_.rank).arrive(windows_);
+  context_.presence(wiring_.rank).arrive(passes_);
   for (const int rank : wiring_.links.ranks_sharing) {
     if (rank != wiring_.rank) wiring_.links.segment->bell(rank).ring();
   }
@@ -154,19 +171,9 @@ void Inside::arrive() {
 
 std::optional<int> Inside::missing() const {
   for (const int rank : wiring_.links.ranks_sharing) {
-    if (rank != wiring_.rank && !context_.presence(rank).has_arrived(windows_)) return rank;
+    if (rank != wiring_.rank && !context_.presence(rank).has_arrived(passes_)) return rank;
   }
   return std::nullopt;
-}
-
-void Inside::do_window(const Job& job) {
-  const Range slice = elements(job, index_);
-  if (slice.count == 0) return;  // the buffers of an empty vector may be null
-  if (job.spreads) {
-    spread_to_all(slice);
-  } else {
-    fold(slice);
-  }
 }
 
 std::byte* Inside::find(std::size_t index, std::uint64_t location) const {
@@ -174,6 +181,7 @@ std::byte* Inside::find(std::size_t index, std::uint64_t location) const {
 }
 
 void Inside::spread_to_all(const Range& slice) {
+  if (slice.count == 0) return;  // the buffers of an empty vector may be null
   const std::size_t element = size_of(call_->type);
   const std::byte* from = static_cast<const std::byte*>(call_->out) + slice.offset * element;
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
@@ -182,66 +190,58 @@ void Inside::spread_to_all(const Range& slice) {
   }
 }
 
-std::byte* Inside::stage(int index, std::uint64_t window) const {
-  return wiring_.links.segment->stage(index, window);
+std::byte* Inside::stage(int index, std::uint64_t pass) const {
+  return wiring_.links.segment->stage(index, pass);
 }
 
-// To reduce, each owner has a room of its own in each stage; to spread, its own stage.
+// To reduce, each owner has an area of its own in each stage; to spread, its own stage.
 void Inside::write_stage(const Job& job) {
   const std::size_t element = size_of(call_->type);
-  std::byte* to = stage(index_, windows_);
+  std::byte* to = stage(index_, passes_);
+  const auto put = [&](const void* from, const Range& slice) {
+    if (slice.count == 0) return;  // the buffers of an empty vector may be null
+    copy_.cached(to, static_cast<const std::byte*>(from) + slice.offset * element,
+                 slice.count * element);
+  };
   if (job.spreads) {
     const bool anyone_reads = ins_.size() > 1;
-    const Range slice = owns() && anyone_reads ? elements(job, index_) : Range{};
-    if (slice.count == 0) return;  // the buffers of an empty vector may be null
-    copy_.cached(to, static_cast<const std::byte*>(call_->out) + slice.offset * element,
-                 slice.count * element);
+    if (owns() && anyone_reads) put(call_->out, elements(job, index_));
     return;
   }
-  for (int owner = 0; owner < owners_; ++owner) {
-    if (owner == index_) continue;
-    const Range slice = elements(job, owner);
-    if (slice.count == 0) continue;
-    copy_.cached(to + static_cast<std::size_t>(owner) * cells_.at_once().elems_reduced * element,
-                 static_cast<const std::byte*>(call_->in) + slice.offset * element,
-                 slice.count * element);
+  for (int owner = 0; owner < owners_; ++owner, to += elems_reduced_ * element) {
+    if (owner != index_) put(call_->in, elements(job, owner));
   }
 }
 
+// The results of all owners.
 void Inside::read_stages(const Job& job) {
-  if (!job.spreads) {
-    const Range slice = owns() ? elements(job, index_) : Range{};
-    if (slice.count > 0) fold(slice);
-    return;
-  }
   const std::size_t element = size_of(call_->type);
   for (int owner = 0; owner < owners_; ++owner) {
-    if (owner == index_) continue;
     const Range slice = elements(job, owner);
-    if (slice.count == 0) continue;
+    if (owner == index_ || slice.count == 0) continue;
     copy_.cached(static_cast<std::byte*>(call_->out) + slice.offset * element,
-                 stage(owner, windows_ - 1), slice.count * element);
+                 stage(owner, passes_ - 1), slice.count * element);
   }
 }
 
 void Inside::find_inputs(const Range& slice) {
   const std::size_t element = size_of(call_->type);
   const std::size_t offset = slice.offset * element;
-  const std::size_t in_stage =
-      static_cast<std::size_t>(index_) * cells_.at_once().elems_reduced * element;
+  const std::size_t in_stage = static_cast<std::size_t>(index_) * elems_reduced_ * element;
   for (std::size_t i = 0; i < ins_.size(); ++i) {
     if (static_cast<int>(i) == index_) {
       ins_[i] = static_cast<const std::byte*>(call_->in) + offset;
     } else if (reaches_) {
       ins_[i] = find(i, buffers_[i].in) + offset;
     } else {
-      ins_[i] = stage(static_cast<int>(i), windows_ - 1) + in_stage;
+      ins_[i] = stage(static_cast<int>(i), passes_ - 1) + in_stage;
     }
   }
 }
 
 // Reduces this slice of all ranks' elements into the owner's output.
 void Inside::fold(const Range& slice) {
+  if (slice.count == 0) return;  // the buffers of an empty vector may be null
   find_inputs(slice);
   std::byte* out = static_cast<std::byte*>(call_->out) + slice.offset * size_of(call_->type);
   vector_fold(call_->type, op_)({&out, 1, ins_.data(), ins_.size(), average_}, slice.count);

@@ -47,11 +47,11 @@ struct Links {
   std::shared_ptr<HostSegment> segment;
   // What this rank uses of the segment in calls by certain algorithms; reserved in the first of
   // them.
-  struct Part {
+  struct UsedPart {
     AlgorithmSet users;
     SegmentPart part;
   };
-  std::vector<Part> parts;
+  std::vector<UsedPart> used_parts;
   std::vector<std::size_t> positions;  // in the ring, by rank
   std::vector<int> ranks_sharing;      // the segment, this rank among them
   int rails = 1;                       // topology/ring_order.hpp

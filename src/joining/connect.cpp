@@ -40,12 +40,12 @@ void connect_segment(Wiring& wiring, const std::vector<SegmentEdge>& edges) {
     wiring.links.bells[position[Index(rank)]] = &wiring.links.segment->bell(rank);
   }
   const HostSegment& segment = *wiring.links.segment;
-  wiring.links.parts.push_back({{Algorithm::one_shot}, segment.outboxes()});
+  wiring.links.used_parts.push_back({{Algorithm::one_shot}, segment.outboxes()});
   for (const SegmentEdge& one : edges) {
     const RankPair& edge = one.ranks;
     const auto fifo = segment.fifo(edge);
     if (!fifo || (edge.from != wiring.rank && edge.to != wiring.rank)) continue;
-    wiring.links.parts.push_back({one.algorithms, segment.slots_of(edge)});
+    wiring.links.used_parts.push_back({one.algorithms, segment.slots_of(edge)});
     if (edge.from == wiring.rank) {
       wiring.links.to[position[Index(edge.to)]] = SendEnd(*fifo);
     } else {

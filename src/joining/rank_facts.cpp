@@ -112,8 +112,8 @@ std::vector<RankPlace> places_of(const std::vector<RankFacts>& facts) {
   return places;
 }
 
-std::vector<Place> order_keys(const std::vector<RankFacts>& facts) {
-  std::vector<Place> keys;
+std::vector<OrderKey> order_keys(const std::vector<RankFacts>& facts) {
+  std::vector<OrderKey> keys;
   for (const RankFacts& rank : facts) {
     keys.push_back({host_key(rank), rank.numa_node});
   }
@@ -122,7 +122,7 @@ std::vector<Place> order_keys(const std::vector<RankFacts>& facts) {
 
 Hosts hosts_of(const std::vector<RankFacts>& facts) {
   std::vector<std::string> names;
-  for (const Place& key : order_keys(facts)) names.push_back(key.host);
+  for (const OrderKey& key : order_keys(facts)) names.push_back(key.host);
   return Hosts(std::move(names));
 }
 

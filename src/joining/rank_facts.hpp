@@ -40,7 +40,7 @@ void require_usable_options(const std::vector<RankFacts>& facts);
 
 std::vector<RankPlace> places_of(const std::vector<RankFacts>& facts);
 // Returns what the order of the ring depends on.
-std::vector<Place> order_keys(const std::vector<RankFacts>& facts);
+std::vector<OrderKey> order_keys(const std::vector<RankFacts>& facts);
 
 // Which ranks are on which host.
 class Hosts {

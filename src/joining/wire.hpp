@@ -22,7 +22,7 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
 using PumpFactory = std::function<std::unique_ptr<Pump>(PumpEdges)>;
 
 // What carries edges between hosts.
-struct Network {
+struct NetworkCarrier {
   Carrier carrier = Carrier::mpi;
   // Makes the network usable before its first use. Collective; all ranks throw if one cannot. Null
   // means that the network is usable.
@@ -42,6 +42,6 @@ struct Network {
 // be joined. A rank that has found its own arguments wrong still takes part, with the reason as
 // `refusal`, so that no other rank waits for it. Throws UsageError, TransportError.
 Wiring wire_processes(Bootstrap& bootstrap, const CommunicatorOptions& options,
-                      const std::string& refusal, const Network& network);
+                      const std::string& refusal, const NetworkCarrier& network);
 
 }  // namespace rondo::detail

@@ -23,9 +23,10 @@ namespace {
 
 // Makes the wiring of one process, step by step. All ranks make every step that exchanges data, and
 // if one rank fails in a step, all ranks throw.
-class ProcessWirer {
+class JoiningProcess {
  public:
-  ProcessWirer(Bootstrap& bootstrap, const CommunicatorOptions& options, const Network& network)
+  JoiningProcess(Bootstrap& bootstrap, const CommunicatorOptions& options,
+                 const NetworkCarrier& network)
       : bootstrap_(bootstrap), options_(options), network_(network), rank_(bootstrap.rank()) {}
 
   Wiring wire(const std::string& refusal) {
@@ -214,7 +215,7 @@ class ProcessWirer {
     connect_segment(wiring, segment_edges_);
     const std::vector<int>& sharing = wiring.links.ranks_sharing;
     const auto index = std::find(sharing.begin(), sharing.end(), rank_) - sharing.begin();
-    wiring.links.parts.push_back(
+    wiring.links.used_parts.push_back(
         {{Algorithm::hierarchical}, segment_->stages_of(static_cast<int>(index))});
     watch_peers(wiring, facts_);
     wiring.waiting.crowded = crowded(facts_of_host(rank_));
@@ -305,7 +306,7 @@ class ProcessWirer {
 
   Bootstrap& bootstrap_;
   const CommunicatorOptions& options_;
-  const Network& network_;
+  const NetworkCarrier& network_;
   bool is_open_ = false;
   int rank_;
   std::vector<RankFacts> facts_;
@@ -324,8 +325,8 @@ class ProcessWirer {
 }  // namespace
 
 Wiring wire_processes(Bootstrap& bootstrap, const CommunicatorOptions& options,
-                      const std::string& refusal, const Network& network) {
-  return ProcessWirer(bootstrap, options, network).wire(refusal);
+                      const std::string& refusal, const NetworkCarrier& network) {
+  return JoiningProcess(bootstrap, options, network).wire(refusal);
 }
 
 }  // namespace rondo::detail

@@ -117,7 +117,7 @@ void MpiMessenger::note_failure(int code, int done, std::span<const Pending> pen
   int error_class = MPI_SUCCESS;
   MPI_Error_class(code, &error_class);
   for (int i = 0; error_class == MPI_ERR_IN_STATUS && i < done; ++i) {
-    const auto index = static_cast<std::size_t>(i);
+    const Index index(i);
     if (statuses_[index].MPI_ERROR == MPI_SUCCESS) continue;
     const Pending& one = pending[Index(ended_[index])];
     if (failed_.code == MPI_SUCCESS) failed_ = {statuses_[index].MPI_ERROR, one.what, one.peer};

@@ -54,17 +54,17 @@ std::string_view name(Route route) {
 }
 
 void AlgorithmBySize::add(std::uint64_t from_bytes, Algorithm algorithm) {
-  const auto after =
-      std::upper_bound(steps_.begin(), steps_.end(), from_bytes,
-                       [](std::uint64_t bytes, const Step& s) { return bytes < s.from_bytes; });
-  steps_.insert(after, {from_bytes, algorithm});
+  const auto after = std::upper_bound(
+      by_size_.begin(), by_size_.end(), from_bytes,
+      [](std::uint64_t bytes, const FromSize& one) { return bytes < one.from_bytes; });
+  by_size_.insert(after, {from_bytes, algorithm});
 }
 
 Algorithm AlgorithmBySize::at(std::uint64_t bytes) const {
   Algorithm algorithm = Algorithm::ring;
-  for (const Step& step : steps_) {
-    if (step.from_bytes > bytes) break;
-    algorithm = step.algorithm;
+  for (const FromSize& one : by_size_) {
+    if (one.from_bytes > bytes) break;
+    algorithm = one.algorithm;
   }
   return algorithm;
 }

@@ -35,14 +35,14 @@ class AlgorithmBySize {
   void add(std::uint64_t from_bytes, Algorithm algorithm);
   // That of the largest `from_bytes` that is at most `bytes`; `ring` if there is none.
   [[nodiscard]] Algorithm at(std::uint64_t bytes) const;
-  [[nodiscard]] bool empty() const { return steps_.empty(); }
+  [[nodiscard]] bool empty() const { return by_size_.empty(); }
 
  private:
-  struct Step {
+  struct FromSize {
     std::uint64_t from_bytes = 0;
     Algorithm algorithm = Algorithm::ring;
   };
-  std::vector<Step> steps_;  // in the order of sizes
+  std::vector<FromSize> by_size_;  // ascending
 };
 
 // Fixed size: it travels as bytes.

@@ -11,20 +11,20 @@
 
 namespace rondo::detail {
 
-std::vector<int> ring_order(const std::vector<Place>& places) {
+std::vector<int> ring_order(const std::vector<OrderKey>& ranks) {
   std::map<std::string, int> host_leader;
   std::map<std::pair<std::string, int>, int> node_leader;
-  for (std::size_t i = 0; i < places.size(); ++i) {
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
     const int rank = static_cast<int>(i);
-    host_leader.try_emplace(places[i].host, rank);
-    node_leader.try_emplace({places[i].host, places[i].numa_node}, rank);
+    host_leader.try_emplace(ranks[i].host, rank);
+    node_leader.try_emplace({ranks[i].host, ranks[i].numa_node}, rank);
   }
   const auto key = [&](int rank) {
-    const Place& place = places[Index(rank)];
+    const OrderKey& place = ranks[Index(rank)];
     return std::tuple(host_leader.at(place.host), node_leader.at({place.host, place.numa_node}),
                       rank);
   };
-  std::vector<int> ring = rank_order(places.size());
+  std::vector<int> ring = rank_order(ranks.size());
   std::sort(ring.begin(), ring.end(), [&](int a, int b) { return key(a) < key(b); });
   return ring;
 }

@@ -11,15 +11,15 @@
 namespace rondo::detail {
 
 // Where a rank is, as far as the order of the ring depends on it.
-struct Place {
+struct OrderKey {
   std::string host;    // equal for ranks that may share memory
   int numa_node = -1;  // -1: not bound to one
 };
 
 // Ranks of one host are neighbours, and within a host those of one NUMA node, so that the ring
 // enters and leaves each once. Hosts and nodes are in the order of their lowest rank, and the ranks
-// of a node in rank order: rank 0 is first. The order depends on the places alone.
-std::vector<int> ring_order(const std::vector<Place>& places);
+// of a node in rank order: rank 0 is first. The order depends on these keys alone.
+std::vector<int> ring_order(const std::vector<OrderKey>& ranks);
 // Rank 0 first, then 1, wherever they are.
 std::vector<int> rank_order(std::size_t size);
 

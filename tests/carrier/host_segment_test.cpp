@@ -119,7 +119,7 @@ TEST(HostSegment, ItsPartsAreWhatTheyAreFor) {
 TEST(HostSegment, ARankReservesTheSlotsOfItsEdges) {
   for (const Wiring& wiring : wire_local_group(4, {})) {
     const auto reserves = [&](Algorithm algorithm, const SegmentPart& part) {
-      for (const Links::Part& one : wiring.links.parts) {
+      for (const Links::UsedPart& one : wiring.links.used_parts) {
         if (one.users.has(algorithm) && one.part.offset == part.offset) return true;
       }
       return false;

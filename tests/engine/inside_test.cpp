@@ -14,7 +14,6 @@
 #include "bench/exact_values.hpp"
 #include "engine/direct.hpp"
 #include "engine/inside.hpp"
-#include "engine/run_schedule.hpp"
 #include "joining/wire.hpp"
 #include "plan/call_signature.hpp"
 #include "tests/support/asleep.hpp"
@@ -56,6 +55,28 @@ class InsideOfRails : public testing::TestWithParam<std::tuple<int, bool>> {
   }
 };
 
+// When a piece is reduced, an owner changes the sign of its chunk, in place of a network. `eager`:
+// it does all the work that it can before that; else only what the piece needs.
+void call_in_pieces(Inside& inside, int rank, const Call& call, const ShownCall& shown,
+                    bool eager) {
+  int* values = static_cast<int*>(call.out);
+  inside.meet(shown);
+  for (std::uint64_t piece = 0; piece < inside.pieces(); ++piece) {
+    inside.require_reduced(piece);
+    while (eager && inside.work()) {
+    }
+    if (!inside.owns()) continue;
+    const Range chunk = inside.chunk(piece);
+    for (std::uint64_t i = chunk.offset; i < chunk.offset + chunk.count; ++i) {
+      ASSERT_EQ(values[i], exact::result<int>(ReduceOp::sum, 3, i)) << i << " of " << rank;
+      values[i] = -values[i];
+    }
+    inside.note_final(piece);
+    std::this_thread::yield();
+  }
+  inside.finish();
+}
+
 TEST_P(InsideOfRails, EachOwnerGetsItsChunkAndAllGetAll) {
   GroupWithRails group = group_with_rails(3, rails());
   std::vector<std::thread> threads;
@@ -64,122 +85,32 @@ TEST_P(InsideOfRails, EachOwnerGetsItsChunkAndAllGetAll) {
       Context context(wiring);
       Inside inside(context);
       std::uint64_t sequence = 0;
-      for (const std::size_t count : {0U, 1U, 17U, 500U, 64U}) {
-        std::vector<int> in(count);
-        std::vector<int> out(count);
-        for (std::size_t i = 0; i < count; ++i) {
-          in[i] = exact::input<int>(ReduceOp::sum, wiring.rank, 3, i);
-        }
-        const Call call{.collective = Collective::all_reduce,
-                        .in = in.data(),
-                        .out = out.data(),
-                        .count = count,
-                        .type = DataType::i32};
-        const ShownCall shown = enter(context, call, sequence++);
-        inside.begin(call, ReduceOp::sum, {}, rails(), std::nullopt);
-        EXPECT_EQ(inside.owns(), wiring.rank < rails());
-        inside.meet(shown);
-        inside.finish();
-        for (std::size_t i = 0; i < count; ++i) {
-          ASSERT_EQ(out[i], exact::result<int>(ReduceOp::sum, 3, i)) << i << " of " << count;
+      // A stage holds 64 elements, so that a piece takes one pass, or several.
+      for (const std::size_t count : {0U, 1U, 17U, 64U, 500U, 9000U}) {
+        for (const std::uint64_t most_elems : {0U, 16U, 300U, 10000U}) {
+          std::vector<int> inputs(count);
+          for (std::size_t i = 0; i < count; ++i) {
+            inputs[i] = exact::input<int>(ReduceOp::sum, wiring.rank, 3, i);
+          }
+          const bool in_place = sequence % 2 == 0;
+          std::vector<int> values = in_place ? inputs : std::vector<int>(count);
+          const Call call{.collective = Collective::all_reduce,
+                          .in = in_place ? values.data() : inputs.data(),
+                          .out = values.data(),
+                          .count = count,
+                          .type = DataType::i32};
+          const ShownCall shown = enter(context, call, sequence++);
+          inside.begin(call, ReduceOp::sum, {}, rails(), true, most_elems);
+          EXPECT_EQ(inside.owns(), wiring.rank < rails());
+          call_in_pieces(inside, wiring.rank, call, shown, wiring.rank == 1);
+          for (std::size_t i = 0; i < count; ++i) {
+            ASSERT_EQ(values[i], -exact::result<int>(ReduceOp::sum, 3, i)) << i << " of " << count;
+          }
         }
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-}
-
-// A rail without a network, which changes the sign of the sums over the host's ranks when it makes
-// them final.
-class NegatingRail {
- public:
-  // `chunk`: of the owner's chunk, which begins at element `offset`.
-  // `eager`: does all the work that it can before each slice; else only what the slice needs.
-  NegatingRail(Inside& inside, int* chunk, std::uint64_t offset, bool eager)
-      : inside_(inside), chunk_(chunk), offset_(offset), eager_(eager) {}
-  static std::uint64_t chunk_at(int position) { return static_cast<std::uint64_t>(position); }
-  bool acquire(const Step& step, const Range& slice) {
-    while (eager_ && inside_.work()) {
-    }
-    std::this_thread::yield();
-    if (reads_input(step)) inside_.require_reduced(step.chunk, slice);
-    return true;
-  }
-  void move(const Step& step, const Range& slice) {
-    for (std::uint64_t i = slice.offset; i < slice.offset + slice.count; ++i) {
-      if (reads_input(step)) {
-        ASSERT_EQ(chunk_[i], exact::result<int>(ReduceOp::sum, 3, offset_ + i)) << i;
-      }
-      if (step.has(kCopy)) chunk_[i] = -chunk_[i];
-    }
-  }
-  void hand_on(const Step& step, const Range& slice) {
-    if (step.has(kCopy)) inside_.note_final(step.chunk, slice);
-  }
-
- private:
-  static bool reads_input(const Step& step) { return step.has(kReduce) || !step.has(kRecv); }
-
-  Inside& inside_;
-  int* chunk_;
-  std::uint64_t offset_;
-  bool eager_;
-};
-
-// Several hosts, of which this is each in turn: cells are reduced before the rail needs them, and
-// spread when they are final, in place too.
-TEST_P(InsideOfRails, CellsFollowTheRail) {
-  for (int hosts = 2; hosts <= 4; ++hosts) {
-    for (int host = 0; host < hosts; ++host) {
-      GroupWithRails group = group_with_rails(3, rails());
-      std::vector<std::thread> threads;
-      for (Wiring& wiring : group.wirings) {
-        wiring.links.hosts = hosts;
-        wiring.links.host = host;
-        threads.emplace_back([&wiring, hosts, host] {
-          Context context(wiring);
-          Inside inside(context);
-          std::uint64_t sequence = 0;
-          for (const std::size_t count :
-               {0U, 1U, 50U, 50U, 700U, 700U, 9000U, 9000U, 30000U, 30000U}) {
-            std::vector<int> inputs(count);
-            for (std::size_t i = 0; i < count; ++i) {
-              inputs[i] = exact::input<int>(ReduceOp::sum, wiring.rank, 3, i);
-            }
-            const bool in_place = sequence % 2 == 0;
-            std::vector<int> values = in_place ? inputs : std::vector<int>(count);
-            const Call call{.collective = Collective::all_reduce,
-                            .in = in_place ? values.data() : inputs.data(),
-                            .out = values.data(),
-                            .count = count,
-                            .type = DataType::i32};
-            const ShownCall shown = enter(context, call, sequence++);
-            Slicing rail;
-            rail.chunks = static_cast<std::uint64_t>(hosts);
-            rail.granule = kChunkGranuleBytes / sizeof(int);
-            rail.slice_elems = 32;
-            rail.window = 3;  // so that a cell takes two stages
-            inside.begin(call, ReduceOp::sum, {}, rails(), rail);
-            rail.count = inside.chunk().count;
-            inside.meet(shown);
-            if (inside.owns()) {
-              const Range chunk = inside.chunk();
-              NegatingRail port(inside, values.data() + chunk.offset, chunk.offset,
-                                wiring.rank == 1);
-              const Schedule schedule{Collective::all_reduce, Algorithm::ring, host, hosts, 0};
-              ASSERT_TRUE(run_schedule(schedule, rail, port));
-            }
-            inside.finish();
-            for (std::size_t i = 0; i < count; ++i) {
-              ASSERT_EQ(values[i], -exact::result<int>(ReduceOp::sum, 3, i))
-                  << i << " of " << count;
-            }
-          }
-        });
-      }
-      for (std::thread& thread : threads) thread.join();
-    }
-  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Rails, InsideOfRails,
@@ -210,7 +141,7 @@ TEST(InsideAHost, NoRankReturnsFromAFailedCallWhileAnotherTouchesItsBuffers) {
     contexts[rank]->presence(group[rank].rank).enter(shown[rank]);
     contexts[rank]->begin_call(calls[rank], shown[rank].signature, std::chrono::minutes(5));
     insides.push_back(std::make_unique<Inside>(*contexts[rank]));
-    insides[rank]->begin(calls[rank], ReduceOp::sum, {}, 1, std::nullopt);
+    insides[rank]->begin(calls[rank], ReduceOp::sum, {}, 1, false, 0);
   }
   for (std::size_t rank = 0; rank < 2; ++rank) insides[rank]->meet(shown[rank]);
   group[0].links.segment->board().raise(1, "the test ends it");
