@@ -11,8 +11,8 @@
 #include <rondo/errors.hpp>
 
 #include "base/index.hpp"
-#include "bootstrap/communicator_bootstrap.hpp"
 #include "bootstrap/together.hpp"
+#include "communicator/communicator_bootstrap.hpp"
 #include "cuda/joining/shown_memory.hpp"
 
 namespace rondo {

@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "base/index.hpp"
-#include "bootstrap/communicator_bootstrap.hpp"
 #include "bootstrap/share_memory.hpp"
 #include "bootstrap/together.hpp"
+#include "communicator/communicator_bootstrap.hpp"
 #include "cuda/joining/device_edges.hpp"
 #include "cuda/joining/device_facts.hpp"
 #include "cuda/joining/reach.hpp"

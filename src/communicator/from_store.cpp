@@ -11,9 +11,9 @@
 #include "bootstrap/meeting_point.hpp"
 #include "bootstrap/release.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
-#include "communicator/by_ucx.hpp"
 #include "communicator/join.hpp"
-#include "communicator/watch_hosts.hpp"
+#include "joining/by_ucx.hpp"
+#include "joining/watch_hosts.hpp"
 
 namespace rondo {
 namespace detail {

@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 
 #include "base/index.hpp"
-#include "bootstrap/communicator_bootstrap.hpp"
 #include "bootstrap/share_memory.hpp"
 #include "bootstrap/together.hpp"
 #include "carrier/memory.hpp"
+#include "communicator/communicator_bootstrap.hpp"
 #include "communicator/state.hpp"
 
 namespace rondo {

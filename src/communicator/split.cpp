@@ -14,8 +14,8 @@
 
 #include "base/index.hpp"
 #include "base/names.hpp"
-#include "bootstrap/group_bootstrap.hpp"
 #include "bootstrap/together.hpp"
+#include "communicator/group_bootstrap.hpp"
 #include "communicator/state.hpp"
 #include "joining/handover.hpp"
 #include "joining/wire.hpp"

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "bootstrap/group_bootstrap.hpp"
+#include "communicator/group_bootstrap.hpp"
 #include "communicator/state.hpp"
 #include "tests/support/ranks.hpp"
 #include "tests/support/split_checks.hpp"

@@ -1,4 +1,4 @@
-#include "communicator/by_ucx.hpp"
+#include "joining/by_ucx.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "bootstrap/group_bootstrap.hpp"
+#include "communicator/group_bootstrap.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -19,7 +19,7 @@
 #include <rondo/errors.hpp>
 
 #include "bootstrap/bootstrap.hpp"
-#include "bootstrap/communicator_bootstrap.hpp"
+#include "communicator/communicator_bootstrap.hpp"
 
 namespace rondo::detail {
 

@@ -1,4 +1,4 @@
-#include "communicator/watch_hosts.hpp"
+#include "joining/watch_hosts.hpp"
 
 #include <algorithm>
 #include <array>
