@@ -33,7 +33,7 @@ struct DeviceFacts {
   int multiprocessors = 0;
 };
 
-// How many devices this process sees; 0 where CUDA is absent, and then why.
+// Returns how many devices this process sees; 0 where CUDA is absent, and then why.
 int device_count();
 std::string why_no_device();
 DeviceFacts facts_of(int device);

@@ -70,7 +70,7 @@ struct ExposedLayout {
   // edge's number: heads where it begins; tail and slots where it ends; for one channel after the
   // other.
   std::vector<std::size_t> edges;
-  // For the rank's own kernels alone.
+  // Only the rank's own kernels use it.
   std::size_t ring = 0;
   std::size_t states = 0;
   std::size_t to = 0;

@@ -125,7 +125,7 @@ bool KernelWatch::tell_hosts(int rank, const std::string& text) noexcept {
   return first;
 }
 
-// The first reason stays. If a kernel has set the word, it has left one, which the watcher tells
+// The first reason stays. If a kernel has set the word, it has left one, which the watcher reports
 // the hosts.
 bool KernelWatch::raise(int rank, const std::string& text) noexcept {
   std::uint64_t& word = wiring_.control.abort_word().value;

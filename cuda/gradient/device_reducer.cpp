@@ -19,7 +19,7 @@
 namespace rondo::detail::gpu {
 namespace {
 
-// Which of the options cannot be used on devices; empty if all can.
+// Returns which of the options cannot be used on devices; empty if all can.
 std::string objection_on_devices(const GradientOptions& options) {
   if (options.hook) return "a hook is for host memory";
   if (options.trace) return "GradientOptions::trace is for host memory";

@@ -83,7 +83,7 @@ class DeviceReducer {
   // A complaint ends the communicator, and is thrown.
   void refuse(const Complaint& complaint);
 
-  // With the lock held.
+  // The caller holds the lock.
   void mark(std::size_t parameter, api::Stream stream);
   void close(api::Stream stream);
   void begin(api::Stream stream);

@@ -77,7 +77,7 @@ class GroupFacts {
   Hosts hosts_;
 };
 
-// What lies between this rank's device and every other's, as far as this process can tell.
+// What lies between this rank's device and every other's, as far as this process can see.
 std::vector<DeviceLink> links_of(const GroupFacts& group, int rank);
 
 }  // namespace rondo::detail::gpu

@@ -103,7 +103,7 @@ class ReachTest {
           kernels::write_pattern(row(rank, rank_), kProbeWords, seed(rank, rank_), stream.get());
         }
       } catch (const CudaError&) {
-        // The other ranks give their memory back when they have been told.
+        // The other ranks give their memory back when they know that.
         api::wait_for(stream.get());
         throw;
       }

@@ -20,7 +20,7 @@ namespace rondo::detail::gpu {
 // What a rank knows of its way to another's memory.
 struct Way {
   bool works = false;
-  // As far as its process can tell: one device's atomic operations do not work on the other's
+  // As far as its process can see: one device's atomic operations do not work on the other's
   // memory (PCIe).
   bool lacks_atomics = false;
   std::array<char, 160> reason{};  // why not

@@ -212,7 +212,7 @@ class JoiningDevice {
     // A rank that leaves says so along these connections: else its end would be an error of those
     // that go on.
     wiring_.pump->open_connections();
-    wiring_.pump->drive_all();  // since the host does not tell it which calls run
+    wiring_.pump->drive_all();  // since the host does not show it which calls run
   }
 
   [[nodiscard]] const DeviceGeometry& geometry() const { return wiring_.geometry; }

@@ -9,11 +9,11 @@
 // release store of "has touched", whose acquire comes before the barrier behind which a rank's
 // kernel ends.
 //
-// Some buffers may be unreachable. Only what all ranks have shown tells a rank so, and then all run
-// the ring in the same kernel. A rank whose own buffers are unreachable knows at once, and does not
-// wait; it may end the call and show later ones while others still look for this one. They then
-// find a later number, and conclude the same, since no rank leaves a call in which all buffers are
-// reachable before all have touched.
+// Some buffers may be unreachable. A rank learns that only from what all ranks have shown, and then
+// all run the ring in the same kernel. A rank whose own buffers are unreachable knows at once, and
+// does not wait; it may end the call and show later ones while others still look for this one. They
+// then find a later number, and conclude the same, since no rank leaves a call in which all buffers
+// are reachable before all have touched.
 //
 // When a call fails, its kernel does not end while another rank may touch this rank's buffers. A
 // rank takes the buffers that another has shown in one atomic step, before it touches them, and a

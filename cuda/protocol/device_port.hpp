@@ -1,7 +1,7 @@
 // The port of run_schedule in a kernel: all threads of a block go through the same schedule. The
 // leader waits, compares signatures and publishes; all threads move data.
 //
-// Each slice costs two barriers: one at the end of acquire, which also tells all threads whether
+// Each slice costs two barriers: one at the end of acquire, by which all threads also learn whether
 // the leader's waits succeeded, and one at the start of hand_on, so that the leader hands on only
 // what all threads have finished moving.
 #pragma once

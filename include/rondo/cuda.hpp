@@ -211,8 +211,8 @@ RONDO_API std::vector<Communicator> local_group(const std::vector<int>& devices,
                                                 const Options& options = {},
                                                 const CommunicatorOptions& host_options = {});
 
-/// How many CUDA devices this process sees; 0 where there is no driver, or librondo was built
-/// without CUDA: why_no_device() then says why.
+/// Returns how many CUDA devices this process sees; 0 where there is no driver, or librondo was
+/// built without CUDA: why_no_device() then says why.
 RONDO_API int device_count();
 RONDO_API std::string why_no_device();
 

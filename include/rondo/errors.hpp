@@ -45,7 +45,7 @@ class RONDO_API TimeoutError : public Error {
 /// Another rank failed, ended, called abort() or destroyed its communicator before this call, or
 /// its host vanished. Ends the communicator. On one host and between hosts by UCX each rank that
 /// waits gets it, within a second (a host that vanishes: within ten), and it names the rank;
-/// between hosts, others are told only as long as rank 0's process has a communicator, and after
+/// between hosts, others learn of it only as long as rank 0's process has a communicator, and after
 /// that a deadline may come first. Between hosts by MPI it depends on how the ranks were started,
 /// since Open MPI's mpirun ends all when one is killed: docs/starting.md.
 class RONDO_API PeerError : public Error {

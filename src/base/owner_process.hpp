@@ -29,7 +29,7 @@ void keep_if_inherited(std::unique_ptr<T>& object) {
   if (object != nullptr && !object->owner_process.is_this()) static_cast<void>(object.release());
 }
 
-// The same for one of several owners.
+// Does the same for one of several owners.
 template <class T>
 void keep_if_inherited(std::shared_ptr<T>& object) {
   if (object == nullptr || object->owner_process.is_this()) return;

@@ -62,7 +62,7 @@ class Race {
     head_start_.cancel();
     if (next_ == addresses_.size()) return;
     const Address& address = addresses_[next_++];
-    // Not made by Asio, whose sockets a child process inherits.
+    // Asio does not make the socket, since a child process would inherit Asio's.
     FileDescriptor socket = make_tcp_socket(address);
     const auto one = open_.insert(open_.end(), Try{address, tcp::socket(network_)});
     one->socket.assign(address.protocol(), socket.release());

@@ -13,8 +13,8 @@
 // who may connect is decided elsewhere.
 //
 // The run is the launcher's name for these processes (a job and its step, say). Another run may
-// have computed the same port, or have been told the same address: a rank that comes there is told
-// so, and tries the next port, if there are others. An Introduction has the same form in all
+// have computed the same port, or have been given the same address: a rank that comes there learns
+// that, and tries the next port, if there are others. An Introduction has the same form in all
 // releases; what comes after it depends on the release that it names.
 //
 // Rank 0 may give its answer at any point. Nothing here uses a socket, so tests and a fuzzer can
@@ -48,7 +48,7 @@ static_assert(sizeof(Introduction) == 64);
 
 // Returns the introduction of this process. Throws TransportError.
 Introduction introduce(bool has_secret);
-// Why these two cannot go on together; empty if they can. `theirs` may hold any bytes.
+// Returns why these two cannot go on together; empty if they can. `theirs` may hold any bytes.
 std::string objection_to(const Introduction& theirs, const Introduction& mine);
 
 // The name of a run; empty where nothing names it.

@@ -108,7 +108,7 @@ LaunchedRank from_rondo(const LauncherVariables& variables) {
           {}};
 }
 
-// At MASTER_PORT torchrun itself listens, or rank 0 of PyTorch.
+// torchrun itself listens at MASTER_PORT, or rank 0 of PyTorch.
 LaunchedRank from_torchrun(const LauncherVariables& variables) {
   constexpr int kLastPort = 65535;
   const int port = variables.number("MASTER_PORT");

@@ -17,7 +17,7 @@ struct LaunchedRank {
   int rank = 0;
   int size = 1;
   std::string url;  // for from_store(); empty if size is 1
-  // What names the run, where a launcher does: ranks of two runs that are told the same address do
+  // What names the run, where a launcher does: ranks of two runs that are given the same address do
   // not belong together.
   std::string run;
   // Where the launcher names no address: the ports that rank 0 may have, the URL's first.

@@ -44,7 +44,7 @@ struct MeetingPoint {
   std::string name = {};         // as errors name this place
   const char* caller = nullptr;  // the function that the program has called
   std::string run = {};          // whose ranks meet here; empty where nobody names it
-  // Whether nobody else was told this place, so that only ranks of that very run belong here.
+  // Whether nobody else knows this place, so that only ranks of that very run belong here.
   bool is_of_one_run = false;
   // Whether the next try may find rank 0 although another process has answered this one.
   bool may_be_stale = false;

@@ -279,7 +279,7 @@ void SocketBootstrap::all_gather(const void* mine, void* all, std::size_t bytes)
     return;
   }
   // Rank 0 may come to this exchange later, and then waits as long for another rank, before it
-  // tells which one it is.
+  // says which one it is.
   deadline_ = deadline_after(timeout_ < std::chrono::hours(24) ? 2 * timeout_ : timeout_);
   // If rank 0 has given up, its reason may have arrived although nothing can be sent any more.
   const Moved sent = send_all(sockets_[0], mine, bytes, deadline_);
@@ -308,7 +308,7 @@ void SocketBootstrap::gather_and_spread(char* rows, std::size_t bytes) {
   }
 }
 
-// A rank that has got the rows of this exchange is told the reason in the next one, if there is
+// A rank that has got the rows of this exchange gets the reason in the next one, if there is
 // one. One whose rows are under way may take the reason for rows: but its connection is closed
 // then, so it has lost rank 0.
 void SocketBootstrap::tell_all(const std::exception_ptr& reason) const noexcept {

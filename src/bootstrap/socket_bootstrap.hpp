@@ -41,7 +41,7 @@ class SocketBootstrap final : public Bootstrap {
   void connect_to_first(const MeetingPoint& place);
   void fail_if_another_is_first(const MeetingPoint& place);
   void wait_for_answer();
-  // Rank 0's part in all_gather(). If it fails, rank 0 tells the others why.
+  // Rank 0's part in all_gather(). If it fails, rank 0 sends the others the reason.
   void gather_and_spread(char* rows, std::size_t bytes);
   void tell_all(const std::exception_ptr& reason) const noexcept;
   // If `peer` is gone or late, these throw an error that names it.

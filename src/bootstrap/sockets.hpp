@@ -12,8 +12,8 @@ namespace rondo::detail {
 // Whether `fd` is ready for `events` (as poll has them) before the deadline.
 bool ready_before(const FileDescriptor& fd, short events, Clock::time_point deadline);
 
-// How moving bytes ended: all were moved, the deadline came first, or the other side is gone and
-// `why` says how.
+// Says how moving bytes ended: all were moved, the deadline came first, or the other side is gone
+// and `why` says how.
 struct Moved {
   enum class End { done, late, lost };
   End end = End::done;

@@ -17,7 +17,7 @@ class Stranger {
 
   [[nodiscard]] const FileDescriptor& socket() const { return socket_; }
   FileDescriptor take_socket() { return std::move(socket_); }
-  // How errors name it.
+  // Returns what errors call it.
   [[nodiscard]] const std::string& name() const { return name_; }
   // Null until the stranger has proven who it is.
   [[nodiscard]] const Hello* hello() const { return handshake_.hello(); }

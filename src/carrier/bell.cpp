@@ -11,8 +11,8 @@ namespace rondo::detail {
 void Bell::wait_while(std::uint32_t before, std::chrono::microseconds at_most) {
   const timespec timeout{static_cast<time_t>(at_most.count() / 1'000'000),
                          static_cast<long>(at_most.count() % 1'000'000) * 1000};
-  // Not a private futex: the ranks may be processes. Whatever ends the wait, the caller tests its
-  // condition again.
+  // The futex is not a private one: the ranks may be processes. Whatever ends the wait, the caller
+  // tests its condition again.
   ::syscall(SYS_futex, &rings_, FUTEX_WAIT, before, &timeout, nullptr, 0);
 }
 

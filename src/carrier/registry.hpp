@@ -27,9 +27,9 @@ inline constexpr std::uint64_t kUnreachable = 0;
 inline constexpr std::uint64_t kNothingNeeded = 1;
 inline constexpr std::uint64_t kFirstLocation = 2;
 
-// What the ranks of a host registered together: a piece for each of them, in one mapping. The
-// rank's own piece is given back to the system when the rank frees it; its mapping of the others'
-// pieces stays until all have freed theirs, since they may still pass them to calls.
+// This is what the ranks of a host registered together: a piece for each of them, in one mapping.
+// The rank's own piece is given back to the system when the rank frees it; its mapping of the
+// others' pieces stays until all have freed theirs, since they may still pass them to calls.
 class RegisteredBlock {
  public:
   // Where each rank's piece lies, null if the rank is on another host; and where its word in

@@ -91,7 +91,7 @@ class CallQueue {
   // Waits until this thread has the turn; false if a call is queued, which goes first.
   bool wait_for_turn();
   void pass_turn_on();
-  // With the lock held: whether the turn was free. In any case it is kWanted afterwards.
+  // The caller holds the lock: whether the turn was free. In any case it is kWanted afterwards.
   bool want_turn();
   void serve();
 

@@ -15,8 +15,8 @@ namespace rondo::detail {
 // What a process brings when it joins.
 struct Joining {
   Defaults defaults;
-  std::string
-      refusal;  // why it cannot go on; empty if it can. It joins even so, to tell the others
+  std::string refusal;  // why it cannot go on; empty if it can. It joins even so, to give the
+                        // others the reason
 };
 
 // Only rank 0 reads the tuning, since files may differ between hosts. Never throws UsageError.

@@ -35,8 +35,8 @@ class Direct {
   // be reached: then nothing was touched. `or_else`: in that case all ranks carry out the call in
   // another way, and no rank has to wait to learn that. Throws Failure.
   bool run(const Call& call, const ShownCall& shown, bool or_else);
-  // After that: throws UsageError, which names the lowest rank whose buffers cannot be reached,
-  // unless that rank has gone on.
+  // A rank calls this after that: throws UsageError, which names the lowest rank whose buffers
+  // cannot be reached, unless that rank has gone on.
   [[noreturn]] void throw_unreachable() const;
 
   // The port of run_direct.

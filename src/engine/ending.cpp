@@ -17,8 +17,8 @@ void Ending::throw_if_ended(const Signature& signature) {
   if (!wiring_.links.segment->board().raised()) return;
   told_ = true;
   const AbortRecord record = wiring_.links.segment->board().read();
-  // The rank that raised the board may be in no call, and so may not have told other hosts: every
-  // rank that finds the board raised tells them.
+  // The rank that raised the board may be in no call, and so may not have announced that to other
+  // hosts: every rank that finds the board raised announces that to them.
   if (wiring_.links.pump != nullptr) wiring_.links.pump->notices().announce_abort(record);
   throw PeerError(fmt::format("rank {}: {} cannot go on, rank {} has ended the communicator: {}",
                               wiring_.rank, describe(signature), record.rank, record.text));

@@ -1,5 +1,5 @@
 // How a communicator ends: what a call has thrown becomes the error that its caller gets, and what
-// the other ranks are told.
+// the other ranks learn of it.
 #pragma once
 
 #include <exception>

@@ -60,7 +60,7 @@ class Inside {
   // Whether this rank owns chunks of the call.
   [[nodiscard]] bool owns() const { return index_ < owners_; }
   [[nodiscard]] std::uint64_t pieces() const { return pieces_; }
-  // This rank's chunk of piece `piece`.
+  // Returns this rank's chunk of piece `piece`.
   [[nodiscard]] Range chunk(std::uint64_t piece) const { return chunk_of(piece, index_); }
 
   // meet, require_reduced and finish throw Failure. meet waits until all ranks of the host have
@@ -87,7 +87,7 @@ class Inside {
   void next_pass(const Job& job);
 
   [[nodiscard]] Range chunk_of(std::uint64_t piece, int owner) const;
-  // What the job handles of the owner's chunk in the pass in progress.
+  // Returns what the job handles of the owner's chunk in the pass in progress.
   [[nodiscard]] Range elements(const Job& job, int owner) const;
   // At least one, so that in an empty call, too, the ranks wait for each other before and after the
   // owners have received what the other hosts sent.

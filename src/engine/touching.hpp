@@ -45,8 +45,8 @@ class Touching {
     call_ = &call;
     sequence_ = sequence;
   }
-  // From now on this rank touches the others' buffers. Throws Failure if it must not, since the
-  // communicator has ended.
+  // Says that from now on this rank touches the others' buffers. Throws Failure if it must not,
+  // since the communicator has ended.
   void begin();
   // This rank has done its part.
   void end();

@@ -28,7 +28,7 @@ struct FifoGeometry {
   std::uint32_t slots = 0;
 };
 
-// In front of each slot's payload.
+// Stands in front of each slot's payload.
 struct alignas(64) SlotHeader {
   Signature signature;
   std::uint64_t bytes = 0;  // payload in use

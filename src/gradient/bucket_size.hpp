@@ -1,4 +1,4 @@
-// How large buckets should be on this communicator.
+// Decides how large buckets should be on a communicator.
 #pragma once
 
 #include <cstddef>

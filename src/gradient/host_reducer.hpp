@@ -55,7 +55,7 @@ class HostReducer {
   void stop_thread();
   void refuse_wrong_thread(const char* call) const;
 
-  // With the lock held.
+  // The caller holds the lock.
   void throw_if_failed() const;
   void begin(Clock::time_point now, bool has_joined);
   void mark(Lock lock, std::size_t parameter, Wrong wrong);

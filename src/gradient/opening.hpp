@@ -1,4 +1,4 @@
-// What ranks tell each other as an iteration opens: who takes part, how many samples each has, and
+// Ranks exchange this as an iteration opens: who takes part, how many samples each has, and
 // how many passes each made under no_sync. Only computes: its user exchanges the words.
 //
 // The vector has two words for each rank. Each rank sets its own two and leaves the others 0; the

@@ -1,4 +1,5 @@
-// How long the parts of an iteration took: its statistics, and the timeline where that is wanted.
+// Records how long the parts of an iteration took: its statistics, and the timeline where that is
+// wanted.
 //
 // Marks are recorded by the thread that makes them, with the reducer's lock held; rounds of buckets
 // by the thread that drives them, without the lock. Each half has its own members. begin(), end()

@@ -1,4 +1,4 @@
-// What the two threads of a gradient reducer over host memory share: the one that marks gradients
+// The two threads of a gradient reducer over host memory share this: the one that marks gradients
 // and calls finish(), and the one that drives the rounds.
 #pragma once
 

@@ -33,7 +33,7 @@ class Rounds {
   // order.
   using MakeCall = std::function<void(std::size_t bucket, const Call& call)>;
 
-  // Borrows both. `host` carries what ranks tell each other.
+  // Borrows both. `host` carries what ranks exchange.
   Rounds(Communicator& host, BucketedModel& model, MakeCall make_call);
 
   // `background`: this rank still computes. Collective, as the other rounds are.

@@ -16,14 +16,15 @@ class RoundsDriver {
 
   // Runs iterations as they begin, until the state says stop.
   void serve();
-  // From the opening of an iteration to its closing. What it throws, the state has as `failure`.
+  // Drives an iteration from its opening to its closing. What it throws, the state has as
+  // `failure`.
   void run_iteration();
 
   // To be looked at by other threads only while no iteration runs.
   [[nodiscard]] const Rounds& rounds() const { return rounds_; }
 
  private:
-  // Without the lock.
+  // The caller does not hold the lock.
   void communicate();
   void open();
   [[nodiscard]] Clock::time_point wait_for(std::size_t bucket);

@@ -80,7 +80,7 @@ std::vector<int> ranks_elsewhere(int size, const std::vector<int>& ranks_sharing
 
 namespace {
 
-// Why the process of a rank cannot be watched; empty if it is watched from now on.
+// Returns why the process of a rank cannot be watched; empty if it is watched from now on.
 std::string watch(PeerWatch& peers, int rank, const RankFacts& peer, const RankFacts& me) {
   const bool one_namespace = peer.process_namespace == me.process_namespace;
   const int error =

@@ -31,7 +31,7 @@ enum class Connected : std::uint32_t {
   never = 0x6e657620
 };
 
-// How long ranks try to connect for the watch alone.
+// Ranks try so long to connect for the watch alone.
 constexpr std::chrono::seconds kForTheWatch{3};
 
 void warn(const std::string& caller, const char* reason) {

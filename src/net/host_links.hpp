@@ -8,9 +8,9 @@
 //
 // After two seconds without data, TCP's keep-alive asks the system at the other end whether it
 // still has the connection, and gives up after six more without an answer; the process there need
-// not do anything. One thread waits at all connections. When a connection ends, the thread tells
-// that by all the others. So where rank 0 has a connection to each other rank, all processes are
-// told, whatever calls their ranks are in, and also if rank 0 is in none.
+// not do anything. One thread waits at all connections. When a connection ends, the thread sends
+// that along all the others. So where rank 0 has a connection to each other rank, all processes
+// learn it, whatever calls their ranks are in, and also if rank 0 is in none.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ namespace rondo::detail {
 using ProcessName = std::uint64_t;
 ProcessName name_of_this_process();
 
-// What a process tells another by their connection.
+// A process sends this to another along their connection.
 struct HostNotice {
   enum class What : std::uint64_t {
     vanished = 1,  // the host of `process`

@@ -1,4 +1,4 @@
-// Notices are what ranks of different hosts tell each other beside slots: that the communicator has
+// Notices are what ranks of different hosts send each other beside slots: that the communicator has
 // ended, which call they are in, and that all ranks made a call.
 #pragma once
 
@@ -35,14 +35,14 @@ class Notices {
   // Begins to receive. Before this, nothing is under way.
   void listen();
 
-  // Raises the abort board if a rank on another host has told of an abort. Throws TransportError.
+  // Raises the abort board if a rank on another host has announced an abort. Throws TransportError.
   void look_for_abort();
   // Looks for an abort for so long. Returns whether the board is raised then.
   bool receives_abort(std::chrono::milliseconds patience);
   // Tells the ranks on other hosts that the communicator has ended, unless they know: once, in at
   // most a second.
   void announce_abort(const AbortRecord& record) noexcept;
-  // A rank that has failed tells the reason, then ends, and its connections with it: the reason is
+  // A rank that has failed sends the reason, then ends, and its connections with it: the reason is
   // the better error. So where `act` finds a connection lost, this function waits a little for the
   // reason, and returns if the board has that now. Throws TransportError if no rank sends one.
   template <class Act>
@@ -58,7 +58,7 @@ class Notices {
   // rank that waits: if the two ranks' calls differ, it may be that neither sends on an edge that
   // the other reads. Throws TransportError.
   void tell_call(int peer, const Signature& call);
-  // Receives what other ranks have told. Throws TransportError.
+  // Receives what other ranks have sent. Throws TransportError.
   void look_for_calls();
   // Returns, by rank, the call that each rank was in when it last told this one so.
   [[nodiscard]] const std::vector<std::optional<Signature>>& told_calls() const {

@@ -46,10 +46,10 @@ class Pump {
   void carry(const PumpEdges::Out& edge, Mapping fifo);
   void carry(const PumpEdges::In& edge, Mapping fifo);
 
-  // What the rank tells ranks on other hosts beside slots, and what they tell it.
+  // Returns what goes between this rank and ranks on other hosts beside slots.
   [[nodiscard]] Notices& notices() { return notices_; }
   // Whether `peer`, on another host, is known to have destroyed its communicator, although that has
-  // not failed. False where the network does not tell. Waits up to a second for the reason of a
+  // not failed. False where the network does not know. Waits up to a second for the reason of a
   // failure, which it raises on the abort board.
   [[nodiscard]] bool has_left(int peer);
 
@@ -63,7 +63,7 @@ class Pump {
   // TransportError.
   void open_connections() { messenger_->connect(ranks_elsewhere_); }
 
-  // Whether driving this pump drives MPI (Messenger::drives_mpi).
+  // Says whether driving this pump drives MPI (Messenger::drives_mpi).
   [[nodiscard]] bool drives_mpi() const { return messenger_->drives_mpi(); }
   // False once the program has shut down the library that the pump uses (MPI_Finalize).
   [[nodiscard]] bool can_be_driven() const { return messenger_->can_be_used(); }
@@ -114,11 +114,11 @@ class Pump {
   [[nodiscard]] bool drives(AlgorithmSet users) const {
     return drives_all_ || users.has(algorithm_);
   }
-  // Whether anything began.
+  // Returns whether anything began.
   bool start_sends(Outgoing& edge);
   bool start_receives(Incoming& edge);
   enum class Direction { out, both };  // sends alone, or receives too
-  // Whether anything ended. Looks at the oldest operation of each edge.
+  // Returns whether anything ended. Looks at the oldest operation of each edge.
   bool finish_oldest(Direction direction);
   bool move_slots();
   // Tries for up to a second to end every operation under way; whether all have ended.

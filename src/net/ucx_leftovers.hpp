@@ -2,7 +2,7 @@
 // needs it no more, while others may still send: the message that they destroy theirs, and messages
 // that nobody receives. UCX would keep these for ever, in a list that it searches for each message.
 //
-// Each rank tells all others, as its last message to them, that it destroys its messenger. So a
+// Each rank sends all others, as its last message to them, that it destroys its messenger. So a
 // destroyed messenger leaves here a receive for that message of each rank that has not sent it yet.
 // When it has come, whatever else that rank has sent for the messenger has come, too, and is thrown
 // away.

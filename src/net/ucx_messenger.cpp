@@ -72,7 +72,7 @@ class UcxMessenger final : public Messenger {
   [[nodiscard]] std::string objection_to_progress_thread() const override { return {}; }
 
  private:
-  // This messenger's.
+  // Only this messenger uses it.
   std::unique_ptr<Messenger> with_patience(std::unique_ptr<Messenger> other) const {
     other->set_patience(patience());
     return other;

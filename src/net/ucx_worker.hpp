@@ -46,7 +46,7 @@ class UcxWorker {
   };
   [[nodiscard]] Lock lock() { return Lock(mutex_); }
   [[nodiscard]] ucp_worker_h handle() const { return worker_; }
-  // How other processes connect to this one.
+  // Returns what other processes need to connect to this one.
   [[nodiscard]] const std::string& address() const { return address_; }
   // The connection to the process with this address, made at its first use. Throws TransportError.
   UcxEndpoint& endpoint_to(const std::string& address);

@@ -59,7 +59,7 @@ enum class Objection : std::uint8_t {
 // knows.
 Objection objection_to(Algorithm algorithm, const Call& call, const Offers& offers,
                        bool reaches_buffers);
-// As a sentence, with the cure.
+// Returns a sentence with the cure.
 std::string text_of(Objection objection, Algorithm algorithm, const Offers& offers);
 
 // Whether sums by this algorithm are made in the order of ranks.

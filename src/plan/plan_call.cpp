@@ -36,7 +36,7 @@ bool names_algorithm(const Call& call) {
   return call.options.algorithm.value_or(Algorithm::automatic) != Algorithm::automatic;
 }
 
-// What hosts and devices settle alike.
+// Settles what is alike for hosts and devices.
 class Choice {
  public:
   Choice(const Call& call, const CallPlace& place, bool reaches_buffers)

@@ -82,7 +82,7 @@ Tuning default_tuning();
 // UsageError with the line's number.
 Tuning parse_tuning(const std::string& text, const std::string& file);
 
-// What RONDO_TUNING names, else the default. Throws UsageError.
+// Returns what RONDO_TUNING names, else the default. Throws UsageError.
 Tuning load_tuning();
 
 }  // namespace rondo::detail

@@ -1,4 +1,5 @@
-// In vectors, through Google Highway, like vector.cpp: compiled once for each instruction set.
+// Folds in vectors, through Google Highway, as vector.cpp does: compiled once for each instruction
+// set.
 
 #include "reduce/fold.hpp"
 

@@ -19,7 +19,7 @@ int bound_numa_node();
 std::string host_name();
 
 // Changes with every start of the machine, so that equal host names on two machines stay apart;
-// where the system does not tell it (without /proc), that of the installed system. Throws
+// where the system does not show it (without /proc), that of the installed system. Throws
 // TransportError where this process has no descriptor left to read it.
 std::string machine_boot_id();
 // The same for two processes if they run on one host (RankPlace::host_id).
