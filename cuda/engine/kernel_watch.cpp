@@ -17,6 +17,8 @@ namespace {
 // How long the watcher sleeps between two looks: without a pump, with a pump, and with a pump that
 // has had nothing to move for a while.
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
+// How long two ranks show different calls of one number before that is a mismatch.
+constexpr auto kDifferenceLasts = std::chrono::milliseconds(20);
 constexpr auto kPumpSleep = std::chrono::microseconds(20);
 constexpr auto kIdlePumpSleep = std::chrono::microseconds(500);
 constexpr int kRoundsUntilIdle = 2000;
@@ -191,14 +193,14 @@ bool KernelWatch::look() {
   }
   if (!moved) {
     look_for_ended_peers();
-    look_for_other_calls();
+    look_for_mismatch();
   }
   return moved;
 }
 
 // Only a difference that lasts is a mismatch: while a call begins, two ranks may show different
 // calls of the same number.
-void KernelWatch::look_for_other_calls() {
+void KernelWatch::look_for_mismatch() {
   if (mismatched_.load(std::memory_order_relaxed)) return;
   const std::optional<OtherCall> seen = other_call_at_the_same_time(wiring_, wiring_.rank);
   const auto now = std::chrono::steady_clock::now();
@@ -207,8 +209,10 @@ void KernelWatch::look_for_other_calls() {
     suspected_since_ = now;
     return;
   }
-  if (now - suspected_since_ < kLookEvery) return;
+  if (now - suspected_since_ < kDifferenceLasts) return;
   mismatch_ = text_of_mismatch(wiring_.rank, seen->mine, seen->peer, seen->theirs);
+  // Before the abort word, so that who sees the abort finds the text. Taken back if another reason
+  // was first.
   mismatched_.store(true, std::memory_order_release);
   if (!raise(wiring_.rank, mismatch_)) mismatched_.store(false, std::memory_order_relaxed);
 }

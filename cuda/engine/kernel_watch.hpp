@@ -41,7 +41,8 @@ class KernelWatch {
   // Whether there was anything to do.
   bool look();
   void look_for_ended_peers();
-  void look_for_other_calls();
+  // Ends the communicator if a rank of this host stays in another call of the same number.
+  void look_for_mismatch();
 
   void end();
   void carry_opened();

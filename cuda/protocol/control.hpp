@@ -29,10 +29,10 @@ struct alignas(kCounterSpacing) KernelFailure {
 };
 static_assert(sizeof(KernelFailure) == kCounterSpacing);
 
-// The last call that a rank's device has shown to the hosts; messages are not shown. It shows a
-// call after a long wait in it, when the call has failed and when it has ended. Threads of its
-// channel 0 write this with relaxed stores, all of them the same for one call: hosts trust only
-// what they have read twice.
+// The last call that a rank's device has shown to the hosts; messages are not shown. A call is
+// shown at its first long wait, when it fails and when it ends. Threads of channel 0 write this
+// with relaxed stores, all of them the same for one call. No store is ordered: a host accepts a
+// copy only if `calls` is one more than the signature's sequence, and is the same after the copy.
 struct alignas(kCounterSpacing) DevicePresence {
   std::uint64_t calls = 0;  // including this one
   std::uint64_t signature[sizeof(Signature) / sizeof(std::uint64_t)] = {};
@@ -48,8 +48,8 @@ struct Control {
   KernelFailure* failures = nullptr;   // of this rank, by block
 };
 
-// Shows this rank's call to the hosts, for the errors of ranks that wait for it in vain. Called by
-// the leader of channel 0.
+// Shows this rank's call to the hosts, for error texts and to find mismatches. Threads of channel 0
+// call this, several of them perhaps at once, with the same signature; it never waits.
 RONDO_HOST_DEVICE inline void announce(const Control& control, const Signature& signature) {
   struct Words {
     std::uint64_t of[sizeof(Signature) / sizeof(std::uint64_t)];

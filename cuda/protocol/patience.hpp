@@ -16,7 +16,7 @@ namespace rondo::detail::gpu {
 struct Patience {
   std::uint64_t timeout_ns = 0;
   std::uint64_t deadline_ns = 0;  // 0: no long wait yet
-  // On the leader of channel 0, until it has shown the hosts which call this is.
+  // On threads of channel 0 that may show the hosts which call this is, until they have.
   bool to_announce = false;
   std::uint64_t sequence = 0;  // of this call on its channel
 

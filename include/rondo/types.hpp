@@ -121,6 +121,8 @@ constexpr bool supports(DataType type, ReduceOp op) {
   return op != ReduceOp::avg || is_floating(type);
 }
 
+/// The name of a value in errors, logs and RONDO_ALGO; "invalid" for one outside its enumeration.
+/// It is in static storage; any thread may call these functions.
 RONDO_API std::string_view name(DataType type);
 RONDO_API std::string_view name(ReduceOp op);
 RONDO_API std::string_view name(Collective collective);

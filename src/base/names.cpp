@@ -9,6 +9,7 @@
 namespace rondo {
 namespace {
 
+// `names` are in the order of the enumeration.
 template <std::size_t N, class Enum>
 std::string_view pick(const std::array<std::string_view, N>& names, Enum value) {
   const auto index = static_cast<std::size_t>(value);

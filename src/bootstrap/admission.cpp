@@ -106,11 +106,12 @@ class Admission {
   // Sends the one away that has waited longest, of those who may be; false if there is none.
   bool make_room();
   void attend(const std::shared_ptr<Newcomer>& newcomer);
-  // Reads what the stranger has sent. False if it is no stranger any more, since it was admitted or
-  // sent away.
+  // Reads what the stranger has sent, and replies; never blocks. Returns false if it was admitted
+  // or rejected: the caller then drops it, which closes a rejected one's socket. Throws UsageError,
+  // which ends the admission of all ranks, if it is a rank that does not fit.
   bool read_from(Newcomer& newcomer);
   void admit(Newcomer& newcomer);
-  void send_away(const Stranger& stranger, const std::string& why);
+  void note_rejected(const Stranger& stranger, const std::string& why);
   void notice_if_it_left(std::size_t rank);
   [[nodiscard]] bool all_admitted() const { return admitted_ + 1 == ranks_.size(); }
   void answer_all(const std::exception_ptr& refusal) noexcept;
@@ -218,7 +219,7 @@ void Admission::receive(FileDescriptor socket) {
   const auto newcomer = std::make_shared<Newcomer>(
       Newcomer{Stranger(std::move(socket), std::move(name), std::move(handshake))});
   if (!objection.empty()) {
-    send_away(newcomer->stranger, objection);
+    note_rejected(newcomer->stranger, objection);
   } else if (read_from(*newcomer)) {  // a rank speaks as soon as it has connected
     newcomer->watch = std::make_shared<Watch>(network_, newcomer->stranger.socket());
     strangers_.push_back(newcomer);
@@ -236,7 +237,7 @@ bool Admission::make_room() {
     if (older) oldest = one;
   }
   if (oldest == strangers_.end()) return false;
-  send_away((*oldest)->stranger, "it did not say who it is, and others came");
+  note_rejected((*oldest)->stranger, "it did not say who it is, and others came");
   strangers_.erase(oldest);
   return true;
 }
@@ -255,9 +256,9 @@ void Admission::attend(const std::shared_ptr<Newcomer>& newcomer) {
 
 bool Admission::read_from(Newcomer& newcomer) {
   Stranger& stranger = newcomer.stranger;
-  const std::string objection = stranger.listen();
+  const std::string objection = stranger.read_and_reply();
   if (!objection.empty()) {
-    send_away(stranger, objection);
+    note_rejected(stranger, objection);
     return false;
   }
   if (stranger.hello() == nullptr) return true;
@@ -265,8 +266,9 @@ bool Admission::read_from(Newcomer& newcomer) {
   return false;
 }
 
-// Logs only the first ones of each kind, since strangers may be many.
-void Admission::send_away(const Stranger& stranger, const std::string& why) {
+// Only notes it: the socket closes when the caller drops the stranger. Notes each reason once, and
+// few reasons in all, since strangers may be many.
+void Admission::note_rejected(const Stranger& stranger, const std::string& why) {
   const bool known = std::any_of(notes_.begin(), notes_.end(),
                                  [&](const std::string& note) { return note.ends_with(why); });
   if (known || notes_.size() == kMostNotes) return;

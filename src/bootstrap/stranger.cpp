@@ -23,7 +23,7 @@ bool Stranger::may_be_sent_away(Clock::time_point now) const {
   return now - came_ > time;
 }
 
-std::string Stranger::listen() {
+std::string Stranger::read_and_reply() {
   while (handshake_.hello() == nullptr) {
     const std::span<std::byte> room = handshake_.room();
     const ssize_t received = ::recv(socket_.get(), room.data(), room.size(), MSG_DONTWAIT);

@@ -27,7 +27,7 @@ class Stranger {
   [[nodiscard]] bool may_be_sent_away(Clock::time_point now) const;
 
   // Reads what has arrived, and replies. Returns why the stranger must go; empty if it may stay.
-  std::string listen();
+  std::string read_and_reply();
 
  private:
   void say(const Reply& reply) const;

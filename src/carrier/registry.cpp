@@ -85,7 +85,7 @@ std::uint64_t Registry::location_of(const void* data, std::size_t bytes) const {
 }
 
 std::byte* Registry::find(int rank, std::uint64_t location) const {
-  // The location is the address: a word, since it may come from another process.
+  // Among ranks of one process a location is the address itself.
   if (one_process_)
     return reinterpret_cast<std::byte*>(location);  // NOLINT(performance-no-int-to-ptr)
   const auto after = std::upper_bound(

@@ -74,6 +74,8 @@ class RegisteredBlock {
   OwnerProcess owner_process_;
 };
 
+// What ranks of a group reach of each other's memory, as this rank sees it. The functions that are
+// const may run at the same time; none of them may run during add().
 class Registry {
  public:
   // `one_process`: all ranks of the group are in this process, and reach all memory.
@@ -91,7 +93,9 @@ class Registry {
 
   // Returns the location of this rank's memory; kUnreachable if not all of it is reachable.
   [[nodiscard]] std::uint64_t location_of(const void* data, std::size_t bytes) const;
-  // Returns where this process finds what rank `rank` shows as `location`, which must name memory.
+  // Returns the address at which this process reaches what `rank` showed as `location`. The caller
+  // knows that the rank is on this host and that the location names memory; nothing is checked
+  // here.
   [[nodiscard]] std::byte* find(int rank, std::uint64_t location) const;
 
   // Calls RegisteredBlock::make_private of the block that holds these bytes, if one does.

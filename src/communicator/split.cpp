@@ -65,14 +65,17 @@ Wiring wire_threads(GroupBootstrap& group, Handover& handover, const Communicato
   return mine;
 }
 
+// Makes this rank's wiring for the new communicator of `members`: ranks of `parent`, in their new
+// order. Takes the parent's network and what it has measured, and leaves the parent as it is.
+// Collective over the members. Throws UsageError, TransportError, MemberHasLeft.
 Wiring wire_members(GroupBootstrap& group, CommunicatorState& parent,
                     const std::vector<int>& members) {
   const Links& links = parent.wiring.links;
   if (links.handover != nullptr) return wire_threads(group, *links.handover, parent.options);
   CommunicatorOptions options = parent.options;
-  // There is nothing to fall back to.
+  // Without a pump all ranks of the parent share memory, and no network could be opened here.
   if (links.pump == nullptr) options.carrier = CarrierChoice::shm;
-  // The links are the parent's, which has measured them.
+  // Takes every link for the slowest one that the parent has measured.
   const auto probe = [&](int next, int) {
     return next == kNoLink ? LinkFacts{} : links.slowest_link.value_or(LinkFacts{});
   };
@@ -83,9 +86,10 @@ Wiring wire_members(GroupBootstrap& group, CommunicatorState& parent,
   const Waiting& waiting = parent.wiring.waiting;
   network.drive_program = waiting.drive_program;
   network.hosts = waiting.hosts;
-  for (const int member : members) {
-    if (waiting.hosts == nullptr) break;
-    network.watched_as.push_back(waiting.watched_as[Index(member)]);
+  if (waiting.hosts != nullptr) {
+    for (const int member : members) {
+      network.watched_as.push_back(waiting.watched_as[Index(member)]);
+    }
   }
   return wire_processes(group, options, {}, network);
 }

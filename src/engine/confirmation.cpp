@@ -74,8 +74,8 @@ void Confirmation::confirm_last() {
     if (!failure && Clock::now() >= deadline) {
       failure = Failure{Cause::timed_out, open_->confirmer};
     }
-    // That rank may have confirmed before it left, or have ended the communicator: then the abort
-    // board has the real cause.
+    // Looks once more: that rank may have confirmed before it left; or it has ended the
+    // communicator, and the abort board has the cause, which the caller reports.
     if (failure && over()) return;
     if (failure) {
       failure->unconfirmed = open_->call;

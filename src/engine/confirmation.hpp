@@ -35,10 +35,11 @@ class Confirmation {
   // After this rank's part of a call by `schedule`: waits until the last call with a root before it
   // is confirmed. Throws Failure, with that call.
   void confirm_before(const Schedule& schedule, const Signature& signature, Waiter& waiter);
-  // Before the communicator is destroyed: waits until the last call is confirmed, a rank has ended
-  // the communicator, a rank has left or its process has ended without that call, or the call's
-  // timeout has passed. Throws Failure, with that call, in the last three cases, and
-  // TransportError.
+  // Ending calls this before the communicator is destroyed. Waits until the last call is confirmed
+  // or the communicator is aborted, and returns. Throws Failure, with that call, if a rank has left
+  // or its process has ended without that call, or if the call's timeout has passed; and
+  // TransportError. Returns at once, without knowing, if the confirmation would come by a message
+  // and this thread may not use the network any more.
   void confirm_last();
 
  private:

@@ -42,9 +42,9 @@ std::uint64_t hash_of_values(const Parameter& parameter, CopyToHost copy) {
   return hash;
 }
 
-// The numbers of all ranks, rank by rank; each rank must give equally many.
-std::vector<std::uint64_t> gather(Communicator& communicator,
-                                  const std::vector<std::uint64_t>& mine) {
+// Collective: returns the numbers of all ranks, rank by rank. Each rank gives equally many.
+std::vector<std::uint64_t> all_gather_numbers(Communicator& communicator,
+                                              const std::vector<std::uint64_t>& mine) {
   std::vector<std::uint64_t> all(mine.size() * static_cast<std::size_t>(communicator.size()));
   Call call;
   call.collective = Collective::all_gather;
@@ -189,7 +189,7 @@ std::string shared_text(Communicator& communicator, std::string text, int root) 
 void require_equal_lines(Communicator& communicator, const std::string& objection,
                          const std::vector<std::string>& lines) {
   const std::vector<std::uint64_t> heads =
-      gather(communicator, {objection.empty() ? 0U : 1U, lines.size()});
+      all_gather_numbers(communicator, {objection.empty() ? 0U : 1U, lines.size()});
   std::size_t most = 0;
   for (std::size_t rank = 0; rank < heads.size() / 2; ++rank) {
     if (heads[2 * rank] != 0) {
@@ -199,7 +199,7 @@ void require_equal_lines(Communicator& communicator, const std::string& objectio
   }
   std::vector<std::uint64_t> hashes(most);
   std::transform(lines.begin(), lines.end(), hashes.begin(), hash_of);
-  const auto different = first_difference(gather(communicator, hashes), most);
+  const auto different = first_difference(all_gather_numbers(communicator, hashes), most);
   if (!different) return;
   const std::string mine =
       different->line < lines.size() ? lines[different->line] : std::string("no more parameters");

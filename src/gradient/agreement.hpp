@@ -22,8 +22,8 @@ std::string shared_text(Communicator& communicator, std::string text, int root);
 using CopyToHost = void (*)(void* to, const void* from, std::size_t bytes);
 
 // Compares on all ranks what a reducer is made with, and the values that parameters give to be
-// compared. `objection`: why this rank's reducer cannot use it, beyond what is wrong with the
-// arguments themselves. Collective; throws UsageError on all ranks.
+// compared. `objection`: a reason beside the arguments why this rank cannot make the reducer;
+// empty if there is none. Collective; throws UsageError on all ranks.
 void require_same_model(Communicator& communicator, const std::vector<Parameter>& parameters,
                         const GradientOptions& options, std::string objection, CopyToHost copy);
 

@@ -83,7 +83,7 @@ RankFacts my_facts(const CommunicatorOptions& options) {
   return facts;
 }
 
-void require_usable_options(const std::vector<RankFacts>& facts) {
+void require_all_can_join(const std::vector<RankFacts>& facts) {
   for (std::size_t rank = 0; rank < facts.size(); ++rank) {
     if (facts[rank].refusal[0] == '\0') continue;
     throw UsageError(fmt::format("rank {}: {}", rank, facts[rank].refusal.data()));

@@ -30,13 +30,15 @@ struct RankFacts {
   std::array<std::uint64_t, 16> cores{};  // one bit for each core that the rank may run on
   CarrierChoice carrier = CarrierChoice::automatic;
   bool rank_order = false;
-  std::array<char, 512> refusal{};  // why this rank cannot go on; empty if it can
+  std::array<char, 512> refusal{};  // why this rank cannot join; empty if it can
 };
 
 RankFacts my_facts(const CommunicatorOptions& options);
 
-// Throws UsageError where a rank refuses to go on, or options differ that must be equal.
-void require_usable_options(const std::vector<RankFacts>& facts);
+// Throws UsageError if some rank cannot join, of which it names the lowest; or if slots,
+// slot_bytes, carrier or rank_order differ from rank 0's. All ranks have the same facts, so all
+// throw alike.
+void require_all_can_join(const std::vector<RankFacts>& facts);
 
 std::vector<RankPlace> places_of(const std::vector<RankFacts>& facts);
 // Returns what the order of the ring depends on.

@@ -82,7 +82,7 @@ class JoiningProcess {
     if (!refusal.empty()) put(mine.refusal, refusal);
     mine.life = life_sign_of_this_process();
     facts_ = bootstrap_.exchange(mine);
-    require_usable_options(facts_);
+    require_all_can_join(facts_);
     ring_ = options_.rank_order ? rank_order(facts_.size()) : ring_order(order_keys(facts_));
     hosts_ = hosts_of(facts_);
     recursive_doubling_ = bootstrap_.size() > 1 && (!shares_memory() || !hosts_.all_on_one());

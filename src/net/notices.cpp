@@ -101,14 +101,15 @@ void Notices::tell_call(int peer, const Signature& call) {
 
 void Notices::send_call(int peer, const Signature& call) {
   if (!messenger_.has_ended(sending_call_, "telling a rank of a call", told_peer_)) {
-    return;  // a later tell_call() sends it
+    return;  // the message before still uses the memory: the caller comes again
   }
   CallMessage& message = memory_->sent_call;
   if (told_peer_ == peer && message.call == call) return;
   message = {session_, messenger_.rank(), call};
   told_peer_ = peer;
-  // Where it could reach a communicator made later, it ends only when the peer has taken it: if the
-  // peer destroys its communicator first, this rank keeps the messenger's number.
+  // By MPI, a message that nobody has taken could reach a later communicator with the same number.
+  // So it has ended only when the peer has taken it; if the peer never does, this messenger's
+  // number is never used again.
   const auto delivery =
       messenger_.may_end_any_time() ? Messenger::Delivery::sent : Messenger::Delivery::taken;
   sending_call_ = messenger_.send(peer, kCallTag, &message, sizeof(CallMessage), delivery);

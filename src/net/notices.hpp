@@ -43,8 +43,8 @@ class Notices {
   // most a second.
   void announce_abort(const AbortRecord& record) noexcept;
   // A rank that has failed sends the reason, then ends, and its connections with it: the reason is
-  // the better error. So where `act` finds a connection lost, this function waits a little for the
-  // reason, and returns if the board has that now. Throws TransportError if no rank sends one.
+  // the better error. So if `act` throws TransportError, this function waits a little for the
+  // reason, and returns if the abort board is raised then; else it throws the error again.
   template <class Act>
   void unless_told_why(Act act) {
     try {
@@ -54,9 +54,10 @@ class Notices {
     }
   }
 
-  // Tells `peer`, on another host, which call this rank is in; once for each call and peer. For a
-  // rank that waits: if the two ranks' calls differ, it may be that neither sends on an edge that
-  // the other reads. Throws TransportError.
+  // Sends `peer`, on another host, which call this rank is in, unless it was the last one to get
+  // that, for the same call. For a rank that waits: if the two ranks' calls differ, it may be that
+  // neither sends on an edge that the other reads. Never blocks, except that it waits for the
+  // reason of an abort as above. Throws TransportError.
   void tell_call(int peer, const Signature& call);
   // Receives what other ranks have sent. Throws TransportError.
   void look_for_calls();

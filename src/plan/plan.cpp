@@ -83,12 +83,13 @@ Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
   slicing.channel_granule = granule_bytes / element_bytes;
   const FifoGeometry& geometry = geometry_for(algorithm, place);
   slicing.slice_elems = geometry.slot_bytes / element_bytes;
-  // All others use edges of the ring too, whose FIFOs may have fewer slots.
+  // Every other algorithm uses edges of the ring, too, so the window fits the smaller FIFO.
   slicing.window = algorithm == Algorithm::pairwise
                        ? pairwise_window(plan.schedule, place)
                        : window_for(std::min(geometry.slots, place.ring_geometry.slots));
   if (algorithm == Algorithm::halving_doubling) {
-    slicing.window = slicing.slices({0, call.count});  // in one window: see its schedule
+    slicing.window =
+        slicing.slices({0, call.count});  // in one window: halving_doubling_steps.hpp says why
   }
   return plan;
 }

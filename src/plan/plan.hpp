@@ -1,4 +1,5 @@
-// Turns a planned call into the integers that run_schedule needs, for host and device alike.
+// Works out, for a call and its algorithm, this rank's schedule and how the vector is cut, for host
+// and device alike.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,9 @@
 
 namespace rondo::detail {
 
-// A rank's place in the ring, or that of a leader among the leaders; and the sizes of the smallest
-// FIFOs.
+// A rank's place in the ring, and the sizes of the smallest FIFOs. For a leader among the leaders
+// of hosts, `ring` is its rail and `size` the number of hosts; `rank` is the rank's number as ever,
+// and only the first two sizes are set.
 struct RingPlace {
   int rank = 0;
   int size = 1;
@@ -24,7 +26,8 @@ struct RingPlace {
   FifoGeometry off_ring_geometry;              // of the off-ring edges, which other algorithms use
   FifoGeometry pairwise_geometry = {};         // of the edges between any two ranks
   bool has_pump = false;                       // ranks of other hosts belong to the communicator
-  std::optional<LinkFacts> slowest_link = {};  // the same on all ranks, and so are the fields above
+  std::optional<LinkFacts> slowest_link = {};  // all fields up to here, except `rank`, are the same
+                                               // on all ranks
   // Where make_plan() leaves the borders of chunks that have sizes of their own: size + 1 elements,
   // in use until the next call.
   std::vector<std::uint64_t>* borders = nullptr;
@@ -40,7 +43,10 @@ struct Plan {
   bool chunks_are_ranks = false;  // chunk c is that of rank c; else chunks are numbered by position
 };
 
-// `granule_bytes`: chunk borders are multiples of this where the caller cannot see them.
+// Makes this rank's plan of a call that has been checked, by an algorithm that has a schedule; it
+// sends nothing. `granule_bytes`: chunk borders are multiples of this, except in calls in which
+// each rank has a chunk of its own. Where the call has counts, the borders are left in
+// `place.borders`, to which the plan points until the next such call.
 Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
                std::uint64_t granule_bytes);
 

@@ -43,7 +43,7 @@ RONDO_HOST_DEVICE constexpr int steps(const Schedule& s) {
   }
 }
 
-// Positions 1 … n−1 without `skipped`, in order.
+// The number `index` of all numbers without `skipped`, counted from 0.
 RONDO_HOST_DEVICE constexpr int other_than(int index, int skipped) {
   return index < skipped ? index : index + 1;
 }
@@ -87,11 +87,13 @@ RONDO_HOST_DEVICE constexpr Step centre_step(const Schedule& s, int index) {
       if (index < greetings + others) return accumulate_step(0, index - greetings + 1, s.size);
       return send_output_step(0, s.root);
     }
-    default:  // goes pairwise
+    default:  // never: the other collectives go by pairwise
       return {};
   }
 }
 
+// Step `index` of a position other than 0: it sends to position 0, then receives from there; a
+// greeting where there is no data. A Step is {what, chunk, from, to}.
 RONDO_HOST_DEVICE constexpr Step outer_step(const Schedule& s, int index) {
   switch (s.collective) {
     case Collective::all_reduce:
@@ -111,7 +113,7 @@ RONDO_HOST_DEVICE constexpr Step outer_step(const Schedule& s, int index) {
       if (s.position != s.root)
         return index == 0 ? send_greeting(0) : Step{kRecvCopy, 0, 0, kNobody};
       return index == 0 ? Step{kCopySend, 0, kNobody, 0} : recv_greeting(0);
-    default:  // goes pairwise
+    default:  // never: the other collectives go by pairwise
       return {};
   }
 }
