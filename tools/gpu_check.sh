@@ -251,8 +251,9 @@ run_beside() {
   beside_step small_2 2 direct --side 1024 --products 32 -b 4MiB
 }
 train_resnet18() {
-  [ -e "$trainer" ] || { echo "cuDNN or cuBLAS is not here: no trainer"; return; }
-  local resnet18=("$programs/examples/systems/rondo-systems" --device cuda --model resnet18 --data "$data")
+  local systems=$programs/examples/systems/rondo-systems
+  [ -e "$systems" ] || { echo "cuDNN or cuBLAS is not here: no trainer"; return; }
+  local resnet18=("$systems" --device cuda --model resnet18 --data "$data")
   step "resnet18 2 ranks, one epoch" 90 "${resnet18[@]}" --ranks 2 --batch-norm all --epochs 1
   step "resnet18 1 rank" 250 "${resnet18[@]}" --ranks 1 --lr 0.1 --history "$out/resnet18_1.json"
   step "resnet18 2 ranks" 250 "${resnet18[@]}" --ranks 2 --batch-size 512 --lr 0.2 --history "$out/resnet18_2.json"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the exercises of the documents with rondo-systems, each with several seeds, and draws what came out.
 
-usage: tools/study.py [options] RONDO_LENET STUDY [STUDY ...]
+usage: tools/study.py [options] RONDO_SYSTEMS STUDY [STUDY ...]
 
 Studies: devices (1 and 2 ranks), batch (batches of k times as many samples, and learning rates), evaluation (by all ranks, or by
 rank 0), slow (one of two workers takes four times as long), resnet18, local_steps (averages of parameters now and then), shares (three

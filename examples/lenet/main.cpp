@@ -1,10 +1,10 @@
 // rondo-lenet: trains LeNet on Fashion-MNIST over ranks that are processes of a launcher, forked
 // processes, or threads; on the CPU or on GPUs.
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <rondo/cuda.hpp>
 #include <rondo/rondo.hpp>
-#include <stdexcept>
 #include <utility>
 
 #include "examples/layers/compute_threads.hpp"
@@ -42,21 +42,15 @@ void train_on(const lenet::Options& options, rondo::Communicator& comm,
   lenet::Updates updates(comm, learner);
   lenet::Run run = lenet::run_epochs(job, data, learner, updates, start);
 
-  if (on_cpu.reducer) {
-    run.bucket_bytes = on_cpu.reducer->bucket_bytes();
-    if (!options.trace.empty()) on_cpu.reducer->write_trace(options.trace);
-  }
-  if (!job.first) return;
-  lenet::print(run, data.train.count(), ", if they go by the ring");
-  if (options.history.empty()) return;
+  if (job.first) lenet::print(run, data.train.count(), lenet::kByRing);
+  lenet::write_trace(options, on_cpu.reducer.get(), run);
+  if (!job.first || options.history.empty()) return;
   lenet::replace_file(options.history, lenet::history_of(options, run).dump(2) + "\n");
 }
 
 void train(const lenet::Options& named, rondo::Communicator ranks) {
   lenet::require_equal_settings(ranks, named.settings);
-  if (named.algo == "none" && ranks.size() > 1) {
-    throw std::runtime_error("--algo none is for one rank: several would train separately");
-  }
+  lenet::require_summing(named.algo, ranks);
   lenet::Options options = named;
   if (options.device == "cuda") {
     auto devices = rondo::cuda::join(std::move(ranks), {.device = rondo::cuda::kSpreadOverDevices});

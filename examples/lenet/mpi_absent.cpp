@@ -4,6 +4,6 @@
 
 namespace lenet {
 
-SumGradients sum_with_mpi() { throw std::runtime_error("this rondo-lenet was built without MPI"); }
+SumGradients sum_with_mpi() { throw std::runtime_error("this program was built without MPI"); }
 
 }  // namespace lenet

@@ -49,7 +49,7 @@ void add_summing_options(CLI::App& app, Options& options) {
   app.add_option(
          "--bucket-kib", options.bucket_kib,
          "cap of a bucket of gradients; 0: by the measured speed of the ranks' links and the "
-         "model's size [16, for ResNet-18 1024]")
+         "model's size [16 for LeNet]")
       ->check(CLI::Range(std::size_t{0}, std::size_t{1} << 20U));
   app.add_flag_callback(
       "--overlap", [&options] { options.overlap = true; },

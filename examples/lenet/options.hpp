@@ -38,7 +38,7 @@ struct Options {
 // --help, --version or an error, which it prints.
 std::optional<int> read_command_line(int argc, char** argv, Options& options);
 
-// The options above.
+// Adds the options of rondo-lenet.
 void add_options(CLI::App& app, Options& options);
 // Reads the command line, calls `check`, which may throw CLI::ValidationError, and fills
 // `options.settings`. Returns as read_command_line does.

@@ -22,6 +22,7 @@ class Progress {
 };
 
 // Prints what came out of a run. `how_sent` is printed behind the number of bytes.
+inline constexpr const char* kByRing = ", if they go by the ring";
 void print(const Run& run, std::size_t train_samples, const char* how_sent);
 
 }  // namespace lenet

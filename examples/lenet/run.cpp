@@ -60,6 +60,12 @@ Run run_epochs(const Job& job, const Dataset& data, Learner& learner, Updates& u
   return run;
 }
 
+void write_trace(const Options& options, rondo::GradientReducer* reducer, Run& run) {
+  if (reducer == nullptr) return;
+  run.bucket_bytes = reducer->bucket_bytes();
+  if (!options.trace.empty()) reducer->write_trace(options.trace);
+}
+
 nlohmann::json history_of(const Options& options, const Run& run) {
   nlohmann::json epochs = nlohmann::json::array();
   for (std::size_t i = 0; i < run.results.size(); ++i) {

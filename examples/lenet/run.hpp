@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <rondo/communicator.hpp>
+#include <rondo/gradient_reducer.hpp>
 #include <vector>
 
 #include "checkpoint.hpp"
@@ -50,7 +51,11 @@ std::optional<TrainingState> open_files(const Job& job);
 Run run_epochs(const Job& job, const Dataset& data, Learner& learner, Updates& updates,
                const std::optional<TrainingState>& start, const Hooks& hooks = {});
 
-// {"config", "epochs", "param_hash"}, for the file of --history.
+// Collective. Notes in `run` the size of buckets, and writes the file of --trace, if there is a
+// reducer on the CPU; null: there is none.
+void write_trace(const Options& options, rondo::GradientReducer* reducer, Run& run);
+
+// Returns {"config", "epochs", "param_hash"}, for the file of --history.
 nlohmann::json history_of(const Options& options, const Run& run);
 
 }  // namespace lenet

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <rondo/topology.hpp>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -38,6 +39,11 @@ Exchange exchange_by(const std::shared_ptr<rondo::GradientReducer>& reducer) {
     *last_finish = Clock::now();
   };
   return exchange;
+}
+
+void require_summing(const std::string& algo, rondo::Communicator& comm) {
+  if (algo != "none" || comm.size() == 1) return;
+  throw std::runtime_error("--algo none is for one rank: several would train separately");
 }
 
 SummedLearner make_summed_learner(const Task& task, const Dataset& data,

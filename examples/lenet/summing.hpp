@@ -35,6 +35,10 @@ struct SummedLearner {
   std::unique_ptr<HostLearner> learner;
 };
 
+// Throws std::runtime_error where several ranks would train separately: `comm` has the ranks that
+// take other samples, and `algo` is that of the options.
+void require_summing(const std::string& algo, rondo::Communicator& comm);
+
 // Collective over `comm`, the ranks that take other samples. `reducing` is how Rondo sums; where it
 // is empty, `by_mpi` says whether MPI does.
 SummedLearner make_summed_learner(const Task& task, const Dataset& data,

@@ -104,11 +104,11 @@ void Trainer::refuse_what_is_not_finite(int epoch, double loss) {
   std::array<int, 1> refused = {finite && std::isfinite(loss) ? 0 : 1};
   comm_.all_reduce(refused, rondo::ReduceOp::max);
   if (refused[0] == 0) return;
-  throw std::runtime_error(
-      fmt::format("in epoch {} the parameters have grown beyond what a float holds; take a "
-                  "smaller learning rate (--lr), or let it grow; if training went on "
-                  "from a checkpoint, go on from an earlier one or begin anew",
-                  epoch));
+  throw std::runtime_error(fmt::format(
+      "in epoch {} the parameters have grown beyond what a float holds; take a "
+      "smaller learning rate (--lr), or let it grow (rondo-systems --warmup); if training went on "
+      "from a checkpoint, go on from an earlier one or begin anew",
+      epoch));
 }
 
 // Where each rank normalises by its own samples, ranks have different moving averages. All take

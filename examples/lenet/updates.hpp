@@ -37,8 +37,7 @@ class Updates {
 
  protected:
   [[nodiscard]] rondo::Communicator& comm() { return comm_; }
-  [[nodiscard]] Learner& learner() { return learner_; }
-  // That a rank sends in a step, if its gradients are summed.
+  // Returns what a rank sends in a step, if its gradients are summed.
   [[nodiscard]] double gradient_bytes() const { return gradient_bytes_; }
 
  private:
@@ -47,7 +46,7 @@ class Updates {
   double gradient_bytes_;
 };
 
-// That each of `ranks` sends when a vector of `bytes` is summed by the ring.
+// Returns what each of `ranks` sends when a vector of `bytes` is summed by the ring.
 double ring_bytes(int ranks, std::size_t bytes);
 
 }  // namespace lenet

@@ -2,7 +2,6 @@
 // of a model on several ranks, unequal shares, separate steps), other models, and measurements.
 
 #include <rondo/rondo.hpp>
-#include <stdexcept>
 #include <utility>
 
 #include "examples/layers/compute_threads.hpp"
@@ -33,16 +32,13 @@ void run(const systems::SystemOptions& named, rondo::Communicator ranks) {
     systems::train_served(options, ranks);
     return;
   }
-  if (options.algo == "none" && ranks.size() > 1) {
-    throw std::runtime_error("--algo none is for one rank: several would train separately");
-  }
   if (options.device == "cuda") {
     systems::train_on_devices(options, std::move(ranks));
     return;
   }
   if (!options.overlap) options.overlap = lenet::overlap_pays(ranks, options.threads);
   if (options.split.empty()) {
-    systems::train_alike(options, ranks);
+    systems::train_on_host(options, ranks);
   } else {
     systems::train_split(options, ranks);
   }

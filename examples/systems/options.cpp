@@ -65,6 +65,10 @@ Slow slow_named(const std::string& text) {
 const CLI::Validator kCount = rondo::launch::finite_between(0, 1e15);
 
 void add_task_options(CLI::App& app, SystemOptions& options) {
+  app.get_option("--bucket-kib")
+      ->description(
+          "cap of a bucket of gradients; 0: by the measured speed of the ranks' links and the "
+          "model's size [16 for lenet and spirals, 1024 for resnet18]");
   app.add_option("--model", options.model,
                  "what is trained: LeNet, or ResNet-18 without pooling after its first layer, on "
                  "Fashion-MNIST; or a small network on points of three spirals, without files")

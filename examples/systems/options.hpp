@@ -41,7 +41,7 @@ std::optional<int> read_command_line(int argc, char** argv, SystemOptions& optio
 std::optional<rondo::GradientOptions> gradient_options(const SystemOptions& options,
                                                        const Task& task);
 
-// Of a gradient's element as it is sent.
+// Returns the size of a gradient's element as it is sent.
 std::size_t element_bytes(const SystemOptions& options);
 
 // The learner's options on `rank` of `ranks` that train. Throws std::runtime_error if --slow names

@@ -42,16 +42,16 @@ nlohmann::json json_of(const Staleness& staleness) {
 
 }  // namespace
 
-void print(const More& more) {
+void print(const EpochExtras& extras) {
   double part_bytes = 0;
-  for (const double bytes : more.part_bytes) part_bytes += bytes;
+  for (const double bytes : extras.part_bytes) part_bytes += bytes;
   if (part_bytes > 0) {
     fmt::print("{:<22}{:.1f}\n", "MB to other parts",
-               part_bytes / static_cast<double>(more.part_bytes.size()) / 1e6);
+               part_bytes / static_cast<double>(extras.part_bytes.size()) / 1e6);
   }
   std::string shares;
-  if (!more.shares.empty()) {
-    for (const double share : more.shares.back()) shares += fmt::format(" {:.3f}", share);
+  if (!extras.shares.empty()) {
+    for (const double share : extras.shares.back()) shares += fmt::format(" {:.3f}", share);
   }
   if (!shares.empty()) fmt::print("{:<22}{}\n", "shares of the ranks", shares.substr(1));
 }
@@ -68,7 +68,7 @@ void print(const Staleness& staleness) {
   fmt::print("{:<22}{}\n", "updates by staleness", bins);
 }
 
-void write_history(const SystemOptions& options, const Run& run, const More& more,
+void write_history(const SystemOptions& options, const Run& run, const EpochExtras& extras,
                    const std::optional<Staleness>& staleness) {
   nlohmann::json history = history_of(options, run);
   nlohmann::json& config = history["config"];
@@ -92,8 +92,8 @@ void write_history(const SystemOptions& options, const Run& run, const More& mor
                  {"evaluate", options.evaluate}});
   if (options.separate.local_steps > 0) config["overlap"] = false;
   for (std::size_t i = 0; i < run.results.size(); ++i) {
-    history["epochs"][i]["part_bytes"] = more.part_bytes[i];
-    history["epochs"][i]["shares"] = more.shares[i];
+    history["epochs"][i]["part_bytes"] = extras.part_bytes[i];
+    history["epochs"][i]["shares"] = extras.shares[i];
   }
   if (staleness) history["staleness"] = json_of(*staleness);
   replace_file(options.history, history.dump(2) + "\n");

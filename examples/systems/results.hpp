@@ -13,20 +13,20 @@
 
 namespace lenet::systems {
 
-// Of each epoch of a run.
-struct More {
+// What is known of each epoch of a run beside its EpochResult.
+struct EpochExtras {
   std::vector<double> part_bytes;  // that rank 0 sent to the other parts of its model, in training
   std::vector<std::vector<double>> shares;  // of a minibatch, by rank, of 1 in all; empty: equal
 };
 
-void print(const More& more);
+void print(const EpochExtras& extras);
 
 // Prints how stale the servers' updates were.
 void print(const Staleness& staleness);
 
 // Writes {"config", "epochs", "param_hash"} to options.history, and "staleness", if there were
 // servers.
-void write_history(const SystemOptions& options, const Run& run, const More& more,
+void write_history(const SystemOptions& options, const Run& run, const EpochExtras& extras,
                    const std::optional<Staleness>& staleness);
 
 // Writes {"modes", ..., "machine", "config"} to options.json.

@@ -6,7 +6,7 @@
 
 namespace lenet::systems {
 
-std::vector<double> of_one(std::vector<double> shares) {
+std::vector<double> normalised(std::vector<double> shares) {
   const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
   for (double& share : shares) share /= all;
   return shares;
@@ -29,7 +29,7 @@ std::vector<double> MeasuredShares::measure() {
   if (fastest == 0) return {};
   std::vector<double> shares;
   for (const double one : speeds_) shares.push_back(one == 0 ? fastest : one);
-  shares = of_one(std::move(shares));
+  shares = normalised(std::move(shares));
   learner_.set_shares(shares);
   return shares;
 }

@@ -9,7 +9,7 @@
 namespace lenet::systems {
 
 // The same proportion, with the sum 1.
-std::vector<double> of_one(std::vector<double> shares);
+std::vector<double> normalised(std::vector<double> shares);
 
 // Shares that follow how fast each rank computed in the epoch before.
 class MeasuredShares {

@@ -1,6 +1,7 @@
 // The tasks of rondo-systems beside LeNet. To train something else, make another Task, as tasks.cpp
-// makes spirals_task(): models/spirals.hpp has its samples and layers, and models.hpp names it for
-// each device.
+// makes spirals_task(): models/spirals.hpp has its samples and layers; models.hpp names it for each
+// device, cpu/models.cpp and cuda/models.cpp make it, and the files absent.cpp beside them stand in
+// for a build without that device's libraries.
 #pragma once
 
 #include <string>

@@ -22,8 +22,6 @@
 namespace lenet::systems {
 namespace {
 
-constexpr const char* kByRing = ", if they go by the ring";
-
 Job job_of(const SystemOptions& options, rondo::Communicator& comm, bool first) {
   Identity identity = identity_of(options, task_named(options.model));
   identity.batch_norm = options.batch_norm;
@@ -45,14 +43,14 @@ class HostRun {
                                   gradient_options(options, task), options.algo == "mpi")),
         measured_(comm, *rank_.learner) {
     shares_ = options.training.learner.shares;
-    if (!shares_.empty()) shares_ = of_one(shares_);
+    if (!shares_.empty()) shares_ = normalised(shares_);
   }
   HostRun(const HostRun&) = delete;
   HostRun& operator=(const HostRun&) = delete;
   ~HostRun() = default;
 
   [[nodiscard]] HostLearner& learner() { return *rank_.learner; }
-  [[nodiscard]] const More& more() const { return more_; }
+  [[nodiscard]] const EpochExtras& extras() const { return extras_; }
 
   // `parts`: the ranks that compute other parts of the same model; null: none.
   Run train(Updates& updates, Parts* parts = nullptr) {
@@ -62,23 +60,21 @@ class HostRun {
     const Hooks hooks{.step_done = [&] { trained = sent(); },
                       .epoch_done =
                           [&] {
-                            more_.part_bytes.push_back(static_cast<double>(trained - before));
+                            extras_.part_bytes.push_back(static_cast<double>(trained - before));
                             before = sent();
-                            more_.shares.push_back(shares_);
+                            extras_.shares.push_back(shares_);
                             if (options_.shares == "auto") shares_ = measured_.measure();
                           }};
-    Run run = run_epochs(job_, data_, *rank_.learner, updates, start_, hooks);
-    if (rank_.reducer) {
-      run.bucket_bytes = rank_.reducer->bucket_bytes();
-      if (!options_.trace.empty()) rank_.reducer->write_trace(options_.trace);
-    }
-    return run;
+    return run_epochs(job_, data_, *rank_.learner, updates, start_, hooks);
   }
 
-  void show(const Run& run, const char* how_sent) const {
-    if (!job_.first) return;
-    print(run, data_.train.count(), how_sent);
-    print(more_);
+  // Prints, and writes the file of --trace. Collective.
+  void show(Run& run, const char* how_sent) {
+    if (job_.first) {
+      print(run, data_.train.count(), how_sent);
+      print(extras_);
+    }
+    write_trace(options_, rank_.reducer.get(), run);
   }
 
  private:
@@ -88,6 +84,7 @@ class HostRun {
     return data;
   }
   static LearnerOptions learning(const SystemOptions& options, rondo::Communicator& comm) {
+    if (options.strategy == "all-reduce") require_summing(options.algo, comm);
     LearnerOptions learner = learner_options(options, comm.rank(), comm.size());
     learner.sum_norms = sum_norms(options, comm);
     return learner;
@@ -100,24 +97,24 @@ class HostRun {
   SummedLearner rank_;
   MeasuredShares measured_;
   std::vector<double> shares_;  // of the epoch that runs, with the sum 1; empty: equal ones
-  More more_;
+  EpochExtras extras_;
 };
 
 // On the rank that writes files.
-void write(const SystemOptions& options, bool first, const Run& run, const More& more,
+void write(const SystemOptions& options, bool first, const Run& run, const EpochExtras& extras,
            const std::optional<Staleness>& staleness = std::nullopt) {
-  if (first && !options.history.empty()) write_history(options, run, more, staleness);
+  if (first && !options.history.empty()) write_history(options, run, extras, staleness);
 }
 
 }  // namespace
 
-void train_alike(const SystemOptions& options, rondo::Communicator& ranks) {
+void train_on_host(const SystemOptions& options, rondo::Communicator& ranks) {
   const bool first = ranks.rank() == 0;
   HostRun host(options, task_named(options.model), ranks, ranks, first);
   SeparateUpdates updates(ranks, host.learner(), options.separate, element_bytes(options));
-  const Run run = host.train(updates);
+  Run run = host.train(updates);
   host.show(run, kByRing);
-  write(options, first, run, host.more());
+  write(options, first, run, host.extras());
 }
 
 void train_served(const SystemOptions& options, rondo::Communicator& ranks) {
@@ -125,7 +122,7 @@ void train_served(const SystemOptions& options, rondo::Communicator& ranks) {
   const bool first = ranks.rank() == 0;
   const bool asynchronous = options.strategy == "server-async";
   Run run;
-  More more;
+  EpochExtras extras;
   const Staleness staleness = train_with_servers(
       ranks, {options.servers, !asynchronous, options.most_staleness, task.shapes->count()},
       [&](rondo::Communicator& workers, ServerClient& client) {
@@ -138,10 +135,10 @@ void train_served(const SystemOptions& options, rondo::Communicator& ranks) {
                             {learner.batch_size, learner.shares, asynchronous, rate});
         run = host.train(worker);
         host.show(run, "");
-        more = host.more();
+        extras = host.extras();
       });
   if (first) print(staleness);
-  write(options, first, run, more, staleness);
+  write(options, first, run, extras, staleness);
 }
 
 void train_split(const SystemOptions& options, rondo::Communicator& ranks) {
@@ -161,12 +158,13 @@ void train_split(const SystemOptions& options, rondo::Communicator& ranks) {
   ParameterBlock mine = host.learner().parameters();
   run.hash = hash_of(joined(mine, *parts, split));
   host.show(run, kByRing);
-  write(options, first, run, host.more());
+  write(options, first, run, host.extras());
 }
 
 void train_on_devices(const SystemOptions& options, rondo::Communicator ranks) {
   auto devices = rondo::cuda::join(std::move(ranks), {.device = rondo::cuda::kSpreadOverDevices});
   rondo::Communicator& comm = devices.host();
+  require_summing(options.algo, comm);
   const Task& task = task_named(options.model);
   const Job job = job_of(options, comm, comm.rank() == 0);
   const auto start = open_files(job);

@@ -8,7 +8,7 @@
 namespace lenet::systems {
 
 // All are collective over all ranks of the program; rank 0 prints, and writes files.
-void train_alike(const SystemOptions& options, rondo::Communicator& ranks);
+void train_on_host(const SystemOptions& options, rondo::Communicator& ranks);
 void train_on_devices(const SystemOptions& options, rondo::Communicator ranks);
 // The last ranks are parameter servers.
 void train_served(const SystemOptions& options, rondo::Communicator& ranks);

@@ -37,6 +37,14 @@ with tempfile.TemporaryDirectory() as name:
     code, plain = Trainer(sys.argv[2], folder).run(*two)
     code, same = systems.run(*two)
     expect(code == 0 and same["param_hash"] == plain["param_hash"], "without further options it trains as rondo-lenet does")
+    lenet, state = Trainer(sys.argv[2], folder), folder / "crossing"
+    for program, epochs in ((lenet, 1), (systems, 2), (lenet, 3)):
+        code, crossed = program.run(*two, "--checkpoint", state, epochs=epochs)
+        expect(code == 0 and len(crossed["epochs"]) == 1, f"epoch {epochs} goes on from the other program's checkpoint")
+    code, straight = lenet.run(*two, epochs=3)
+    expect(crossed["param_hash"] == straight["param_hash"], "that computes the bits of one run")
+    code, split = systems.run(*two, "--split", "rows", "--algo", "none")
+    expect(code == 0 and split["epochs"][1]["part_bytes"] > 0, "--split with --algo none, where one rank takes all samples")
     code, unequal = systems.run(*two, "--shares", "3,1")
     expect(code == 0 and unequal["epochs"][0]["shares"] == [0.75, 0.25], "--shares 3,1")
     expect(abs(unequal["epochs"][1]["train_loss"] - plain["epochs"][1]["train_loss"]) < 1e-4,
@@ -104,7 +112,7 @@ with tempfile.TemporaryDirectory() as name:
                   ("--test-samples", "-5"), ("--max-staleness", "-1", "--strategy", "server-async"),
                   ("--batch-norm", "all", "--model", "resnet18", "--local-steps", "2")):
         systems.refuses((*two, *extra), f"{extra[0]}: ")
-    for shares, text in (("1,2,3", "--shares has 3 numbers, but 2 ranks train"), ("0,0", "must have a sum above 0"), ("1e308,1e308", "a finite one"),
+    for shares, text in (("1,2,3", "there are 3 shares, and 2 ranks train"), ("0,0", "must have a sum above 0"), ("1e308,1e308", "a finite one"),
                          ("1,x", "is not equal, auto or numbers"), ("1,-2", "is not equal, auto or numbers"),
                          ("3,1,", "is not equal, auto or numbers")):
         systems.refuses((*two, "--shares", shares), text)

@@ -173,9 +173,8 @@ std::unique_ptr<HostLearner> make_cpu_learner(const Task& task, const Dataset& d
   if (!task.make_model) throw std::runtime_error(task.name + " has no model for CPUs");
   const std::size_t named = options.shares.size();
   if (named != 0 && named != static_cast<std::size_t>(place.size)) {
-    throw std::runtime_error(
-        fmt::format("--shares has {} numbers, but {} ranks train: name one number for each", named,
-                    place.size));
+    throw std::runtime_error(fmt::format(
+        "there are {} shares, and {} ranks train: name one number for each", named, place.size));
   }
   return std::make_unique<CpuLearner>(task, data, options, place, make_exchange);
 }

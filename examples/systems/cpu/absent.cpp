@@ -7,7 +7,7 @@ namespace lenet::systems {
 
 Task lenet_part(Split /*split*/, const std::shared_ptr<Parts>& /*parts*/,
                 std::size_t /*micro_batches*/) {
-  throw std::runtime_error("this rondo-systems was built without oneDNN: LeNet cannot be split");
+  throw std::runtime_error("this program was built without oneDNN: LeNet cannot be split");
 }
 
 MakeModel resnet18_on_cpu() { return {}; }
