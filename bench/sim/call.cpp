@@ -183,10 +183,11 @@ double hierarchical(const Network& network, int ranks, std::size_t bytes,
       actors.push_back({plan.schedule, plan.slicing, host, 0});
     }
   }
-  // What is done inside a host is hidden except for what goes through the stages first and last.
-  const double piece =
-      std::min(1.0, static_cast<double>(detail::stage_bytes_for(static_cast<std::size_t>(owners))) /
-                        static_cast<double>(std::max<std::size_t>(bytes, 1)));
+  // What is done inside a host is hidden except for the first and the last piece.
+  const detail::LinkFacts link{network.latency_us, network.link_bytes_per_us};
+  const auto piece_bytes = detail::rail_piece_bytes(bytes, hosts, link);
+  const double piece = std::min(
+      1.0, static_cast<double>(piece_bytes) / static_cast<double>(std::max<std::size_t>(bytes, 1)));
   const double rails = Events(network, shape, actors, simulation.seed).run();
   return owners == 1 ? rails : std::max(rails, inside) + inside * piece + 2 * network.slice_us;
 }

@@ -57,10 +57,13 @@ struct Own {
   Address address;
 };
 
-// Nothing where the system does not list them.
+// Throws TransportError.
 std::vector<Own> list_own() {
   ifaddrs* found = nullptr;
-  if (::getifaddrs(&found) != 0) return {};
+  if (::getifaddrs(&found) != 0) {
+    throw TransportError(
+        fmt::format("cannot list this machine's network interfaces: {}", std::strerror(errno)));
+  }
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(found, &::freeifaddrs);
   std::vector<Own> all;
   for (const ifaddrs* one = found; one != nullptr; one = one->ifa_next) {
@@ -142,9 +145,13 @@ std::vector<Address> own_addresses(const std::string& interface, std::uint16_t p
 }
 
 std::string interface_with(const Address& address) {
-  for (const Own& own : list_own()) {
-    if (own.is_loopback || host_of(own.address) != host_of(address)) continue;
-    return own.interface.substr(0, own.interface.find(':'));  // without the label of an address
+  try {
+    for (const Own& own : list_own()) {
+      if (own.is_loopback || host_of(own.address) != host_of(address)) continue;
+      return own.interface.substr(0, own.interface.find(':'));  // without the label of an address
+    }
+  } catch (const TransportError&) {
+    // Only a hint is missing.
   }
   return {};
 }
@@ -152,6 +159,7 @@ std::string interface_with(const Address& address) {
 FileDescriptor make_tcp_socket(const Address& address) {
   FileDescriptor socket(
       ::socket(address.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.valid() && errno == EAFNOSUPPORT) return socket;
   if (!socket.valid()) {
     throw TransportError(
         fmt::format("cannot make a TCP socket: {}; allow more open files (ulimit -n), if that is "
@@ -166,12 +174,13 @@ FileDescriptor make_tcp_socket(const Address& address) {
 // Accepted connections inherit the socket's options.
 FileDescriptor listen_at(const Address& address) {
   FileDescriptor socket = make_tcp_socket(address);
-  switch_on(socket, SOL_SOCKET, SO_REUSEADDR);
-  if (address.address().is_v6()) {
+  if (socket.valid()) switch_on(socket, SOL_SOCKET, SO_REUSEADDR);
+  if (socket.valid() && address.address().is_v6()) {
     const int off = 0;
     static_cast<void>(::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)));
   }
-  if (::bind(socket.get(), address.data(), static_cast<socklen_t>(address.size())) != 0 ||
+  if (!socket.valid() ||
+      ::bind(socket.get(), address.data(), static_cast<socklen_t>(address.size())) != 0 ||
       ::listen(socket.get(), SOMAXCONN) != 0) {
     const int code = errno;
     const char* cure = code == EADDRINUSE ? "; another program uses it, so choose another port"

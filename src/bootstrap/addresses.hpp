@@ -42,15 +42,16 @@ bool is_numeric(const std::string& host);
 Address every_address(std::uint16_t port);
 // The addresses of this machine's interfaces that are up; of one interface if it is named.
 // Addresses that are valid only together with an interface's name are left out. Throws UsageError
-// if there is no such interface, or if it has none.
+// if there is no such interface, or if it has none; TransportError.
 std::vector<Address> own_addresses(const std::string& interface, std::uint16_t port);
 
-// The network interface of this machine that has this address, whatever the port; empty if none
-// has, or the loopback interface.
+// Returns the network interface of this machine that has this address, whatever the port; empty if
+// none has, or the loopback interface, or if the system does not list interfaces.
 std::string interface_with(const Address& address);
 
 // Makes a TCP socket for addresses of this kind that does not block, sends at once, and notices
-// when the other host is gone. Throws TransportError.
+// when the other host is gone. Returns none, with errno, if this machine has no network for such
+// addresses. Throws TransportError.
 FileDescriptor make_tcp_socket(const Address& address);
 // Listens there. Throws TransportError, with the address in use or not this machine's as the
 // reason.

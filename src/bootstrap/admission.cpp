@@ -96,6 +96,7 @@ class Admission {
     std::shared_ptr<Watch> watch = nullptr;  // notices that the rank leaves
   };
 
+  void admit_without_system_errors();
   void admit_all();
   void open(Door& door);
   void look_again();
@@ -112,6 +113,7 @@ class Admission {
   bool read_from(Newcomer& newcomer);
   void admit(Newcomer& newcomer);
   void note_rejected(const Stranger& stranger, const std::string& why);
+  void watch(std::size_t rank);
   void notice_if_it_left(std::size_t rank);
   [[nodiscard]] bool all_admitted() const { return admitted_ + 1 == ranks_.size(); }
   void answer_all(const std::exception_ptr& refusal) noexcept;
@@ -135,7 +137,7 @@ class Admission {
 
 std::vector<FileDescriptor> Admission::run() {
   try {
-    admit_all();
+    admit_without_system_errors();
     if (listening_.refusal != nullptr) std::rethrow_exception(listening_.refusal);
   } catch (...) {
     answer_all(std::current_exception());
@@ -150,6 +152,17 @@ std::vector<FileDescriptor> Admission::run() {
   return sockets;
 }
 
+void Admission::admit_without_system_errors() {
+  try {
+    admit_all();
+  } catch (const std::system_error& error) {
+    throw TransportError(fmt::format(
+        "{}: rank 0 cannot watch connections: {}; allow more open files (ulimit -n), if that is "
+        "the reason",
+        place_.caller, error.code().message()));
+  }
+}
+
 void Admission::admit_all() {
   if (all_admitted()) return;
   for (const FileDescriptor& listener : listening_.listeners) {
@@ -157,7 +170,12 @@ void Admission::admit_all() {
         Door{listener, std::make_shared<Watch>(network_, listener), asio::steady_timer(network_)}));
   }
   look_again();
-  network_.run_until(deadline_);
+  while (!all_admitted() && Clock::now() < deadline_) {
+    network_.restart();
+    network_.run_until(deadline_);
+    // The last may have come when another had just left.
+    for (std::size_t rank = 1; rank < ranks_.size(); ++rank) notice_if_it_left(rank);
+  }
   // What has come until now is still read.
   network_.restart();
   for (std::size_t i = 0; i < kMostStrangers && !all_admitted() && network_.poll_one() > 0;) ++i;
@@ -297,12 +315,20 @@ void Admission::admit(Newcomer& newcomer) {
   rank.socket = newcomer.stranger.take_socket();
   rank.process = hello.process;
   rank.watch = std::make_shared<Watch>(network_, rank.socket);
-  Watch::wait(rank.watch, [this, place] { notice_if_it_left(place); });
+  watch(place);
   if (all_admitted()) network_.stop();
 }
 
+// A rank that is admitted says nothing until it gets its answer.
+void Admission::watch(std::size_t rank) {
+  Watch::wait(ranks_[rank].watch, [this, rank] {
+    notice_if_it_left(rank);
+    if (ranks_[rank].socket.valid() && !has_bytes(ranks_[rank].socket)) watch(rank);
+  });
+}
+
 void Admission::notice_if_it_left(std::size_t rank) {
-  if (!has_hung_up(ranks_[rank].socket)) return;
+  if (!ranks_[rank].socket.valid() || !has_hung_up(ranks_[rank].socket)) return;
   ranks_[rank] = {};
   --admitted_;
   if (notes_.size() < kMostNotes) notes_.push_back(fmt::format("rank {} came and left", rank));

@@ -64,8 +64,13 @@ class Race {
     const Address& address = addresses_[next_++];
     // Asio does not make the socket, since a child process would inherit Asio's.
     FileDescriptor socket = make_tcp_socket(address);
+    if (!socket.valid()) {
+      note(address, std::strerror(errno));
+      return start_next();
+    }
     const auto one = open_.insert(open_.end(), Try{address, tcp::socket(network_)});
-    one->socket.assign(address.protocol(), socket.release());
+    one->socket.assign(address.protocol(), socket.get());
+    static_cast<void>(socket.release());
     one->socket.async_connect(address, [this, one](std::error_code code) {
       if (!over_) judge(one, code);
     });

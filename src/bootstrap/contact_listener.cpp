@@ -46,7 +46,7 @@ ListeningContact listen_with_contact(const std::string& interface) {
 // A contact has numbers alone, for which nobody asks a name server.
 Target target_of(const Contact& contact) {
   const bool same_machine = contact.boot == machine_boot_id();
-  Target target{.why_not = "it names no address of another host"};
+  Target target{.why_not = "rank 0's contact names no address that leads to it from here"};
   for (const bool loopback : {true, false}) {
     if (loopback && !same_machine) continue;
     for (const std::string& text : contact.addresses) {
@@ -54,7 +54,8 @@ Target target_of(const Contact& contact) {
       std::erase_if(host, [](char letter) { return letter == '[' || letter == ']'; });
       std::error_code no_number;
       const Address address(asio::ip::make_address(host, no_number), contact.port);
-      if (no_number) target.why_not = fmt::format("'{}': {}", host, no_number.message());
+      if (no_number)
+        target.why_not = fmt::format("rank 0's contact: '{}': {}", host, no_number.message());
       const bool fits = !no_number && address.address().is_loopback() == loopback;
       if (fits) target.addresses.push_back(address);
     }

@@ -164,6 +164,7 @@ SocketBootstrap::SocketBootstrap(const MeetingPoint& place, int rank, int size,
     sockets_ = admit_ranks(place, size, timeout, deadline_);
   } else {
     connect_to_first(place);
+    wait_for_answer();
   }
 }
 
@@ -180,7 +181,7 @@ void SocketBootstrap::connect_to_first(const MeetingPoint& place) {
     Attempt attempt = entry.run(until, last_port);
     if (attempt.socket.valid()) {
       sockets_.push_back(std::move(attempt.socket));
-      return wait_for_answer();
+      return;  // and closes what Asio has opened, before the wait for all ranks
     }
     why_not = attempt.why_not;
     if (entry.is_final()) {

@@ -56,4 +56,9 @@ bool has_hung_up(const FileDescriptor& socket) {
   return received == 0 || (received < 0 && errno != EINTR && errno != EAGAIN);
 }
 
+bool has_bytes(const FileDescriptor& socket) {
+  char byte = 0;
+  return ::recv(socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 }  // namespace rondo::detail

@@ -26,5 +26,7 @@ Moved receive_all(const FileDescriptor& from, void* data, std::size_t bytes,
 
 // Whether the other side has closed the connection, or is lost. Takes no byte from the socket.
 bool has_hung_up(const FileDescriptor& socket);
+// Whether bytes have come that nobody has read.
+bool has_bytes(const FileDescriptor& socket);
 
 }  // namespace rondo::detail

@@ -2,19 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdint>
 
 #include "engine/by_schedule.hpp"
 
 namespace rondo::detail {
-namespace {
-
-// A piece has so many bytes for each host, and so has a step of the ring between them: a smaller
-// one makes ranks wait more often, a greater one leaves the network idle for longer at the first
-// and the last piece.
-constexpr std::size_t kPieceBytesForAHost = std::size_t{512} << 10U;
-
-}  // namespace
-
 Hierarchical::Hierarchical(Context& context)
     : context_(context),
       inside_(context),
@@ -32,8 +24,9 @@ void Hierarchical::run(const Call& call, Algorithm between_hosts, const ShownCal
   AverageFactors average = average_of(call.type, context_.wiring.size);
   if (crosses) average.divisor = 1;
   // Between leaders the whole vector goes at once, since that is what their schedule is made for.
+  const std::size_t element = size_of(call.type);
   const std::uint64_t along_rails =
-      crosses ? static_cast<std::size_t>(links.hosts) * kPieceBytesForAHost / size_of(call.type)
+      crosses ? rail_piece_bytes(call.count * element, links.hosts, links.slowest_link) / element
               : 0;
   inside_.begin(call, sums ? ReduceOp::sum : call.op, average, by_rails ? links.rails : 1, crosses,
                 by_rails ? along_rails : std::max<std::uint64_t>(call.count, 1));

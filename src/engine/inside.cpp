@@ -33,7 +33,8 @@ void Inside::begin(const Call& call, ReduceOp op, const AverageFactors& average,
   owners_ = owners;
   elems_reduced_ = stage_bytes / static_cast<std::size_t>(owners) / element / granule * granule;
   elems_spread_ = stage_bytes / element;
-  most_elems_ = most_elems > 0 ? most_elems : static_cast<std::uint64_t>(owners) * elems_reduced_;
+  const auto all = static_cast<std::uint64_t>(owners);
+  most_elems_ = most_elems > 0 ? most_elems : all * all * elems_reduced_;
   pieces_ = std::max<std::uint64_t>((call.count + most_elems_ - 1) / most_elems_, 1);
   reaches_ = false;
   final_pieces_ = crosses ? 0 : pieces_;

@@ -53,8 +53,8 @@ class Inside {
   explicit Inside(Context& context);
 
   // A call begins. `op` and `average`: for the reduction inside the host. `owners`: of each host.
-  // `crosses`: whether there are other hosts. `most_elems`: of a piece; 0: as many as go through
-  // the stages in one pass.
+  // `crosses`: whether there are other hosts. `most_elems`: of a piece; 0: as many as are
+  // spread through the stages in one pass.
   void begin(const Call& call, ReduceOp op, const AverageFactors& average, int owners, bool crosses,
              std::uint64_t most_elems);
   // Whether this rank owns chunks of the call.

@@ -1,6 +1,7 @@
 #include "plan/plan.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "base/collective_traits.hpp"
@@ -50,6 +51,25 @@ std::uint64_t pairwise_window(const Schedule& schedule, const RingPlace& place) 
 const FifoGeometry& geometry_for(Algorithm algorithm, const RingPlace& place) {
   if (algorithm == Algorithm::pairwise) return place.pairwise_geometry;
   return algorithm == Algorithm::ring ? place.ring_geometry : place.off_ring_geometry;
+}
+
+// A step of the ring between hosts carries so many bytes of all owners of a host together, if the
+// call has that many: a smaller step makes ranks wait more often, a greater one leaves the network
+// idle for longer at the first and the last piece.
+constexpr std::uint64_t kStepBytes = std::uint64_t{512} << 10U;
+constexpr std::uint64_t kLeastStepBytes = std::uint64_t{256} << 10U;
+// A call has so many pieces, if their steps are not too small for that.
+constexpr std::uint64_t kPieces = 4;
+
+// Where kStepBytes take a link less than four times its latency, a step carries as many bytes as
+// the link in eight times its latency. That is rounded up to a power of two, so that runs seldom
+// differ in the order of their additions although the link is measured anew. 0 for other links.
+std::uint64_t step_bytes_of_far_link(const std::optional<LinkFacts>& link) {
+  constexpr double kMost = 16 << 20U;
+  if (!link) return 0;
+  const double bytes = 8 * link->latency_us * link->bytes_per_us;
+  if (bytes <= 2 * static_cast<double>(kStepBytes)) return 0;
+  return std::bit_ceil(static_cast<std::uint64_t>(std::min(bytes, kMost)));
 }
 
 }  // namespace
@@ -104,6 +124,17 @@ Plan rail_plan(const Call& call, const RailPlace& place) {
   plan.slicing.slice_elems = place.geometry.slot_bytes / element_bytes;
   plan.slicing.window = window_for(place.geometry.slots);
   return plan;
+}
+
+std::uint64_t rail_piece_bytes(std::uint64_t bytes, int hosts,
+                               const std::optional<LinkFacts>& link) {
+  constexpr std::uint64_t kPage = 4096;
+  const auto steps = static_cast<std::uint64_t>(hosts);
+  std::uint64_t piece = steps * step_bytes_of_far_link(link);
+  if (piece == 0) {
+    piece = std::min(steps * kStepBytes, std::max(bytes / kPieces, steps * kLeastStepBytes));
+  }
+  return (piece + kPage - 1) / kPage * kPage;
 }
 
 }  // namespace rondo::detail

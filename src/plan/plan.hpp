@@ -59,7 +59,13 @@ struct RailPlace {
 };
 
 // An owner's part in a hierarchical all_reduce along its rail, by ring; the caller sets
-// `slicing.count`, to that of the owner's chunk. Other ranks need to know only how chunks are cut.
+// `slicing.count`, to that of the owner's chunk of a piece.
 Plan rail_plan(const Call& call, const RailPlace& place);
+
+// Returns how many of the vector's bytes are a piece of a hierarchical all_reduce along rails: the
+// owners of a host send a part of these in each step of the ring between hosts. `link`: the slowest
+// one between hosts, if it was measured.
+std::uint64_t rail_piece_bytes(std::uint64_t bytes, int hosts,
+                               const std::optional<LinkFacts>& link);
 
 }  // namespace rondo::detail

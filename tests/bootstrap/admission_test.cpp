@@ -108,7 +108,7 @@ std::vector<std::string> meet_as_threads(
 
 TEST(Admission, VeryManyRanksJoinAtOnce) {
   for (const int size : {600, 2000}) {
-    if (!may_open(2 * static_cast<rlim_t>(size) + 100)) {
+    if (!may_open(5 * static_cast<rlim_t>(size) + 100)) {
       std::printf("not tried: %d ranks need more open files than this process may have\n", size);
       continue;
     }
@@ -120,7 +120,7 @@ TEST(Admission, VeryManyRanksJoinAtOnce) {
 // Far more ranks than connections may wait at rank 0's port, long before rank 0 listens there.
 TEST(Admission, ARank0ThatComesLateFindsAllOthers) {
   constexpr int kSize = 500;
-  if (!may_open(2 * kSize + 100)) GTEST_SKIP() << "this process may not have 1100 open files";
+  if (!may_open(5 * kSize + 100)) GTEST_SKIP() << "this process may not have 2600 open files";
   const Ports ports(1);
   EXPECT_EQ(meet_as_threads(kSize, ports.all(), "", std::chrono::seconds(3)),
             std::vector<std::string>());
