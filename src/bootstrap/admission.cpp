@@ -19,11 +19,12 @@
 
 #include "base/index.hpp"
 #include "base/log.hpp"
-#include "bootstrap/asio.hpp"
 #include "bootstrap/handshake.hpp"
 #include "bootstrap/local_socket.hpp"
 #include "bootstrap/sockets.hpp"
 #include "bootstrap/stranger.hpp"
+#include "bootstrap/watch.hpp"
+#include "bootstrap/who_came.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -36,34 +37,8 @@ constexpr int kMostAtOnce = 256;
 // How long rank 0 accepts no connection, where it can keep no more strangers and may send none
 // away.
 constexpr std::chrono::milliseconds kFullFor{20};
-// How many reasons for which strangers were sent away the error names, if a rank never comes.
-constexpr std::size_t kMostNotes = 4;
 // How often rank 0 looks whether it is still the one that others find.
 constexpr std::chrono::milliseconds kBetweenLooks{200};
-
-// Waits for something to read from a socket, which it borrows.
-class Watch {
- public:
-  Watch(asio::io_context& network, const FileDescriptor& socket)
-      : descriptor_(network, socket.get()) {}
-  Watch(const Watch&) = delete;
-  Watch& operator=(const Watch&) = delete;
-  ~Watch() { descriptor_.release(); }
-
-  // Calls `then` once, unless this object is destroyed first.
-  template <class Function>
-  static void wait(const std::shared_ptr<Watch>& watch, Function then) {
-    watch->descriptor_.async_wait(
-        asio::posix::stream_descriptor::wait_read,
-        [alive = std::weak_ptr(watch), then = std::move(then)](std::error_code code) {
-          // A call may be under way already when the watch is destroyed.
-          if (!code && !alive.expired()) then();
-        });
-  }
-
- private:
-  asio::posix::stream_descriptor descriptor_;
-};
 
 class Admission {
  public:
@@ -96,7 +71,6 @@ class Admission {
     std::shared_ptr<Watch> watch = nullptr;  // notices that the rank leaves
   };
 
-  void admit_without_system_errors();
   void admit_all();
   void open(Door& door);
   void look_again();
@@ -132,13 +106,16 @@ class Admission {
   std::vector<Admitted> ranks_;  // by rank; rank 0 is none of them
   std::size_t admitted_ = 0;
   std::vector<FileDescriptor> refused_;  // ranks that make all fail, and that get the reason
-  std::vector<std::string> notes_;
+  WhoCame notes_;
 };
 
 std::vector<FileDescriptor> Admission::run() {
   try {
-    admit_without_system_errors();
+    admit_all();
     if (listening_.refusal != nullptr) std::rethrow_exception(listening_.refusal);
+  } catch (const std::system_error& error) {
+    answer_all(std::make_exception_ptr(cannot_watch(place_.caller, error)));
+    throw;
   } catch (...) {
     answer_all(std::current_exception());
     throw;
@@ -150,17 +127,6 @@ std::vector<FileDescriptor> Admission::run() {
     sockets.push_back(std::move(rank.socket));
   }
   return sockets;
-}
-
-void Admission::admit_without_system_errors() {
-  try {
-    admit_all();
-  } catch (const std::system_error& error) {
-    throw TransportError(fmt::format(
-        "{}: rank 0 cannot watch connections: {}; allow more open files (ulimit -n), if that is "
-        "the reason",
-        place_.caller, error.code().message()));
-  }
 }
 
 void Admission::admit_all() {
@@ -284,13 +250,9 @@ bool Admission::read_from(Newcomer& newcomer) {
   return false;
 }
 
-// Only notes it: the socket closes when the caller drops the stranger. Notes each reason once, and
-// few reasons in all, since strangers may be many.
+// Only notes it: the socket closes when the caller drops the stranger.
 void Admission::note_rejected(const Stranger& stranger, const std::string& why) {
-  const bool known = std::any_of(notes_.begin(), notes_.end(),
-                                 [&](const std::string& note) { return note.ends_with(why); });
-  if (known || notes_.size() == kMostNotes) return;
-  notes_.push_back(fmt::format("{}: {}", stranger.name(), why));
+  if (!notes_.add(stranger.name(), why)) return;
   log(LogLevel::warning, "{}: rank 0 sends {} away that came to {}: {}", place_.caller,
       stranger.name(), place_.name, why);
 }
@@ -331,7 +293,7 @@ void Admission::notice_if_it_left(std::size_t rank) {
   if (!ranks_[rank].socket.valid() || !has_hung_up(ranks_[rank].socket)) return;
   ranks_[rank] = {};
   --admitted_;
-  if (notes_.size() < kMostNotes) notes_.push_back(fmt::format("rank {} came and left", rank));
+  static_cast<void>(notes_.add(fmt::format("rank {}", rank), "it came and left"));
 }
 
 void Admission::answer_all(const std::exception_ptr& refusal) noexcept {
@@ -364,13 +326,10 @@ void Admission::throw_missing() const {
     if (ranks_[Index(rank)].socket.valid()) continue;
     missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
   }
-  std::string notes;
-  for (const std::string& note : notes_)
-    notes += fmt::format("{}{}", notes.empty() ? ". Who came: " : "; ", note);
   throw TimeoutError(
       fmt::format("rank 0 waited {} ms at {} for ranks that did not come: {}{}. (If they are "
                   "running, have they joined another process that is rank 0 there?)",
-                  timeout_.count(), place_.name, missing, notes));
+                  timeout_.count(), place_.name, missing, notes_.text()));
 }
 
 }  // namespace
@@ -381,9 +340,7 @@ std::vector<FileDescriptor> admit_ranks(const MeetingPoint& place, int size,
   try {
     return Admission(place, size, timeout, deadline).run();
   } catch (const std::system_error& error) {
-    throw TransportError(fmt::format(
-        "{}: rank 0 cannot listen: {}; allow more open files (ulimit -n), if that is the reason",
-        place.caller, error.code().message()));
+    throw cannot_watch(place.caller, error);
   }
 }
 

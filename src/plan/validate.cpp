@@ -14,151 +14,148 @@
 namespace rondo::detail {
 namespace {
 
-class Checker {
- public:
-  Checker(const Call& call, int rank, int size) : call_(call), rank_(rank), size_(size) {}
+// A call that is checked on one rank.
+struct CheckedCall {
+  const Call& call;
+  int rank;
+  int size;
 
-  void check() const {
-    check_enumerators();
-    if (call_.options.timeout && call_.options.timeout->count() <= 0) {
-      refuse("the timeout is {} ms; it must be above 0", call_.options.timeout->count());
-    }
-    require_counts_to_be_used();
-    if (call_.collective == Collective::barrier) {
-      if (call_.count != 0) refuse("a barrier has no elements, but `count` is {}", call_.count);
-      return;
-    }
-    for (const std::size_t count : {call_.count, call_.received}) {
-      if (count <= std::numeric_limits<std::ptrdiff_t>::max() / size_of(call_.type)) continue;
-      refuse("{} elements of {} exceed the address space", count, name(call_.type));
-    }
-    if (has_root(call_.collective)) require_rank("root", call_.root);
-    check_peers();
-    check_chunks();
-    if (reduces(call_.collective) && !supports(call_.type, call_.op)) {
-      refuse("{} is not defined for {}; use sum and divide, or a floating-point type",
-             name(call_.op), name(call_.type));
-    }
-    check_buffers();
-  }
-
- private:
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
-    throw UsageError(fmt::format("rank {}: {}: {}", rank_, name(call_.collective),
+    throw UsageError(fmt::format("rank {}: {}: {}", rank, name(call.collective),
                                  fmt::format(format, std::forward<Args>(args)...)));
   }
-
-  void require_rank(const char* what, int rank) const {
-    if (rank < 0 || rank >= size_)
-      refuse("{} {} is not a rank; ranks are 0 to {}", what, rank, size_ - 1);
-  }
-
-  void check_peers() const {
-    if (sends(call_.collective)) require_rank("receiver", call_.to);
-    if (receives(call_.collective)) require_rank("sender", call_.from);
-    const bool sends_to_itself = sends(call_.collective) && call_.to == rank_;
-    const bool receives_from_itself = receives(call_.collective) && call_.from == rank_;
-    if (!sends_to_itself && !receives_from_itself) return;
-    if (sends_to_itself != receives_from_itself) {
-      refuse("a rank exchanges messages with itself only in a sendrecv with `to` and `from` {}",
-             rank_);
-    }
-    if (call_.count != call_.received) {
-      refuse("rank {} sends {} elements to itself, and receives {}", rank_, call_.count,
-             call_.received);
-    }
-  }
-
-  void require_counts_to_be_used() const {
-    const bool used = call_.collective == Collective::reduce_scatter ||
-                      call_.collective == Collective::all_gather;
-    if (call_.counts != nullptr && !used) {
-      refuse("`counts` is for reduce_scatter and all_gather only");
-    }
-  }
-
-  void check_chunks() const {
-    const auto size = static_cast<std::size_t>(size_);
-    if (goes_pairwise(call_.collective) && !is_message(call_.collective) &&
-        call_.count % size != 0) {
-      refuse("{} elements cannot be cut into {} equal parts, one for each rank", call_.count,
-             size_);
-    }
-    if (call_.counts == nullptr) return;
-    std::size_t sum = 0;
-    for (std::size_t rank = 0; rank < size; ++rank) {
-      if (call_.counts[rank] > call_.count - sum) {
-        refuse("the counts of ranks 0 to {} add up to more than the {} elements of the call", rank,
-               call_.count);
-      }
-      sum += call_.counts[rank];
-    }
-    if (sum != call_.count) {
-      refuse("the counts add up to {}, but the call has {} elements", sum, call_.count);
-    }
-  }
-
-  void check_enumerators() const {
-    if (static_cast<int>(call_.collective) >= kCollectiveCount) {
-      throw UsageError(fmt::format("rank {}: {} is not a Collective", rank_,
-                                   static_cast<int>(call_.collective)));
-    }
-    if (static_cast<int>(call_.type) >= kDataTypeCount) {
-      refuse("{} is not a DataType", static_cast<int>(call_.type));
-    }
-    if (static_cast<int>(call_.op) >= kReduceOpCount) {
-      refuse("{} is not a ReduceOp", static_cast<int>(call_.op));
-    }
-    if (call_.options.algorithm && static_cast<int>(*call_.options.algorithm) >= kAlgorithmCount) {
-      refuse("{} is not an Algorithm", static_cast<int>(*call_.options.algorithm));
-    }
-  }
-
-  void check_buffers() const {
-    const bool reads = reads_input(call_, rank_);
-    const bool writes = writes_output(call_, rank_);
-    const Range in = input_range(call_, rank_, size_);
-    const Range out = output_range(call_, rank_, size_);
-    if (reads && in.count > 0 && call_.in == nullptr) {
-      refuse("`in` is null, but {} elements are to be read", in.count);
-    }
-    if (writes && out.count > 0 && call_.out == nullptr) {
-      refuse("`out` is null, but {} elements are to be written", out.count);
-    }
-    if (reads && writes) check_overlap(in, out);
-  }
-
-  // A call is in place if each element of `in` is where that element of the vector is in `out`.
-  void check_overlap(const Range& in, const Range& out) const {
-    const std::uint64_t element = size_of(call_.type);
-    const auto in_begin = reinterpret_cast<std::uintptr_t>(call_.in);
-    const auto out_begin = reinterpret_cast<std::uintptr_t>(call_.out);
-    if (in.count == 0 || out.count == 0) return;
-    const bool may_be_in_place =
-        call_.collective != Collective::all_to_all && call_.collective != Collective::sendrecv;
-    const bool in_place = in_begin - in.offset * element == out_begin - out.offset * element;
-    if (may_be_in_place && in_place) return;
-    if (in_begin + in.count * element <= out_begin || out_begin + out.count * element <= in_begin) {
-      return;
-    }
-    if (!may_be_in_place) {
-      refuse("`in` ({} bytes at {:#x}) and `out` ({} bytes at {:#x}) overlap; pass separate ones",
-             in.count * element, in_begin, out.count * element, out_begin);
-    }
-    refuse(
-        "`in` ({} bytes at {:#x}) and `out` ({} bytes at {:#x}) overlap without being in place; "
-        "pass the same buffer, with a rank's own chunk at its place in it, or separate ones",
-        in.count * element, in_begin, out.count * element, out_begin);
-  }
-
-  const Call& call_;
-  int rank_;
-  int size_;
 };
+
+void require_rank(const CheckedCall& c, const char* what, int rank) {
+  if (rank < 0 || rank >= c.size)
+    c.refuse("{} {} is not a rank; ranks are 0 to {}", what, rank, c.size - 1);
+}
+
+void check_peers(const CheckedCall& c) {
+  if (sends(c.call.collective)) require_rank(c, "receiver", c.call.to);
+  if (receives(c.call.collective)) require_rank(c, "sender", c.call.from);
+  const bool sends_to_itself = sends(c.call.collective) && c.call.to == c.rank;
+  const bool receives_from_itself = receives(c.call.collective) && c.call.from == c.rank;
+  if (!sends_to_itself && !receives_from_itself) return;
+  if (sends_to_itself != receives_from_itself) {
+    c.refuse("a rank exchanges messages with itself only in a sendrecv with `to` and `from` {}",
+             c.rank);
+  }
+  if (c.call.count != c.call.received) {
+    c.refuse("rank {} sends {} elements to itself, and receives {}", c.rank, c.call.count,
+             c.call.received);
+  }
+}
+
+void require_counts_to_be_used(const CheckedCall& c) {
+  const bool used = c.call.collective == Collective::reduce_scatter ||
+                    c.call.collective == Collective::all_gather;
+  if (c.call.counts != nullptr && !used) {
+    c.refuse("`counts` is for reduce_scatter and all_gather only");
+  }
+}
+
+void check_chunks(const CheckedCall& c) {
+  const auto size = static_cast<std::size_t>(c.size);
+  if (goes_pairwise(c.call.collective) && !is_message(c.call.collective) &&
+      c.call.count % size != 0) {
+    c.refuse("{} elements cannot be cut into {} equal parts, one for each rank", c.call.count,
+             c.size);
+  }
+  if (c.call.counts == nullptr) return;
+  std::size_t sum = 0;
+  for (std::size_t rank = 0; rank < size; ++rank) {
+    if (c.call.counts[rank] > c.call.count - sum) {
+      c.refuse("the counts of ranks 0 to {} add up to more than the {} elements of the call", rank,
+               c.call.count);
+    }
+    sum += c.call.counts[rank];
+  }
+  if (sum != c.call.count) {
+    c.refuse("the counts add up to {}, but the call has {} elements", sum, c.call.count);
+  }
+}
+
+void check_enumerators(const CheckedCall& c) {
+  if (static_cast<int>(c.call.collective) >= kCollectiveCount) {
+    throw UsageError(fmt::format("rank {}: {} is not a Collective", c.rank,
+                                 static_cast<int>(c.call.collective)));
+  }
+  if (static_cast<int>(c.call.type) >= kDataTypeCount) {
+    c.refuse("{} is not a DataType", static_cast<int>(c.call.type));
+  }
+  if (static_cast<int>(c.call.op) >= kReduceOpCount) {
+    c.refuse("{} is not a ReduceOp", static_cast<int>(c.call.op));
+  }
+  if (c.call.options.algorithm && static_cast<int>(*c.call.options.algorithm) >= kAlgorithmCount) {
+    c.refuse("{} is not an Algorithm", static_cast<int>(*c.call.options.algorithm));
+  }
+}
+
+// A call is in place if each element of `in` is where that element of the vector is in `out`.
+void check_overlap(const CheckedCall& c, const Range& in, const Range& out) {
+  const std::uint64_t element = size_of(c.call.type);
+  const auto in_begin = reinterpret_cast<std::uintptr_t>(c.call.in);
+  const auto out_begin = reinterpret_cast<std::uintptr_t>(c.call.out);
+  if (in.count == 0 || out.count == 0) return;
+  const bool may_be_in_place =
+      c.call.collective != Collective::all_to_all && c.call.collective != Collective::sendrecv;
+  const bool in_place = in_begin - in.offset * element == out_begin - out.offset * element;
+  if (may_be_in_place && in_place) return;
+  if (in_begin + in.count * element <= out_begin || out_begin + out.count * element <= in_begin) {
+    return;
+  }
+  if (!may_be_in_place) {
+    c.refuse("`in` ({} bytes at {:#x}) and `out` ({} bytes at {:#x}) overlap; pass separate ones",
+             in.count * element, in_begin, out.count * element, out_begin);
+  }
+  c.refuse(
+      "`in` ({} bytes at {:#x}) and `out` ({} bytes at {:#x}) overlap without being in place; "
+      "pass the same buffer, with a rank's own chunk at its place in it, or separate ones",
+      in.count * element, in_begin, out.count * element, out_begin);
+}
+
+void check_buffers(const CheckedCall& c) {
+  const bool reads = reads_input(c.call, c.rank);
+  const bool writes = writes_output(c.call, c.rank);
+  const Range in = input_range(c.call, c.rank, c.size);
+  const Range out = output_range(c.call, c.rank, c.size);
+  if (reads && in.count > 0 && c.call.in == nullptr) {
+    c.refuse("`in` is null, but {} elements are to be read", in.count);
+  }
+  if (writes && out.count > 0 && c.call.out == nullptr) {
+    c.refuse("`out` is null, but {} elements are to be written", out.count);
+  }
+  if (reads && writes) check_overlap(c, in, out);
+}
+
+void check_all(const CheckedCall& c) {
+  check_enumerators(c);
+  if (c.call.options.timeout && c.call.options.timeout->count() <= 0) {
+    c.refuse("the timeout is {} ms; it must be above 0", c.call.options.timeout->count());
+  }
+  require_counts_to_be_used(c);
+  if (c.call.collective == Collective::barrier) {
+    if (c.call.count != 0) c.refuse("a barrier has no elements, but `count` is {}", c.call.count);
+    return;
+  }
+  for (const std::size_t count : {c.call.count, c.call.received}) {
+    if (count <= std::numeric_limits<std::ptrdiff_t>::max() / size_of(c.call.type)) continue;
+    c.refuse("{} elements of {} exceed the address space", count, name(c.call.type));
+  }
+  if (has_root(c.call.collective)) require_rank(c, "root", c.call.root);
+  check_peers(c);
+  check_chunks(c);
+  if (reduces(c.call.collective) && !supports(c.call.type, c.call.op)) {
+    c.refuse("{} is not defined for {}; use sum and divide, or a floating-point type",
+             name(c.call.op), name(c.call.type));
+  }
+  check_buffers(c);
+}
 
 }  // namespace
 
-void validate(const Call& call, int rank, int size) { Checker(call, rank, size).check(); }
+void validate(const Call& call, int rank, int size) { check_all({call, rank, size}); }
 
 }  // namespace rondo::detail

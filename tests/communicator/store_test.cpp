@@ -276,7 +276,7 @@ TEST(Store, ARankThatEndsAndDoesNotComeAgainIsNamed) {
       be_welcomed(port, 1, 3);
       return 0;
     }
-    return expect_error<TimeoutError>("did not come: 1, 2. Who came: rank 1 came and left",
+    return expect_error<TimeoutError>("did not come: 1, 2. Who came: rank 1: it came and left",
                                       [&] { from_store(port.url(), 0, 3, within(kHasty)); });
   });
   EXPECT_EQ(codes, (std::vector<int>{0, 0}));
