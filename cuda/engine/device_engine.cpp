@@ -94,6 +94,7 @@ void DeviceEngine::wait_for_stopped(api::Stream stream) noexcept {
 std::uint64_t DeviceEngine::start(const PlannedCall& planned, api::Stream stream) {
   const Call& call = planned.call;
   const Algorithm algorithm = planned.algorithm;
+  // To itself: then `from` and `received` agree with that, as validate() has found.
   if (call.collective == Collective::sendrecv && call.to == wiring_.rank) {
     const std::size_t bytes = call.count * size_of(call.type);
     if (bytes > 0) api::copy_async(call.out, call.in, bytes, stream);
@@ -106,6 +107,7 @@ std::uint64_t DeviceEngine::start(const PlannedCall& planned, api::Stream stream
   if (algorithm == Algorithm::pairwise) watch_.open_edges(arguments.schedule);
   std::uint64_t operations = 0;
   if (call.counts != nullptr) {
+    // call_arguments has left them in borders_.
     operations += kernels::write_words(wiring_.borders, borders_, stream);
     arguments.slicing.borders = wiring_.borders;
   }

@@ -21,7 +21,7 @@ namespace rondo::detail::gpu {
 class DeviceEngine {
  public:
   // Borrows both wirings: the host communicator's and the device's. `timeout`: how long the
-  // destructor waits for other hosts.
+  // destructor waits at most for other hosts, and after that for other processes of this host.
   DeviceEngine(Wiring& host, std::chrono::milliseconds timeout, DeviceWiring& wiring);
   DeviceEngine(const DeviceEngine&) = delete;
   DeviceEngine& operator=(const DeviceEngine&) = delete;
@@ -46,7 +46,8 @@ class DeviceEngine {
   [[nodiscard]] std::optional<ShownBuffers> shown_buffers(const Call& call) const;
 
  private:
-  // Returns how many operations it has enqueued on the device.
+  // Enqueues the call. The caller holds `calls_` and the turn to enqueue, and has made the device
+  // current. Returns how many operations that took at most; if it throws, some may be enqueued.
   std::uint64_t start(const PlannedCall& planned, api::Stream stream);
   std::uint64_t start_with_scratch(const Call& call, const Kernel& kernel, const CallBlocks& blocks,
                                    KernelArguments arguments, api::Stream stream);
@@ -62,7 +63,7 @@ class DeviceEngine {
   std::chrono::milliseconds timeout_;
   DeviceWiring& wiring_;
   DeviceRegistry registry_;
-  std::vector<std::uint64_t> borders_;  // see RingPlace
+  std::vector<std::uint64_t> borders_;  // of the call at hand, by make_plan through place_.borders
   RingPlace place_;
   std::mutex calls_;  // guards any_call_, and the order of calls
   bool any_call_ = false;

@@ -112,7 +112,8 @@ RONDO_HOST_DEVICE void fold_units(B& block, const RankRange& sources, const Rank
   }
 }
 
-// The elements before and behind those that lie in whole packs.
+// How many elements of a part come before its first whole pack, and how many whole packs follow;
+// the other elements come behind these.
 struct PackBorders {
   std::uint64_t before = 0;
   std::uint64_t packs = 0;
@@ -135,18 +136,20 @@ RONDO_HOST_DEVICE PackBorders pack_borders(B& block, const RankRange& sources,
   return {before, (part.count - before) * sizeof(T) / sizeof(Pack)};
 }
 
-// Calls `singles(offset, count)` for the elements outside of packs, and `packs(offset, count)` for
-// those in them; the offsets are bytes from where the vector begins.
+// Calls `packs(offset, count)` once, with a number of packs, and `singles(offset, count)` twice,
+// with the numbers of elements before and behind them. A count may be 0; the offsets are bytes from
+// where the vector begins.
 template <class T, class Singles, class Packs>
 RONDO_HOST_DEVICE void in_packs(const PackBorders& borders, const Range& part, Singles singles,
                                 Packs packs) {
-  const std::uint64_t in_packs = borders.packs * sizeof(Pack) / sizeof(T);
+  const std::uint64_t packed = borders.packs * sizeof(Pack) / sizeof(T);
   const std::uint64_t begin = part.offset + borders.before;
   packs(begin * sizeof(T), borders.packs);
+  // A loop, so that the code of singles() is there once.
   RONDO_DO_NOT_UNROLL
   for (int side = 0; side < 2; ++side) {
-    const std::uint64_t offset = side == 0 ? part.offset : begin + in_packs;
-    const std::uint64_t count = side == 0 ? borders.before : part.count - borders.before - in_packs;
+    const std::uint64_t offset = side == 0 ? part.offset : begin + packed;
+    const std::uint64_t count = side == 0 ? borders.before : part.count - borders.before - packed;
     singles(offset * sizeof(T), count);
   }
 }

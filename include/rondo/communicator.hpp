@@ -148,7 +148,9 @@ class RONDO_API Communicator : public Collectives<Communicator>,
 
 /// A group of `size` ranks in this process, one for each element of the result; give each to its
 /// own thread. Needs no MPI. The ranks share the memory of their links, which is freed with the
-/// last rank. Throws UsageError when `size` < 1 or an option is out of range.
+/// last rank. Throws UsageError if `size` < 1, if an option or an environment variable has a
+/// value that it cannot have, or if the carrier is one between hosts; TransportError if memory is
+/// missing.
 RONDO_API std::vector<Communicator> local_group(int size, const CommunicatorOptions& options = {});
 
 /// This process as rank `rank` of `size` processes of one host and user that meet at the Unix

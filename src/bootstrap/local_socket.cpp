@@ -88,7 +88,7 @@ sockaddr_un path_address(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof(address.sun_path)) {
-    throw UsageError(fmt::format("from_socket: the path '{}' must have 1 to {} bytes", path,
+    throw UsageError(fmt::format("the path '{}' of a Unix socket must have 1 to {} bytes", path,
                                  sizeof(address.sun_path) - 1));
   }
   std::memcpy(address.sun_path, path.data(), path.size());

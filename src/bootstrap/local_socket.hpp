@@ -15,7 +15,8 @@ namespace rondo::detail {
 // A stream socket that does not block. Throws TransportError.
 FileDescriptor make_local_socket();
 
-// Throws UsageError for a path that a socket cannot have.
+// Returns the address of a socket in the file system. Throws UsageError if the path is empty or too
+// long.
 sockaddr_un path_address(const std::string& path);
 
 // Whether it is a Unix socket.

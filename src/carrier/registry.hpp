@@ -58,9 +58,10 @@ class RegisteredBlock {
   void free_own();
   [[nodiscard]] bool all_have_freed() const;
 
-  // Replaces the pages of these bytes of the rank's own piece by private memory with the same
-  // contents at the same addresses: what other ranks write from now on does not reach them. False
-  // if there is no memory for that.
+  // For a rank whose call has failed while another may still write: replaces all pages that hold
+  // these bytes, at least one and all of the own piece, by private memory with the same contents at
+  // the same addresses. From then on neither side sees what the other writes there. Returns false,
+  // and has changed nothing, if there is no memory for that.
   bool make_private(const std::byte* data, std::size_t bytes);
 
  private:

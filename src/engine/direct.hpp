@@ -33,7 +33,8 @@ class Direct {
 
   // `shown`: what this rank has shown in its Presence. Returns false if some rank's buffers cannot
   // be reached: then nothing was touched. `or_else`: in that case all ranks carry out the call in
-  // another way, and no rank has to wait to learn that. Throws Failure.
+  // another way; a rank whose own buffers cannot be reached returns at once, the others when they
+  // come to such a rank. Throws Failure.
   bool run(const Call& call, const ShownCall& shown, bool or_else);
   // A rank calls this after that: throws UsageError, which names the lowest rank whose buffers
   // cannot be reached, unless that rank has gone on.

@@ -109,7 +109,8 @@ std::string overlap_among(const std::vector<Parameter>& parameters) {
   return {};
 }
 
-// What is wrong with the arguments on this rank alone; empty if nothing is.
+// Returns why no reducer can be made with these arguments, whatever those of the other ranks are;
+// empty if one can.
 std::string objection_to(const std::vector<Parameter>& parameters, const GradientOptions& options) {
   if (parameters.empty()) return "there are no parameters";
   if (static_cast<std::size_t>(options.average) >= kAverageNames.size()) {
@@ -137,7 +138,8 @@ std::string objection_to(const std::vector<Parameter>& parameters, const Gradien
     return "layout_independent works with the ring algorithm only";
   }
   if (options.hook && options.wire != WireType::exact) {
-    return "a hook chooses itself in which type to send: use it with WireType::exact";
+    return "with a hook the wire must be WireType::exact, since the hook decides in which type it "
+           "sends";
   }
   return overlap_among(parameters);
 }

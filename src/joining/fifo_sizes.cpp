@@ -94,18 +94,18 @@ std::uint64_t most_in_one_window(int size, std::size_t slot_bytes, std::uint32_t
   return std::uint64_t{slot_bytes} * (slots - 1) * (pairs ? 1 : 2);
 }
 
-void validate_fifo_size(const char* options, std::size_t slot_bytes, std::uint32_t slots) {
+void validate_fifo_size(const char* options_name, std::size_t slot_bytes, std::uint32_t slots) {
   constexpr std::size_t kLargestSlot = std::size_t{1} << 30U;
   if (slot_bytes % 64 != 0 || slot_bytes > kLargestSlot) {
     throw UsageError(
-        fmt::format("{}::slot_bytes is {}; it must be a multiple of 64 up to 1 GiB, or 0", options,
-                    slot_bytes));
+        fmt::format("{}::slot_bytes is {}; it must be a multiple of 64 up to 1 GiB, or 0",
+                    options_name, slot_bytes));
   }
   if (slots == 1 || slots > 4096) {
     throw UsageError(fmt::format(
-        "{}::slots is {}; it must be 2 to 4096, or 0: a rank holds one slot while it waits for the "
-        "next",
-        options, slots));
+        "{}::slots is {}; it must be 2 to 4096, or 0. One is too few, since a rank holds one slot "
+        "while it waits for the next",
+        options_name, slots));
   }
 }
 

@@ -23,8 +23,9 @@ void validate_geometry(const CommunicatorOptions& options);
 // fills them with the largest range that it sends before it takes anything.
 std::uint64_t most_in_one_window(int size, std::size_t slot_bytes, std::uint32_t slots);
 
-// Throws UsageError that names the field of `options` that is out of range.
-void validate_fifo_size(const char* options, std::size_t slot_bytes, std::uint32_t slots);
+// Throws UsageError that names the field of options of this name that is out of range. 0 stands for
+// a size that Rondo chooses.
+void validate_fifo_size(const char* options_name, std::size_t slot_bytes, std::uint32_t slots);
 
 // Returns the size of the largest call for which one_shot has outboxes. In larger calls, reading
 // every rank's whole vector costs more than the hops of the ring.

@@ -49,7 +49,8 @@ class OthersNotConnected final : public TransportError {
 };
 
 // Messages of one sender with one tag arrive in their order. Memory belongs to the messenger until
-// the operation has ended. All functions throw TransportError, with the peer's rank.
+// the operation has ended. All functions throw TransportError, with the peer's rank if there is
+// one.
 class Messenger {
  public:
   Messenger() = default;
@@ -113,9 +114,12 @@ class Messenger {
   [[nodiscard]] virtual bool drives_mpi() const { return false; }
   // False once the program has shut down the library.
   [[nodiscard]] virtual bool can_be_used() const = 0;
-  // Why the calling thread, or a thread of Rondo's own, may not use the messenger; empty when it
-  // may.
+  // Returns why the calling thread may not use the messenger; empty if it may. Where MPI takes
+  // calls of one thread at a time, the program keeps its other threads out of MPI meanwhile, which
+  // is not checked.
   [[nodiscard]] virtual std::string objection_to_this_thread() const = 0;
+  // Returns the same for Rondo's progress thread, which may use the network's library at the same
+  // time as the program.
   [[nodiscard]] virtual std::string objection_to_progress_thread() const = 0;
 
  private:

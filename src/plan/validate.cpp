@@ -58,8 +58,9 @@ void require_counts_to_be_used(const CheckedCall& c) {
 
 void check_chunks(const CheckedCall& c) {
   const auto size = static_cast<std::size_t>(c.size);
-  if (goes_pairwise(c.call.collective) && !is_message(c.call.collective) &&
-      c.call.count % size != 0) {
+  // gather, scatter and all_to_all
+  const bool cuts_equally = goes_pairwise(c.call.collective) && !is_message(c.call.collective);
+  if (cuts_equally && c.call.count % size != 0) {
     c.refuse("{} elements cannot be cut into {} equal parts, one for each rank", c.call.count,
              c.size);
   }

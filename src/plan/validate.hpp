@@ -5,7 +5,7 @@
 
 namespace rondo::detail {
 
-// Throws UsageError that says what is wrong and how to mend it.
+// Throws UsageError that says what is wrong with a call of this rank.
 void validate(const Call& call, int rank, int size);
 
 }  // namespace rondo::detail

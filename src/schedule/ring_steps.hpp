@@ -1,4 +1,4 @@
-// The steps of `ring`.
+// The steps of `ring`, for two ranks or more (schedule.hpp has the answers for one).
 //
 // Ring all-reduce on n = 4 positions, chunks 0 to 3, each row one step. "s 3" is "send chunk 3",
 // rrs is recv-reduce-send, rrcs recv-reduce-copy-send, rcs recv-copy-send, rc recv-copy:
