@@ -21,8 +21,9 @@ class Progress {
   int epochs_;
 };
 
-// Prints what came out of a run. `how_sent` is printed behind the number of bytes.
+// How bytes are counted that are summed.
 inline constexpr const char* kByRing = ", if they go by the ring";
+// Prints what came out of a run. `how_sent` is printed behind the number of bytes.
 void print(const Run& run, std::size_t train_samples, const char* how_sent);
 
 }  // namespace lenet

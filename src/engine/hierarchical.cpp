@@ -7,6 +7,7 @@
 #include "engine/by_schedule.hpp"
 
 namespace rondo::detail {
+
 Hierarchical::Hierarchical(Context& context)
     : context_(context),
       inside_(context),
