@@ -87,7 +87,7 @@ const Topology& Communicator::topology() const { return state_->wiring.topology;
 Algorithm Communicator::algorithm_for(const Call& call) const {
   const detail::PlannedCall planned = plan(*state_, call);
   if (planned.algorithm != Algorithm::automatic) return planned.algorithm;
-  return state_->engine.shown_buffers(call) ? Algorithm::direct : planned.or_else;
+  return state_->engine.shown_buffers(call) ? Algorithm::direct : planned.fallback;
 }
 rondo::Communicator& Communicator::host() { return state_->host; }
 

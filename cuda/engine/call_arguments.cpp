@@ -1,8 +1,10 @@
 #include "cuda/engine/call_arguments.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/collective_traits.hpp"
+#include "base/deadline.hpp"
 #include "cuda/protocol/one_shot.hpp"
 #include "plan/call_signature.hpp"
 
@@ -55,10 +57,11 @@ std::uint64_t inbox_units_for(std::uint64_t bytes, int channels) {
   return (part + kGranuleBytes) / kUnitBytes;
 }
 
-KernelArguments call_arguments(const Call& call, Algorithm algorithm, const RingPlace& place,
+KernelArguments call_arguments(const PlannedCall& planned, const RingPlace& place,
                                const RankView& rank, const CallBlocks& blocks,
-                               std::chrono::nanoseconds timeout,
                                const std::optional<ShownBuffers>& shown) {
+  const Call& call = planned.call;
+  const Algorithm algorithm = planned.algorithm;
   const bool direct = algorithm == Algorithm::automatic || algorithm == Algorithm::direct;
   const Plan plan = make_plan(call, direct ? Algorithm::ring : algorithm, place, kGranuleBytes);
   KernelArguments arguments;
@@ -71,12 +74,14 @@ KernelArguments call_arguments(const Call& call, Algorithm algorithm, const Ring
       is_message(call.collective)
           ? signature_of_message(call.collective == Collective::recv ? call.from : place.rank,
                                  rank.message_number, call.count, call.type)
-          : signature_of(call, algorithm, place.size);
+          : planned.signature;
   arguments.received = call.received;
   arguments.in = static_cast<const std::byte*>(call.in);
   arguments.out = static_cast<std::byte*>(call.out);
   arguments.in_origin = plan.in_origin;
   arguments.out_origin = plan.out_origin;
+  const std::chrono::nanoseconds timeout =
+      std::min<std::chrono::milliseconds>(planned.timeout, kLongestTimeout);
   arguments.timeout_ns = static_cast<std::uint64_t>(timeout.count());
   arguments.chunks_are_ranks = plan.chunks_are_ranks;
   const std::uint64_t granule = plan.slicing.channel_granule;

@@ -1,7 +1,6 @@
-// From a checked call to a kernel launch.
+// From a planned call to a kernel launch.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 
@@ -11,6 +10,7 @@
 #include "cuda/kernels/kernel.hpp"
 #include "cuda/protocol/arguments.hpp"
 #include "plan/plan.hpp"
+#include "plan/plan_call.hpp"
 
 namespace rondo::detail::gpu {
 
@@ -41,12 +41,11 @@ struct ShownBuffers {
   ShownBuffer out;
 };
 
-// `algorithm`: `automatic` goes by direct where the buffers of all ranks can be reached, and else
-// by the ring; `shown`: for `automatic` and `direct`, where the other ranks reach this rank's
+// A call planned as `automatic` goes by direct where the buffers of all ranks can be reached, and
+// else by the ring. `shown`: for `automatic` and `direct`, where the other ranks reach this rank's
 // buffers, or nothing if they cannot.
-KernelArguments call_arguments(const Call& call, Algorithm algorithm, const RingPlace& place,
+KernelArguments call_arguments(const PlannedCall& planned, const RingPlace& place,
                                const RankView& rank, const CallBlocks& blocks,
-                               std::chrono::nanoseconds timeout,
                                const std::optional<ShownBuffers>& shown = std::nullopt);
 
 // The kernel that carries it out.

@@ -101,9 +101,8 @@ std::uint64_t DeviceEngine::start(const PlannedCall& planned, api::Stream stream
     return 1;
   }
   const CallBlocks blocks = blocks_for(call, algorithm, wiring_.rank, wiring_.geometry);
-  KernelArguments arguments = call_arguments(
-      call, algorithm, place_, wiring_.view, blocks,
-      std::min<std::chrono::milliseconds>(planned.timeout, kLongestTimeout), shown_buffers(call));
+  KernelArguments arguments =
+      call_arguments(planned, place_, wiring_.view, blocks, shown_buffers(call));
   if (algorithm == Algorithm::pairwise) watch_.open_edges(arguments.schedule);
   std::uint64_t operations = 0;
   if (call.counts != nullptr) {

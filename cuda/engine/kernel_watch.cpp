@@ -154,7 +154,7 @@ void KernelWatch::watch() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     lock.unlock();
-    const bool moved = look();
+    const bool moved = work();
     lock.lock();
     idle = moved ? 0 : idle + 1;
     if (moved) continue;
@@ -167,7 +167,7 @@ void KernelWatch::watch() {
   }
 }
 
-bool KernelWatch::look() {
+bool KernelWatch::work() {
   bool moved = false;
   const std::uint64_t word = load_acquire(wiring_.control.abort_word().value);
   if (board_.raised()) {

@@ -36,10 +36,12 @@ class KernelWatch {
   void end_and_send_the_rest(std::chrono::milliseconds timeout);
 
  private:
-  // Run by the thread.
+  // What the thread does until end(): rounds of work, with sleep between them where there was none.
+  // A pump needs short sleeps; without one only failures are looked for.
   void watch();
-  // Whether there was anything to do.
-  bool look();
+  // Hands failures from hosts to kernels and back, and drives the pump. Returns whether the pump
+  // moved anything.
+  bool work();
   void look_for_ended_peers();
   // Ends the communicator if a rank of this host stays in another call of the same number.
   void look_for_mismatch();

@@ -145,7 +145,7 @@ void DeviceReducer::set_up() {
   communicator_.host().barrier();
   model_.form(limits_for(model_.options(), model_.shapes(), communicator_.host(),
                          [this](std::size_t bytes) { return call_us(bytes); }));
-  iteration_.follow(model_.buckets());
+  iteration_.set_buckets(model_.buckets());
   communicator_.wait(stream_.get());
   communicator_.host().barrier();
 }
@@ -309,7 +309,7 @@ bool DeviceReducer::follow_arrival() {
   auto buckets = rounds_.follow_arrival(iteration_.ledger().arrival());
   if (!buckets) return false;
   model_.form_anew(std::move(*buckets));
-  iteration_.follow(model_.buckets());
+  iteration_.set_buckets(model_.buckets());
   communicator_.wait(stream_.get());
   static_cast<void>(communicator_.allocate<std::uint8_t>(0));  // gives the old buckets' memory back
   return true;

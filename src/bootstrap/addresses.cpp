@@ -171,7 +171,7 @@ FileDescriptor make_tcp_socket(const Address& address) {
   return socket;
 }
 
-// Accepted connections inherit the socket's options.
+// The listening socket has the options of a connection: those that it accepts get the same ones.
 FileDescriptor listen_at(const Address& address) {
   FileDescriptor socket = make_tcp_socket(address);
   if (socket.valid()) switch_on(socket, SOL_SOCKET, SO_REUSEADDR);

@@ -53,8 +53,8 @@ std::string interface_with(const Address& address);
 // when the other host is gone. Returns none, with errno, if this machine has no network for such
 // addresses. Throws TransportError.
 FileDescriptor make_tcp_socket(const Address& address);
-// Listens there. Throws TransportError, with the address in use or not this machine's as the
-// reason.
+// Listens at this address, as rank 0 does when ranks join. Throws TransportError with the reason,
+// and with the cure where the address is in use or not this machine's.
 FileDescriptor listen_at(const Address& address);
 // Listens at all of them where that is possible; if it is possible at none, throws as listen_at()
 // does.

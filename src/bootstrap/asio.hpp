@@ -6,7 +6,8 @@
 #define ASIO_STANDALONE
 #define ASIO_DISABLE_VISIBILITY  // else Asio's functions would be visible outside the library
 #define ASIO_NO_DEPRECATED
-// One thread runs each io_context, so no handler needs a fence; GCC's thread sanitizer refuses them.
+// One thread runs each io_context, so no handler needs a fence; GCC's thread sanitizer refuses
+// them.
 #define ASIO_DISABLE_FENCED_BLOCK
 
 #include <asio/io_context.hpp>

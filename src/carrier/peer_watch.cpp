@@ -149,12 +149,12 @@ int PeerWatch::watch(int rank, int process_id, LifeSign life) {
   const Index index(rank);
   if (processes_.size() <= index) {
     processes_.resize(index + 1);
-    lives_.resize(index + 1);
+    life_signs_.resize(index + 1);
   }
-  // This process needs a socket to look for that of another.
-  lives_[index] = life_sign_of_this_process() != 0 ? life : 0;
+  // A process without a sign of life of its own cannot look for that of another.
+  life_signs_[index] = life_sign_of_this_process() != 0 ? life : 0;
   const int error = process_id > 0 ? watch_id(index, process_id) : ESRCH;
-  return lives_[index] != 0 ? 0 : error;
+  return life_signs_[index] != 0 ? 0 : error;
 }
 
 int PeerWatch::watch_id(std::size_t index, int process_id) {
@@ -177,7 +177,7 @@ int PeerWatch::watch_id(std::size_t index, int process_id) {
 }
 
 std::optional<bool> PeerWatch::shows_life(std::size_t index) const {
-  return lives_[index] == 0 ? std::nullopt : detail::shows_life(lives_[index]);
+  return life_signs_[index] == 0 ? std::nullopt : detail::shows_life(life_signs_[index]);
 }
 
 bool PeerWatch::ended(int rank) const {

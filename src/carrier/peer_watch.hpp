@@ -14,12 +14,12 @@ class WatchedProcess;
 
 class PeerWatch {
  public:
-  // Watches the process of `rank`, by its id, its sign of life, or both. The id sees through
-  // children that keep copies of a socket; the sign serves where ids do not, and shows that the
-  // process executes another program. `process_id`: 0 where it is not one of this process's
-  // namespace; such a process counts as ended also if it closes all of its descriptors. Returns
-  // zero, or the system's error number if it cannot be watched; the rank then counts as alive, and
-  // only deadlines end a wait for it.
+  // Watches the process of `rank`, by its id, its sign of life, or both. The id is right even if a
+  // child of the process keeps a copy of its socket; the sign of life serves where ids do not, and
+  // shows that the process executes another program. `process_id`: 0 if the process is in another
+  // namespace of process ids; such a process counts as ended also if it closes all of its
+  // descriptors. `life`: 0 for none. Returns zero, or the system's error number if the process
+  // cannot be watched; the rank then counts as alive, and only deadlines end a wait for it.
   int watch(int rank, int process_id, LifeSign life);
 
   // Makes one system call if the process lives and is watched by its id; then this does not see
@@ -36,7 +36,7 @@ class PeerWatch {
 
   // Indexed by rank. Null, or 0, means that the rank is not watched in this way.
   std::vector<std::shared_ptr<const WatchedProcess>> processes_;
-  std::vector<LifeSign> lives_;
+  std::vector<LifeSign> life_signs_;
 };
 
 // Identifies the process id namespace of this process: process ids are comparable only within one

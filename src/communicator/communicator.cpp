@@ -95,7 +95,7 @@ const Topology& Communicator::topology() const { return state_->wiring.topology;
 Algorithm Communicator::algorithm_for(const Call& call) const {
   const detail::PlannedCall planned = detail::plan(*state_, call);
   if (planned.algorithm != Algorithm::automatic) return planned.algorithm;
-  return detail::shows_buffers(*this, call) ? Algorithm::direct : planned.or_else;
+  return detail::shows_buffers(*this, call) ? Algorithm::direct : planned.fallback;
 }
 
 void Communicator::run(const Call& made) {

@@ -37,11 +37,11 @@ BufferLocations locations_of(const Wiring& wiring, const Call& call) {
   return {locate(call.in, plan.input(wiring.rank)), locate(call.out, plan.output(wiring.rank))};
 }
 
-bool Direct::run(const Call& call, const ShownCall& shown, bool or_else) {
+bool Direct::run(const Call& call, const ShownCall& shown, bool may_fall_back) {
   call_ = &call;
   plan_ = direct_part_of(call, wiring_.size);
   shown_ = shown;
-  or_else_ = or_else;
+  may_fall_back_ = may_fall_back;
   context_.progress.ranks = wiring_.size;
   context_.progress.ranks_shown = 1;
   unreachable_rank_.reset();
@@ -80,11 +80,11 @@ bool Direct::sees_reachable(int rank) {
 }
 
 bool Direct::meet() {
-  if (or_else_ && !reachable(shown_.buffers)) return false;
+  if (may_fall_back_ && !reachable(shown_.buffers)) return false;
   bool all = true;
   for (int rank = 0; rank < wiring_.size; ++rank) {
     all &= sees_reachable(rank);
-    if (!all && or_else_) break;
+    if (!all && may_fall_back_) break;
   }
   if (all) context_.touching.begin();
   return all;

@@ -32,10 +32,10 @@ class Direct {
   explicit Direct(Context& context);
 
   // `shown`: what this rank has shown in its Presence. Returns false if some rank's buffers cannot
-  // be reached: then nothing was touched. `or_else`: in that case all ranks carry out the call in
-  // another way; a rank whose own buffers cannot be reached returns at once, the others when they
-  // come to such a rank. Throws Failure.
-  bool run(const Call& call, const ShownCall& shown, bool or_else);
+  // be reached: then nothing was touched. `may_fall_back`: in that case all ranks carry out the
+  // call in another way; a rank whose own buffers cannot be reached returns at once, the others
+  // when they come to such a rank. Throws Failure.
+  bool run(const Call& call, const ShownCall& shown, bool may_fall_back);
   // A rank calls this after that: throws UsageError, which names the lowest rank whose buffers
   // cannot be reached, unless that rank has gone on.
   [[noreturn]] void throw_unreachable() const;
@@ -57,7 +57,7 @@ class Direct {
   const Call* call_ = nullptr;
   DirectCall plan_;
   ShownCall shown_;
-  bool or_else_ = false;
+  bool may_fall_back_ = false;
   std::vector<BufferLocations> buffers_;  // by rank
   std::vector<const std::byte*> ins_;
   std::vector<std::byte*> outs_;

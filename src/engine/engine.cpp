@@ -47,7 +47,7 @@ void Engine::run(const PlannedCall& planned) {
   const Signature& signature = shown.signature;
   Presence& presence = context_.presence(wiring_.rank);
   try {
-    const std::optional<Algorithm> algorithm = after_direct(planned, shown);
+    const std::optional<Algorithm> algorithm = try_direct(planned, shown);
     if (algorithm == Algorithm::one_shot) {
       one_shot_.run(call, signature);
     } else if (algorithm == Algorithm::hierarchical) {
@@ -76,14 +76,14 @@ ShownCall Engine::enter(const PlannedCall& planned) {
   return shown;
 }
 
-std::optional<Algorithm> Engine::after_direct(const PlannedCall& planned, const ShownCall& shown) {
-  if (wiring_.size == 1) return Algorithm::ring;
-  const bool or_else = planned.algorithm == Algorithm::automatic;
-  if (!or_else && planned.algorithm != Algorithm::direct) return planned.algorithm;
-  if (direct_.run(planned.call, shown, or_else)) return std::nullopt;
-  if (!or_else) direct_.throw_unreachable();
-  context_.progress = {};  // nothing was touched
-  return planned.or_else;
+std::optional<Algorithm> Engine::try_direct(const PlannedCall& planned, const ShownCall& shown) {
+  if (wiring_.size == 1) return Algorithm::ring;  // which copies the input to the output
+  const bool may_fall_back = planned.algorithm == Algorithm::automatic;
+  if (!may_fall_back && planned.algorithm != Algorithm::direct) return planned.algorithm;
+  if (direct_.run(planned.call, shown, may_fall_back)) return std::nullopt;
+  if (!may_fall_back) direct_.throw_unreachable();
+  context_.progress = {};  // direct touched nothing, so the call begins again
+  return planned.fallback;
 }
 
 void Engine::abort(const std::string& reason) noexcept {

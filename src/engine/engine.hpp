@@ -38,10 +38,10 @@ class Engine {
   // A collective begins: from now on the other ranks of the host see it. Throws PeerError if the
   // communicator has ended.
   ShownCall enter(const PlannedCall& planned);
-  // The algorithm that remains to be run: none if `direct` has carried out the call. Throws
-  // UsageError where not all ranks' buffers can be reached, and the plan names no other algorithm
-  // for that.
-  std::optional<Algorithm> after_direct(const PlannedCall& planned, const ShownCall& shown);
+  // Carries out the call by `direct` if the plan allows that. Returns the algorithm that is still
+  // to be run; none if `direct` has done the call. Throws UsageError if not all ranks' buffers can
+  // be reached and the plan has no fallback.
+  std::optional<Algorithm> try_direct(const PlannedCall& planned, const ShownCall& shown);
 
   Wiring& wiring_;
   Context context_;

@@ -37,7 +37,7 @@ void HostReducer::set_up() {
   state_.model.form(
       limits_for(state_.model.options(), state_.model.shapes(), state_.communicator,
                  [this](std::size_t bytes) { return call_us(state_.communicator, bytes); }));
-  state_.iteration.follow(state_.model.buckets());
+  state_.iteration.set_buckets(state_.model.buckets());
   state_.model.require_algorithm(
       [this](const Call& call) { return state_.communicator.algorithm_for(call); });
   if (state_.model.options().algorithm == Algorithm::direct) {

@@ -28,7 +28,7 @@ class Iteration {
   Iteration(int rank, const std::vector<Parameter>& parameters, const GradientOptions& options);
 
   // Uses these buckets from the next iteration on.
-  void follow(std::span<const Bucket> buckets) { ledger_.follow(buckets); }
+  void set_buckets(std::span<const Bucket> buckets) { ledger_.set_buckets(buckets); }
 
   // Called at the first mark of an iteration, or in finish() or join() if there was no mark.
   Complaint begin(bool has_joined);

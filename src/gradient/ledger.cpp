@@ -4,25 +4,25 @@
 
 namespace rondo::detail {
 
-void Ledger::follow(std::span<const Bucket> buckets) {
-  members_.assign(buckets.size(), 0);
+void Ledger::set_buckets(std::span<const Bucket> buckets) {
+  member_counts_.assign(buckets.size(), 0);
   for (std::size_t b = 0; b < buckets.size(); ++b) {
-    members_[b] = buckets[b].members.size();
+    member_counts_[b] = buckets[b].members.size();
     for (const Member& member : buckets[b].members) bucket_of_[member.parameter] = b;
   }
-  missing_ = members_;
+  missing_counts_ = member_counts_;
 }
 
 void Ledger::begin() {
   std::fill(marked_.begin(), marked_.end(), 0);
-  std::copy(members_.begin(), members_.end(), missing_.begin());
+  std::copy(member_counts_.begin(), member_counts_.end(), missing_counts_.begin());
   arrival_.clear();
 }
 
 bool Ledger::mark(std::size_t parameter) {
   if (marked_[parameter] != 0) return false;
   marked_[parameter] = 1;
-  --missing_[bucket_of_[parameter]];
+  --missing_counts_[bucket_of_[parameter]];
   arrival_.push_back(static_cast<std::uint32_t>(parameter));
   return true;
 }

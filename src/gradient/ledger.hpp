@@ -16,15 +16,16 @@ class Ledger {
     arrival_.reserve(parameters);
   }
 
-  // Takes over the buckets that hold from the next iteration on.
-  void follow(std::span<const Bucket> buckets);
+  // Sets the buckets, between two iterations.
+  void set_buckets(std::span<const Bucket> buckets);
+  // An iteration begins: no gradient has come.
   void begin();
 
   // Returns false if the gradient has been marked before in this iteration.
   bool mark(std::size_t parameter);
 
   [[nodiscard]] bool marked(std::size_t parameter) const { return marked_[parameter] != 0; }
-  [[nodiscard]] bool complete(std::size_t bucket) const { return missing_[bucket] == 0; }
+  [[nodiscard]] bool complete(std::size_t bucket) const { return missing_counts_[bucket] == 0; }
   [[nodiscard]] std::size_t bucket_of(std::size_t parameter) const { return bucket_of_[parameter]; }
   // The gradients in the order of their marks.
   [[nodiscard]] std::span<const std::uint32_t> arrival() const { return arrival_; }
@@ -32,8 +33,8 @@ class Ledger {
  private:
   std::vector<char> marked_;
   std::vector<std::size_t> bucket_of_;
-  std::vector<std::size_t> members_;  // how many gradients each bucket has
-  std::vector<std::size_t> missing_;  // how many of them have not come yet
+  std::vector<std::size_t> member_counts_;   // how many gradients each bucket has
+  std::vector<std::size_t> missing_counts_;  // how many of them have not come yet
   std::vector<std::uint32_t> arrival_;
 };
 

@@ -151,7 +151,7 @@ void RoundsDriver::follow_arrival() {
   if (!buckets) return;
   const Lock lock(state_.mutex);
   state_.model.form_anew(std::move(*buckets));
-  state_.iteration.follow(state_.model.buckets());
+  state_.iteration.set_buckets(state_.model.buckets());
   state_.reordered = true;
 }
 

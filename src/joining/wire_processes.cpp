@@ -93,11 +93,12 @@ class JoiningProcess {
       algorithms.add(Algorithm::halving_doubling);
     }
     edges_ = schedule_edges(ring_, algorithms);
-    find_rails();
+    set_rails();
   }
 
-  // Between hosts of which one has several ranks, each with memory that its ranks share.
-  void find_rails() {
+  // Sets the rails, and adds the edges along them. If each rank has a host for itself, or the ranks
+  // of a host share no memory, the only rail is the ring.
+  void set_rails() {
     rails_ = {ring_};
     if (!shares_memory()) return;
     RanksByHost by_host;

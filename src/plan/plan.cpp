@@ -129,10 +129,10 @@ Plan rail_plan(const Call& call, const RailPlace& place) {
 std::uint64_t rail_piece_bytes(std::uint64_t bytes, int hosts,
                                const std::optional<LinkFacts>& link) {
   constexpr std::uint64_t kPage = 4096;
-  const auto steps = static_cast<std::uint64_t>(hosts);
-  std::uint64_t piece = steps * step_bytes_of_far_link(link);
-  if (piece == 0) {
-    piece = std::min(steps * kStepBytes, std::max(bytes / kPieces, steps * kLeastStepBytes));
+  const auto parts = static_cast<std::uint64_t>(hosts);
+  std::uint64_t piece = parts * step_bytes_of_far_link(link);
+  if (piece == 0) {  // the link is near, or was not measured
+    piece = std::min(parts * kStepBytes, std::max(bytes / kPieces, parts * kLeastStepBytes));
   }
   return (piece + kPage - 1) / kPage * kPage;
 }

@@ -62,9 +62,10 @@ struct RailPlace {
 // `slicing.count`, to that of the owner's chunk of a piece.
 Plan rail_plan(const Call& call, const RailPlace& place);
 
-// Returns how many of the vector's bytes are a piece of a hierarchical all_reduce along rails: the
-// owners of a host send a part of these in each step of the ring between hosts. `link`: the slowest
-// one between hosts, if it was measured.
+// Returns the size of a piece of a hierarchical all_reduce along rails, in whole pages; it may be
+// more than the vector has. A piece has a part for each host, and in each step of the ring between
+// hosts the owners of a host send one part together. `link`: the slowest one between hosts, if it
+// was measured.
 std::uint64_t rail_piece_bytes(std::uint64_t bytes, int hosts,
                                const std::optional<LinkFacts>& link);
 

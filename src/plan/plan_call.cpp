@@ -190,11 +190,11 @@ class DeviceChoice : public Choice {
 };
 
 PlannedCall planned(const Call& call, const CallPlace& place, Algorithm algorithm,
-                    Algorithm or_else) {
+                    Algorithm fallback) {
   PlannedCall made;
   made.call = call;
   made.algorithm = algorithm;
-  made.or_else = or_else;
+  made.fallback = fallback;
   made.timeout = call.options.timeout.value_or(place.timeout);
   if (!is_message(call.collective)) {
     made.signature = signature_of(call, algorithm, place.offers->ranks);
@@ -208,14 +208,14 @@ PlannedCall plan_call(const Call& call, const HostCallPlace& place) {
   const HostChoice choice(call, place);
   const bool named = names_algorithm(call);
   Algorithm algorithm = named ? choice.named() : choice.unnamed();
-  Algorithm or_else = algorithm;
+  Algorithm fallback = algorithm;
   // Whether the buffers of other processes can be reached is found out in the call.
   if (algorithm == Algorithm::direct && !named && !place.one_process) {
     algorithm = Algorithm::automatic;
-    or_else = choice.without_direct();
+    fallback = choice.without_direct();
   }
-  PlannedCall made = planned(call, place, algorithm, or_else);
-  if (or_else == Algorithm::hierarchical) made.between_hosts = choice.between_hosts();
+  PlannedCall made = planned(call, place, algorithm, fallback);
+  if (fallback == Algorithm::hierarchical) made.between_hosts = choice.between_hosts();
   return made;
 }
 

@@ -34,9 +34,9 @@ struct PlannedCall {
   Call call;
   Signature signature;  // without the sequence number; of a collective
   // `automatic`: by `direct` if all ranks' buffers are reachable, which only the call itself finds
-  // out, else by `or_else`.
+  // out, else by `fallback`.
   Algorithm algorithm = Algorithm::ring;
-  Algorithm or_else = Algorithm::ring;
+  Algorithm fallback = Algorithm::ring;
   // How each host's leader exchanges its host's result with the others' in `hierarchical`; `ring`
   // means along rails.
   Algorithm between_hosts = Algorithm::ring;

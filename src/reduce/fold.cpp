@@ -148,6 +148,8 @@ void fold_products(const FoldOperands& operands, std::size_t count) {
   scalar_fold<T>(operands, 0, count, Unchanged{}, Prod<T>{}, Unchanged{});
 }
 
+// Divides the sum by the number of ranks. A sum of bf16 may be more than an f32 holds: so operands
+// of 16 bits are first made smaller by a power of two (reduce/average.hpp).
 template <class T>
 void fold_averages(const FoldOperands& operands, std::size_t count) {
   using Accumulator = AccumulatorOf<T>;

@@ -15,13 +15,14 @@
 namespace rondo {
 namespace {
 
-// A rank's part of the cores of its host, where its ranks are not bound.
+// The cores of a host in as many parts as it has ranks, and which part is this rank's. For ranks
+// that are not bound to cores.
 struct Share {
   std::size_t index = 0;
   std::size_t parts = 1;
 };
 
-Share share_of(const Topology& topology, int rank) {
+Share share_of_host(const Topology& topology, int rank) {
   const RankPlace& mine = topology.places[detail::Index(rank)];
   Share share{0, 0};
   for (std::size_t other = 0; other < topology.places.size(); ++other) {
@@ -46,7 +47,7 @@ std::string bind_beside_compute(const Topology& topology, int rank, std::optiona
     return fmt::format("hardware thread {}, as asked", *core);
   }
   const detail::UsableCores usable = detail::usable_cores();
-  const Share all = share_of(topology, rank);
+  const Share all = share_of_host(topology, rank);
   if (usable.bound && all.parts > 1 && usable.cores.size() > 1) {
     return "any core that this rank is bound to, since others may be bound to the same";
   }

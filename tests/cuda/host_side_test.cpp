@@ -97,8 +97,10 @@ TEST(Blocks, OfOneShotExchangeTheirPartInOneRound) {
     detail::RingPlace place;
     place.size = 2;
     place.ring = &ring;
-    const KernelArguments arguments = call_arguments(call, Algorithm::one_shot, place, RankView(),
-                                                     blocks, std::chrono::seconds(1), std::nullopt);
+    detail::PlannedCall planned;
+    planned.call = call;
+    planned.algorithm = Algorithm::one_shot;
+    const KernelArguments arguments = call_arguments(planned, place, RankView(), blocks);
     const std::uint64_t units =
         kHeaderUnits + (arguments.one_shot_part * 4 + kUnitBytes - 1) / kUnitBytes;
     EXPECT_LE(units, 256U) << count;

@@ -63,7 +63,16 @@ class ProtocolGroup {
       shown->in.offset = reinterpret_cast<std::uintptr_t>(call.in);
       shown->out.offset = reinterpret_cast<std::uintptr_t>(call.out);
     }
-    return detail::gpu::call_arguments(call, algorithm, place, view(rank), blocks, timeout, shown);
+    detail::PlannedCall planned;
+    planned.call = call;
+    planned.algorithm = algorithm;
+    if (!detail::is_message(call.collective)) {
+      planned.signature = detail::signature_of(call, algorithm, size_);
+    }
+    detail::gpu::KernelArguments arguments =
+        detail::gpu::call_arguments(planned, place, view(rank), blocks, shown);
+    arguments.timeout_ns = static_cast<std::uint64_t>(timeout.count());
+    return arguments;
   }
 
   // A message of another communicator waits where rank `to` receives from rank `from`.

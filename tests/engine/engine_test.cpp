@@ -33,7 +33,7 @@ TEST_P(EngineTest, TellsWhyItsPumpFailed) {
                   .out = data.data(),
                   .count = data.size()};
   planned.signature = signature_of(planned.call, GetParam(), 2);
-  planned.algorithm = planned.or_else = GetParam();
+  planned.algorithm = planned.fallback = GetParam();
   planned.timeout = std::chrono::minutes(5);
   EXPECT_THROW(engine.run(planned), TransportError);
   ASSERT_TRUE(in_which->board().raised());

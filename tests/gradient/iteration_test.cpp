@@ -41,7 +41,7 @@ std::vector<Bucket> buckets_of(const std::vector<Parameter>& parameters) {
 struct OneRank {
   explicit OneRank(GradientOptions with = {}, int number = 1)
       : options(std::move(with)), rank(number) {
-    iteration.follow(buckets);
+    iteration.set_buckets(buckets);
   }
   GradientOptions options;
   int rank;

@@ -60,10 +60,10 @@ TEST(PlanCall, WhatIsUsedWithoutReachableBuffersDependsOnTheCommunicatorAlone) {
   for (const auto& by_call : {std::optional<Algorithm>(), std::optional(Algorithm::automatic)}) {
     const PlannedCall direct = plan_for({Algorithm::direct, by_call, true});
     EXPECT_EQ(direct.algorithm, Algorithm::automatic);
-    EXPECT_EQ(direct.or_else, Algorithm::ring);
+    EXPECT_EQ(direct.fallback, Algorithm::ring);
     const PlannedCall tuned = plan_for({Algorithm::automatic, by_call, true});
     EXPECT_EQ(tuned.algorithm, Algorithm::automatic);
-    EXPECT_EQ(tuned.or_else, Algorithm::naive);
+    EXPECT_EQ(tuned.fallback, Algorithm::naive);
   }
 }
 
