@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "carrier/memory.hpp"
 #include "fifo/fifo.hpp"
+#include "memory/shared_memory.hpp"
 
 namespace rondo::bench {
 namespace {

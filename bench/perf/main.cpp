@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
         perf::Peers peers;
         if (under_mpirun && asked_for("mpi")) peers["mpi"] = perf::mpi_peer();
         if (asked_for("gloo")) peers["gloo"] = perf::gloo_peer(comm);
+        if (asked_for("sockets")) peers["sockets"] = perf::sockets_peer(comm);
         return perf::run(std::move(comm), options, peers) == 0 ? 0 : 1;
       });
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <numeric>
 #include <span>
 
@@ -75,10 +76,22 @@ class HostBuffers {
   std::span<T> out_;
 };
 
+// Computes for so much of this thread's own time, whatever else runs on its core.
+void compute_for(double us) {
+  const auto spent_us = [] {
+    timespec spent{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+    return static_cast<double>(spent.tv_sec) * 1e6 + static_cast<double>(spent.tv_nsec) * 1e-3;
+  };
+  const double end_us = spent_us() + us;
+  while (spent_us() < end_us) {
+  }
+}
+
 // What is timed, and what comes before and after it.
 struct Timed {
   std::function<void()> run;
-  std::function<void()> prepare;  // untimed; empty: nothing
+  std::function<void()> prepare;  // untimed, and all begin after it; empty: nothing
   std::function<void()> use;      // timed too, together with `run`; empty: nothing
 };
 
@@ -108,7 +121,8 @@ double warm_up(Communicator& comm, const Options& options, const std::function<v
 
 Timing time_runs(Communicator& comm, const Options& options, const Timed& timed,
                  const std::function<std::uint64_t()>& wrong) {
-  const int iterations = iterations_for(comm, options, warm_up(comm, options, timed.run));
+  const int iterations =
+      iterations_for(comm, options, warm_up(comm, options, timed.run) + options.compute_us);
   std::vector<double> times(static_cast<std::size_t>(iterations));
   std::vector<double> with_use(timed.use ? times.size() : 0);
   comm.barrier();
@@ -117,6 +131,7 @@ Timing time_runs(Communicator& comm, const Options& options, const Timed& timed,
       timed.prepare();
       comm.barrier();
     }
+    if (options.compute_us > 0) compute_for(options.compute_us);
     const auto start = Clock::now();
     timed.run();
     times[i] = since_us(start);

@@ -41,13 +41,14 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
   app.add_option(
          "--algo", options.algos,
          fmt::format("auto, ring, naive, one_shot, recursive_doubling, halving_doubling, "
-                     "hierarchical, direct, chain, pairwise{}{}; and copy: each rank copies its "
-                     "vector; several with commas",
+                     "hierarchical, direct, chain, pairwise{}{}, sockets (of one host, whose ranks "
+                     "sleep when they wait); and copy: each rank copies its vector; several with "
+                     "commas",
                      has_mpi ? ", mpi" : "", has_gloo ? ", gloo (on one host)" : ""))
       ->delimiter(',')
       ->check(CLI::IsMember({"auto", "ring", "naive", "one_shot", "recursive_doubling",
                              "halving_doubling", "hierarchical", "direct", "chain", "pairwise",
-                             "copy", "mpi", "gloo"}));
+                             "copy", "mpi", "gloo", "sockets"}));
   launch::add_bytes_option(app, "-b", options.first_bytes, "first size, such as 4 or 1KiB")
       ->default_str("4");
   launch::add_bytes_option(app, "-e", options.last_bytes, "last size")->default_str("64MiB");
@@ -65,13 +66,18 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
   app.add_option("-w", options.warmups, "untimed iterations before them")
       ->check(launch::whole_from(1))
       ->capture_default_str();
-  app.add_flag("--registered", options.registered,
-               "put buffers in memory of Communicator::allocate, which all ranks of a host reach; "
-               "ranks of one process (--ranks), on one device, reach all memory anyway");
+  app.add_flag(
+      "--registered", options.registered,
+      "put buffers in memory of rondo::reachable_memory(), which all ranks of a host reach; "
+      "ranks of one process (--ranks), on one device, reach all memory anyway");
   app.add_flag("--fresh", options.fresh,
                "each rank writes its whole input before each timed call, as a trainer does");
   app.add_flag("--use", options.use,
                "also print the time of a call and of reading its whole result afterwards");
+  app.add_option("--compute-us", options.compute_us,
+                 "each rank computes for so long, in its own time, before each timed call; then "
+                 "times are the mean of all calls, on the rank where it is the greatest")
+      ->check(CLI::NonNegativeNumber);
   launch::add_rank_options(app, options.ranks, options.processes, 16);
   std::string device = "cpu";
   app.add_option("--device", device,
@@ -109,8 +115,8 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
                             options.last_bytes, options.first_bytes));
     }
     const bool pairwise = detail::goes_pairwise(options.op);
-    if (options.on_devices && (options.fresh || options.use)) {
-      throw CLI::ValidationError("--device", "--fresh and --use are for host memory");
+    if (options.on_devices && (options.fresh || options.use || options.compute_us > 0)) {
+      throw CLI::ValidationError("--device", "--fresh, --use and --compute-us are for host memory");
     }
     if (options.algos.empty() && options.on_devices && pairwise) {
       options.algos = {"pairwise", "copy"};

@@ -20,9 +20,10 @@ struct Options {
   ReduceOp redop = ReduceOp::sum;
   int iterations = 0;  // 0: about a third of a second for each row
   int warmups = 5;
-  bool registered = false;  // buffers are memory of Communicator::allocate
+  bool registered = false;  // buffers are memory of reachable_memory()
   bool fresh = false;       // each rank writes its input before each timed call
   bool use = false;         // also time the call together with reading the result
+  double compute_us = 0;    // each rank computes for so long between timed calls
   int ranks = 0;            // 0: the processes of mpirun
   int processes = 0;        // forked by this process, instead of mpirun
   bool on_devices = false;

@@ -20,4 +20,7 @@ std::string mpi_library();
 // Collective.
 Peer gloo_peer(Communicator& comm);
 
+// Sums over sockets of one host, by ranks that sleep whenever they wait. Collective.
+Peer sockets_peer(Communicator& comm);
+
 }  // namespace rondo::perf

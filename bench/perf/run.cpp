@@ -93,7 +93,7 @@ std::uint64_t run(Communicator comm, const Options& options, const Peers& peers)
   return measure_all(options, rank, size, comm.topology(),
                      [&](const std::string& algo, std::uint64_t count) -> std::optional<Row> {
                        const auto peer = peers.find(algo);
-                       const bool theirs = algo == "mpi" || algo == "gloo";
+                       const bool theirs = algo == "mpi" || algo == "gloo" || algo == "sockets";
                        if (theirs && (peer == peers.end() || !peer->second)) return std::nullopt;
                        return measure(comm, options, algo, count, theirs ? peer->second : Peer{});
                      });

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "carrier/memory.hpp"
+#include "memory/shared_memory.hpp"
 
 namespace rondo::detail::gpu {
 

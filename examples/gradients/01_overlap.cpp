@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <random>
 #include <rondo/rondo.hpp>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -11,7 +12,12 @@ constexpr std::size_t kLayers = 8, kWidth = 4096;
 
 void train(rondo::Communicator& comm) {
   std::vector<std::vector<float>> weights(kLayers, std::vector<float>(kWidth));
-  std::vector<std::vector<float>> slopes(kLayers, std::vector<float>(kWidth));
+  // One after the other, in memory that other processes of the host reach: none of them is copied.
+  std::pmr::vector<float> all_slopes(kLayers * kWidth, &rondo::reachable_memory());
+  std::vector<std::span<float>> slopes;
+  for (std::size_t i = 0; i < kLayers; ++i) {
+    slopes.push_back(std::span(all_slopes).subspan(i * kWidth, kWidth));
+  }
   std::vector<rondo::Parameter> parameters;
   for (std::size_t i = 0; i < kLayers; ++i) {
     parameters.emplace_back("layer" + std::to_string(i), slopes[i], weights[i]);

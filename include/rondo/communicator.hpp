@@ -49,13 +49,14 @@ Communicator share(Communicator& communicator, const void* user);
 /// destroyed: the destructor waits until all ranks have made its last call, if that had a root. All
 /// ranks get bit-identical results, whatever rounding mode or other floating-point state a rank's
 /// thread has set: calls have the usual one, and give the thread's back. Every run gives the same
-/// bits with the same placement of ranks and the same kind of memory (ordinary, or of allocate()),
-/// since the kind of memory decides which algorithm is used. CommunicatorOptions::rank_order
+/// bits with the same placement of ranks and the same kind of memory (ordinary or reachable), since
+/// the kind of memory decides which algorithm is used. CommunicatorOptions::rank_order
 /// promises more.
 ///
 /// Buffers: any host memory; calls between processes of one host are fastest with memory of
-/// allocate(). `in` and `out` are either the same buffer (in place) or do not overlap. In place, a
-/// rank's own chunk lies at its position in the whole vector: `chunk_range(count, size, rank)`.
+/// reachable_memory() on all ranks. `in` and `out` are either the same buffer (in place) or do not
+/// overlap. In place, a rank's own chunk lies at its position in the whole vector:
+/// `chunk_range(count, size, rank)`.
 ///
 /// A blocking call runs on the caller's thread if no call is queued, else after the queued calls.
 /// Asynchronous calls run on a progress thread in the order of issue. Any thread may call, if the
@@ -92,28 +93,19 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   [[nodiscard]] const Topology& topology() const;
   /// The algorithm that `call` would use: `direct` if this rank's buffers can be reached, although
   /// the call itself takes another if those of another rank cannot. Throws UsageError as the call
-  /// would. Not while another thread is in allocate().
+  /// would.
   [[nodiscard]] Algorithm algorithm_for(const Call& call) const;
 
   /// Runs one call; see Call.
   void run(const Call& call);
   [[nodiscard]] Work run_async(const Call& call);
 
-  /// Memory for `count` elements, zeroed, whose bytes the other ranks of this host can reach: if
-  /// all ranks pass such memory to a call, whole or in parts, Algorithm::direct can carry the call,
-  /// and no byte is copied on its way from one rank's buffer to another's. Where hosts hold several
-  /// ranks, Algorithm::hierarchical uses it so inside each host; for other communicators it is
-  /// ordinary memory. Ranks of one process reach all memory anyway; buffers that they pass to one
-  /// call must not overlap, unless the call only reads them. A process that the program forks
-  /// shares the memory with all ranks: what it writes there, they read. Collective, and ordered
-  /// among the other calls: every rank calls it, with a count of its own. The caller owns the
-  /// memory, and each rank may free its own at any time and on any thread, also after the
-  /// communicator has failed or was destroyed, but not while a call uses it. Throws, on all ranks,
-  /// UsageError (more bytes than there are addresses), TransportError (too little memory), and the
-  /// errors that any call throws.
+  /// Memory for `count` elements, zeroed, that the other processes of this host reach: a
+  /// RegisteredMemory of this rank alone. Nothing is collective; any thread may call. Throws as its
+  /// constructor does.
   template <Element T>
-  [[nodiscard]] RegisteredMemory<T> allocate(std::size_t count) {
-    return RegisteredMemory<T>(allocate_bytes(count, sizeof(T)), count);
+  [[nodiscard]] static RegisteredMemory<T> allocate(std::size_t count) {
+    return RegisteredMemory<T>(count);
   }
 
   /// A communicator of this rank and of all ranks that pass the same `color`, in the order of their
@@ -135,7 +127,6 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   void abort(const std::string& reason);
 
  private:
-  RegisteredBytes allocate_bytes(std::size_t count, std::size_t element_bytes);
   std::optional<Communicator> split_for(detail::PartOf function, std::optional<int> color, int key);
   void leave() noexcept;
 

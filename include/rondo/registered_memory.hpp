@@ -1,6 +1,5 @@
 /// \file
-/// Memory that the ranks of one host reach without copies in between: made by
-/// Communicator::allocate.
+/// The typed owner of reachable memory: made by Communicator::allocate, or without a communicator.
 #pragma once
 
 #include <cstddef>
@@ -13,46 +12,35 @@
 
 namespace rondo {
 
-namespace detail {
-class RegisteredBlock;
-}
+/// Reachable memory for `count` elements of `element_bytes` bytes, zeroed, aligned to a page, for
+/// owners other than RegisteredMemory; free_elements() frees it. Throws UsageError (more bytes than
+/// there are addresses) and TransportError (too little memory; says what to change).
+[[nodiscard]] RONDO_API void* allocate_elements(std::size_t count, std::size_t element_bytes);
+/// Any thread may call. Does nothing with null.
+RONDO_API void free_elements(void* elements) noexcept;
 
-/// The memory of a RegisteredMemory, without an element type.
-class RONDO_API RegisteredBytes {
- public:
-  explicit RegisteredBytes(std::shared_ptr<detail::RegisteredBlock> block);
-  RegisteredBytes(RegisteredBytes&&) noexcept;
-  RegisteredBytes& operator=(RegisteredBytes&&) noexcept;
-  RegisteredBytes(const RegisteredBytes&) = delete;
-  RegisteredBytes& operator=(const RegisteredBytes&) = delete;
-  ~RegisteredBytes();
-
-  [[nodiscard]] std::byte* data() const;
-
- private:
-  std::shared_ptr<detail::RegisteredBlock> block_;
-};
-
-/// Owns `size()` elements, aligned to a page. It can be moved, not copied, and passed to calls as
-/// it is, or in parts:
+/// Owns `size()` elements of memory that the other processes of the host reach
+/// (rondo/reachable_memory.hpp), aligned to a page. It can be moved, not copied, and passed to
+/// calls as it is, or in parts:
 ///
-///     rondo::RegisteredMemory<float> gradient = comm.allocate<float>(1'000'000);
+///     rondo::RegisteredMemory<float> gradient(1'000'000);
 ///     comm.all_reduce(gradient, rondo::ReduceOp::avg);
 ///     comm.all_reduce(gradient.span().subspan(10, 100));
 ///
-/// Its memory is given back to the system when it is destroyed, on this rank alone. An object that
-/// was moved from is empty. If a call on a failed communicator finds that a process which was
-/// stopped still writes to this rank's memory, it replaces that memory by private memory with the
-/// same contents, at the same addresses.
+/// An object that was moved from is empty. Any thread may destroy it, but not while a call uses its
+/// memory.
 template <Element T>
 class RegisteredMemory {
  public:
-  RegisteredMemory(RegisteredBytes bytes, std::size_t count)
-      : bytes_(std::move(bytes)), count_(count) {}
+  /// No elements.
+  RegisteredMemory() = default;
+  /// `count` elements, zeroed. Throws as allocate_elements() does.
+  explicit RegisteredMemory(std::size_t count)
+      : data_(allocate_elements(count, sizeof(T))), count_(count) {}
   RegisteredMemory(RegisteredMemory&& other) noexcept
-      : bytes_(std::move(other.bytes_)), count_(std::exchange(other.count_, 0)) {}
+      : data_(std::move(other.data_)), count_(std::exchange(other.count_, 0)) {}
   RegisteredMemory& operator=(RegisteredMemory&& other) noexcept {
-    bytes_ = std::move(other.bytes_);
+    data_ = std::move(other.data_);
     count_ = std::exchange(other.count_, 0);
     return *this;
   }
@@ -60,8 +48,8 @@ class RegisteredMemory {
   RegisteredMemory& operator=(const RegisteredMemory&) = delete;
   ~RegisteredMemory() = default;
 
-  [[nodiscard]] T* data() { return reinterpret_cast<T*>(bytes_.data()); }
-  [[nodiscard]] const T* data() const { return reinterpret_cast<const T*>(bytes_.data()); }
+  [[nodiscard]] T* data() { return static_cast<T*>(data_.get()); }
+  [[nodiscard]] const T* data() const { return static_cast<const T*>(data_.get()); }
   [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] std::span<T> span() { return {data(), count_}; }
   [[nodiscard]] std::span<const T> span() const { return {data(), count_}; }
@@ -73,8 +61,11 @@ class RegisteredMemory {
   const T& operator[](std::size_t index) const { return data()[index]; }
 
  private:
-  RegisteredBytes bytes_;
-  std::size_t count_;
+  struct Free {
+    void operator()(void* elements) const noexcept { free_elements(elements); }
+  };
+  std::unique_ptr<void, Free> data_;
+  std::size_t count_ = 0;
 };
 
 }  // namespace rondo

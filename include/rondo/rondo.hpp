@@ -5,10 +5,12 @@
 #pragma once
 
 // A program starts here: groups of ranks, and their calls.
+#include <rondo/adopt.hpp>
 #include <rondo/collectives.hpp>
 #include <rondo/communicator.hpp>
 #include <rondo/exchanges.hpp>
 #include <rondo/options.hpp>
+#include <rondo/reachable_memory.hpp>
 #include <rondo/registered_memory.hpp>
 #include <rondo/start.hpp>
 #include <rondo/work.hpp>

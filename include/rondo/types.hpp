@@ -68,7 +68,7 @@ inline constexpr int kCollectiveCount = 12;
 ///   several ranks.
 /// - `direct`: each rank handles its chunk of the buffers of all ranks, which it reads and writes
 ///   where they are: each byte moves once. For ranks of one process, with any buffers; and for
-///   processes of one host whose buffers are in memory of Communicator::allocate. On devices:
+///   processes of one host whose buffers are in memory of reachable_memory(). On devices:
 ///   docs/gpu.md.
 /// - `chain`: the sum goes through all ranks in rank order, then the result does: for reductions of
 ///   host memory whose bits may depend on nothing except the ranks' values

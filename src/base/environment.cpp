@@ -50,6 +50,18 @@ std::optional<Algorithm> environment_algorithm() {
   return text ? std::optional(parse_algorithm(*text)) : std::nullopt;
 }
 
+std::optional<std::size_t> environment_arena_bytes() {
+  const auto text = variable("RONDO_ARENA_BYTES");
+  if (!text) return std::nullopt;
+  std::size_t bytes = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), bytes);
+  if (error != std::errc{} || end != text->data() + text->size() || bytes == 0) {
+    throw UsageError(fmt::format(
+        "RONDO_ARENA_BYTES is '{}'; it must be a number of bytes, such as 1073741824", *text));
+  }
+  return bytes;
+}
+
 int environment_device_connections() {
   constexpr int kDefault = 8;
   constexpr int kMost = 32;

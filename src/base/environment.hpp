@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -19,6 +20,9 @@ int environment_device_connections();
 
 // The value of RONDO_TUNING, a file's path, not interpreted.
 std::optional<std::string> environment_tuning();
+
+// RONDO_ARENA_BYTES. Throws UsageError when its value is no number of bytes.
+std::optional<std::size_t> environment_arena_bytes();
 
 // The values of RONDO_SECRET and RONDO_INTERFACE.
 std::optional<std::string> environment_secret();

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -59,17 +61,6 @@ struct FileMessage {
     header.msg_controllen = control.size();
   }
 };
-
-bool send_file(const FileDescriptor& to, const FileDescriptor& file) {
-  FileMessage message;
-  cmsghdr* part = CMSG_FIRSTHDR(&message.header);
-  part->cmsg_level = SOL_SOCKET;
-  part->cmsg_type = SCM_RIGHTS;
-  part->cmsg_len = CMSG_LEN(sizeof(int));
-  const int descriptor = file.get();
-  std::memcpy(CMSG_DATA(part), &descriptor, sizeof(descriptor));
-  return ::sendmsg(to.get(), &message.header, MSG_NOSIGNAL) == 1;
-}
 
 }  // namespace
 
@@ -122,22 +113,50 @@ FileOffer::FileOffer(const FileDescriptor& file)
   }
 }
 
-void FileOffer::give(int receivers, Clock::time_point deadline) const {
-  while (receivers > 0 && ready_before(listener_, POLLIN, deadline)) {
-    const FileDescriptor receiver(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+bool send_file(const FileDescriptor& to, const FileDescriptor& file) {
+  FileMessage message;
+  cmsghdr* part = CMSG_FIRSTHDR(&message.header);
+  part->cmsg_level = SOL_SOCKET;
+  part->cmsg_type = SCM_RIGHTS;
+  part->cmsg_len = CMSG_LEN(sizeof(int));
+  const int descriptor = file.get();
+  std::memcpy(CMSG_DATA(part), &descriptor, sizeof(descriptor));
+  const Clock::time_point give_up = Clock::now() + std::chrono::seconds(60);
+  for (;;) {
+    if (::sendmsg(to.get(), &message.header, MSG_NOSIGNAL) == 1) return true;
+    // A user may have only so many descriptors on their way; receivers take them meanwhile.
+    if (errno != ETOOMANYREFS || Clock::now() > give_up) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+FileDescriptor FileOffer::accept(Clock::time_point deadline) const {
+  while (ready_before(listener_, POLLIN, deadline)) {
+    FileDescriptor receiver(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!receiver.valid() && (errno == EMFILE || errno == ENFILE)) {
       log(LogLevel::warning, "cannot hand out shared memory: {}; allow more open files (ulimit -n)",
           std::strerror(errno));
-      return;
+      return FileDescriptor();
     }
     if (!receiver.valid()) continue;
     const std::string objection = objection_to_peer(receiver);
-    if (!objection.empty()) {
-      log(LogLevel::warning, "refused the memory of this host's ranks to a process: {}", objection);
-    } else {
-      static_cast<void>(send_file(receiver, file_));  // fails only if the receiver is gone
-      --receivers;
+    if (objection.empty()) {
+      // A receiver that was stopped must not keep the sender.
+      const timeval patience{60, 0};
+      static_cast<void>(
+          ::setsockopt(receiver.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)));
+      return receiver;
     }
+    log(LogLevel::warning, "refused the memory of this host's ranks to a process: {}", objection);
+  }
+  return FileDescriptor();
+}
+
+void FileOffer::give(int receivers, Clock::time_point deadline) const {
+  for (; receivers > 0; --receivers) {
+    const FileDescriptor receiver = accept(deadline);
+    if (!receiver.valid()) return;
+    static_cast<void>(send_file(receiver, file_));  // fails only if the receiver is gone
   }
 }
 

@@ -37,6 +37,9 @@ class FileOffer {
   // Hands the file to `receivers` processes that have called ask_for_file, or fewer if the deadline
   // passes.
   void give(int receivers, Clock::time_point deadline) const;
+  // Returns the connection of the next process that has called ask_for_file; none if the deadline
+  // passes, or if no descriptor is left.
+  [[nodiscard]] FileDescriptor accept(Clock::time_point deadline) const;
 
  private:
   const FileDescriptor& file_;
@@ -47,6 +50,8 @@ class FileOffer {
 // Asks for the file that is offered by this name; waits, until the deadline at most, only while too
 // many others ask. Throws TransportError.
 FileDescriptor ask_for_file(const std::string& name, Clock::time_point deadline);
+// Gives a file to the process at the other end; false if that is gone.
+bool send_file(const FileDescriptor& to, const FileDescriptor& file);
 // Returns the file as soon as the other side gives it. Throws TransportError.
 FileDescriptor receive_file(const FileDescriptor& asked, Clock::time_point deadline);
 

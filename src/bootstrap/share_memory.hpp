@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bootstrap/bootstrap.hpp"
-#include "carrier/memory.hpp"
+#include "memory/shared_memory.hpp"
 
 namespace rondo::detail {
 

@@ -16,11 +16,11 @@
 #include "base/rank_pair.hpp"
 #include "carrier/abort_board.hpp"
 #include "carrier/bell.hpp"
-#include "carrier/memory.hpp"
 #include "carrier/outbox.hpp"
 #include "carrier/presence.hpp"
 #include "carrier/reserving_turn.hpp"
 #include "fifo/fifo.hpp"
+#include "memory/shared_memory.hpp"
 
 namespace rondo::detail {
 

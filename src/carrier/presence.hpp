@@ -17,7 +17,7 @@
 
 namespace rondo::detail {
 
-// Where the other ranks find a rank's buffers in a call, in the words of carrier/registry.hpp.
+// Where the other ranks find a rank's buffers in a call, in the words of memory/reach.hpp.
 struct BufferLocations {
   std::uint64_t in = 0;
   std::uint64_t out = 0;

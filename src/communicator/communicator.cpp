@@ -12,7 +12,6 @@
 #include "bootstrap/release.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
 #include "communicator/join.hpp"
-#include "communicator/register_memory.hpp"
 #include "communicator/state.hpp"
 #include "communicator/within_function.hpp"
 #include "plan/plan_call.hpp"
@@ -38,8 +37,8 @@ PlannedCall plan(const CommunicatorState& state, const Call& call) {
   place.timeout = state.defaults.timeout;
   place.tuned = &state.tuned;
   place.hosts = wiring.links.hosts;
-  place.reaches_any = wiring.links.registry->reaches_any();
-  place.one_process = wiring.links.registry->one_process();
+  place.reaches_any = wiring.links.reach.reaches_any();
+  place.one_process = wiring.links.reach.one_process();
   return plan_call(call, place);
 }
 
@@ -94,8 +93,14 @@ const Topology& Communicator::topology() const { return state_->wiring.topology;
 
 Algorithm Communicator::algorithm_for(const Call& call) const {
   const detail::PlannedCall planned = detail::plan(*state_, call);
-  if (planned.algorithm != Algorithm::automatic) return planned.algorithm;
-  return detail::shows_buffers(*this, call) ? Algorithm::direct : planned.fallback;
+  const bool direct =
+      planned.algorithm == Algorithm::automatic || planned.algorithm == Algorithm::direct;
+  if (!direct) return planned.algorithm;
+  if (size() == 1 || detail::shows_buffers(*this, call)) return Algorithm::direct;
+  if (planned.algorithm == Algorithm::automatic) return planned.fallback;
+  const detail::Offers& offers = state_->wiring.offers;
+  detail::refuse_if(call, rank(), text_of(detail::Objection::buffers, Algorithm::direct, offers));
+  return Algorithm::direct;
 }
 
 void Communicator::run(const Call& made) {
@@ -127,11 +132,6 @@ Work Communicator::run_async(const Call& call) {
     state_->engine.abort(text);
     throw TransportError(text);
   }
-}
-
-RegisteredBytes Communicator::allocate_bytes(std::size_t count, std::size_t element_bytes) {
-  state_->refuse_if_held("allocate", user_);
-  return RegisteredBytes(detail::register_memory(*this, count, element_bytes));
 }
 
 void Communicator::abort(const std::string& reason) { state_->engine.abort(reason); }

@@ -27,14 +27,20 @@ Direct::Direct(Context& context)
 }
 
 BufferLocations locations_of(const Wiring& wiring, const Call& call) {
-  const Registry& registry = *wiring.links.registry;
-  if (!registry.reaches_any()) return {};
+  const Reach& reach = wiring.links.reach;
   const DirectCall plan = direct_part_of(call, wiring.size);
   const auto locate = [&](const void* data, const Range& range) {
     if (range.count == 0) return kNothingNeeded;
-    return registry.location_of(data, range.count * size_of(call.type));
+    return reach.location_of(data, range.count * size_of(call.type));
   };
   return {locate(call.in, plan.input(wiring.rank)), locate(call.out, plan.output(wiring.rank))};
+}
+
+Arena::Use use_of(const Wiring& wiring, const Call& call, const BufferLocations& buffers) {
+  const DirectCall plan = direct_part_of(call, wiring.size);
+  const std::size_t element = size_of(call.type);
+  return wiring.links.reach.use(buffers.in, plan.input(wiring.rank).count * element, buffers.out,
+                                plan.output(wiring.rank).count * element);
 }
 
 bool Direct::run(const Call& call, const ShownCall& shown, bool may_fall_back) {
@@ -54,7 +60,7 @@ bool Direct::run(const Call& call, const ShownCall& shown, bool may_fall_back) {
 void Direct::throw_unreachable() const {
   throw UsageError(fmt::format(
       "rank {}: {}: direct needs buffers that all ranks can reach, and those of {} are not; use "
-      "memory of Communicator::allocate on all ranks, or let Rondo choose the algorithm",
+      "memory of rondo::reachable_memory() on all ranks, or let Rondo choose the algorithm",
       wiring_.rank, describe(shown_.signature),
       unreachable_rank_ ? fmt::format("rank {}", *unreachable_rank_)
                         : std::string("another rank")));
@@ -92,10 +98,10 @@ bool Direct::meet() {
 
 void Direct::handle(const Range& elements, const RankRange& sources, const RankRange& targets) {
   if (elements.count == 0) return;
-  const Registry& registry = *wiring_.links.registry;
+  const Reach& reach = wiring_.links.reach;
   const std::size_t element = size_of(call_->type);
   const auto find = [&](int rank, std::uint64_t location, const Range& buffer) {
-    return registry.find(rank, location) + (elements.offset - buffer.offset) * element;
+    return reach.find(rank, location) + (elements.offset - buffer.offset) * element;
   };
   for (int i = 0; i < sources.count; ++i) {
     const int rank = sources.first + i;

@@ -64,6 +64,8 @@ class Direct {
   std::optional<int> unreachable_rank_;
 };
 
+// To be held while other ranks may use the locations that this rank shows in `call`.
+Arena::Use use_of(const Wiring& wiring, const Call& call, const BufferLocations& buffers);
 // Where the other ranks find this rank's buffers in `call`.
 BufferLocations locations_of(const Wiring& wiring, const Call& call);
 

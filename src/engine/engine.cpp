@@ -11,6 +11,12 @@
 namespace rondo::detail {
 namespace {
 
+// Whether other ranks look at where the buffers are.
+bool may_reach_buffers(const PlannedCall& planned) {
+  return planned.algorithm == Algorithm::automatic || planned.algorithm == Algorithm::direct ||
+         planned.algorithm == Algorithm::hierarchical;
+}
+
 // Open MPI writes to sockets of processes that may have ended; their SIGPIPE would end this one,
 // too.
 bool is_carried_by_mpi(const Wiring& wiring) {
@@ -43,11 +49,13 @@ void Engine::run(const PlannedCall& planned) {
     messages_.run(call, planned.timeout);
     return;
   }
-  const ShownCall shown = enter(planned);
+  Arena::Use use;
+  const ShownCall shown = enter(planned, use);
   const Signature& signature = shown.signature;
   Presence& presence = context_.presence(wiring_.rank);
   try {
     const std::optional<Algorithm> algorithm = try_direct(planned, shown);
+    if (algorithm != Algorithm::hierarchical) use.end();
     if (algorithm == Algorithm::one_shot) {
       one_shot_.run(call, signature);
     } else if (algorithm == Algorithm::hierarchical) {
@@ -62,15 +70,22 @@ void Engine::run(const PlannedCall& planned) {
     presence.end(signature.sequence);  // on all ranks alike: the communicator goes on
     throw;
   } catch (...) {
+    use.end();  // so that the pages that others still write become private
     ending_.end_with_thrown(signature, shown.buffers);
   }
 }
 
-ShownCall Engine::enter(const PlannedCall& planned) {
+ShownCall Engine::enter(const PlannedCall& planned, Arena::Use& use) {
   ShownCall shown{planned.signature, {}};
   shown.signature.sequence = sequence_++;
   ending_.throw_if_ended(shown.signature);
-  shown.buffers = locations_of(wiring_, planned.call);
+  if (may_reach_buffers(planned)) {
+    shown.buffers = locations_of(wiring_, planned.call);
+    if (reachable(shown.buffers)) {
+      use = use_of(wiring_, planned.call, shown.buffers);
+      shown.buffers = locations_of(wiring_, planned.call);  // pages may have become private
+    }
+  }
   context_.presence(wiring_.rank).enter(shown);
   context_.begin_call(planned.call, shown.signature, planned.timeout);
   return shown;

@@ -37,7 +37,8 @@ class Engine {
  private:
   // A collective begins: from now on the other ranks of the host see it. Throws PeerError if the
   // communicator has ended.
-  ShownCall enter(const PlannedCall& planned);
+  // `use`: held while the others may use what this rank has shown of the arena.
+  ShownCall enter(const PlannedCall& planned, Arena::Use& use);
   // Carries out the call by `direct` if the plan allows that. Returns the algorithm that is still
   // to be run; none if `direct` has done the call. Throws UsageError if not all ranks' buffers can
   // be reached and the plan has no fallback.

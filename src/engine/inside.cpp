@@ -178,7 +178,7 @@ std::optional<int> Inside::missing() const {
 }
 
 std::byte* Inside::find(std::size_t index, std::uint64_t location) const {
-  return wiring_.links.registry->find(wiring_.links.ranks_sharing[index], location);
+  return wiring_.links.reach.find(wiring_.links.ranks_sharing[index], location);
 }
 
 void Inside::spread_to_all(const Range& slice) {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "carrier/memory.hpp"
+#include "memory/shared_memory.hpp"
 
 namespace rondo::detail {
 namespace {

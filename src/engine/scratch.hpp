@@ -11,9 +11,9 @@
 
 #include <rondo/errors.hpp>
 
-#include "carrier/memory.hpp"
-#include "carrier/memory_limits.hpp"
 #include "carrier/reserving_turn.hpp"
+#include "memory/memory_limits.hpp"
+#include "memory/shared_memory.hpp"
 
 namespace rondo::detail {
 

@@ -7,6 +7,8 @@ namespace {
 
 // How long a failed call waits for ranks of other processes that may touch its buffers.
 constexpr auto kPatience = std::chrono::seconds(2);
+// How long until it tries again to make them private.
+constexpr auto kRetry = std::chrono::milliseconds(20);
 
 }  // namespace
 
@@ -54,7 +56,7 @@ void Touching::renounce() {
 
 void Touching::withdraw() {
   wiring_.links.segment->board().order_after_raise();
-  Registry& registry = *wiring_.links.registry;
+  const Reach& reach = wiring_.links.reach;
   Bell& bell = wiring_.links.segment->bell(wiring_.rank);
   const DirectCall part = direct_part_of(*call_, wiring_.size);
   const std::size_t element = size_of(call_->type);
@@ -62,10 +64,11 @@ void Touching::withdraw() {
   bool is_private = false;
   while (anyone_touches() && !is_private) {
     bell.sleep([this] { return !anyone_touches(); }, std::chrono::milliseconds(1));
-    if (registry.one_process() || Clock::now() < deadline) continue;
-    is_private = registry.make_private(call_->in, part.input(wiring_.rank).count * element) &&
-                 registry.make_private(call_->out, part.output(wiring_.rank).count * element);
-    deadline = Clock::now() + kPatience;  // there was no memory for it
+    if (reach.one_process() || Clock::now() < deadline) continue;
+    is_private = reach.make_private(call_->in, part.input(wiring_.rank).count * element) &&
+                 reach.make_private(call_->out, part.output(wiring_.rank).count * element);
+    // There was no memory for it, or another call uses the arena.
+    if (!is_private) deadline = Clock::now() + kRetry;
   }
 }
 

@@ -10,8 +10,8 @@
 // board and then looks who is touching. So either the first finds the board raised and touches
 // nothing, or the second finds it touching and waits for it. A rank that touches looks at the board
 // in all its waits, so this takes no longer than its work between two waits; a process that was
-// stopped in the middle keeps others no longer than kPatience: they then replace their registered
-// memory by private memory.
+// stopped in the middle keeps others no longer than kPatience: they then make the pages of their
+// buffers private, as soon as no other call of their process has shown these pages.
 #pragma once
 
 #include <cstdint>

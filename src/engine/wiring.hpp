@@ -17,9 +17,9 @@
 #include "base/link_facts.hpp"
 #include "carrier/host_segment.hpp"
 #include "carrier/peer_watch.hpp"
-#include "carrier/registry.hpp"
 #include "engine/pace.hpp"
 #include "fifo/fifo.hpp"
+#include "memory/reach.hpp"
 #include "net/host_watch.hpp"
 #include "net/pump.hpp"
 #include "plan/algorithms.hpp"
@@ -61,7 +61,7 @@ struct Links {
   int hosts = 1;
   int host = 0;
   std::shared_ptr<Handover> handover;  // null for processes
-  std::shared_ptr<Registry> registry;  // what ranks reach of each other's memory
+  Reach reach;                         // what ranks reach of each other's memory
   // Measured, of any two ranks that are neighbours in the ring; nothing if no link leaves shared
   // memory.
   std::optional<LinkFacts> slowest_link;

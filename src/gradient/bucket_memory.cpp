@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "communicator/allocate_together.hpp"
 #include "reduce/scale.hpp"
 
 namespace rondo::detail {
@@ -13,8 +14,8 @@ class HostMemory final : public BucketMemory {
   explicit HostMemory(Communicator& communicator) : communicator_(communicator) {}
 
   Owner allocate(std::size_t bytes) override {
-    const auto memory = std::make_shared<RegisteredMemory<std::uint8_t>>(
-        communicator_.allocate<std::uint8_t>(bytes));
+    const auto memory =
+        std::make_shared<RegisteredMemory<std::uint8_t>>(allocate_together(communicator_, bytes));
     return {memory, reinterpret_cast<std::byte*>(memory->data())};
   }
   void copy(void* to, const void* from, std::size_t bytes) override {

@@ -31,7 +31,7 @@ class BucketMemory {
                      std::size_t count, double factor) = 0;
 };
 
-// Registered memory of the communicator, which must outlive it.
+// Reachable memory; `communicator`, of the ranks that allocate together, must outlive it.
 std::unique_ptr<BucketMemory> host_memory(Communicator& communicator);
 
 }  // namespace rondo::detail

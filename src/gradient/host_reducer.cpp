@@ -38,11 +38,13 @@ void HostReducer::set_up() {
       limits_for(state_.model.options(), state_.model.shapes(), state_.communicator,
                  [this](std::size_t bytes) { return call_us(state_.communicator, bytes); }));
   state_.iteration.set_buckets(state_.model.buckets());
-  state_.model.require_algorithm(
-      [this](const Call& call) { return state_.communicator.algorithm_for(call); });
-  if (state_.model.options().algorithm == Algorithm::direct) {
+  // First where the gradients are, which may be wrong on one rank alone.
+  const bool has_direct = state_of(state_.communicator).wiring.offers.has(Algorithm::direct);
+  if (has_direct && state_.model.options().algorithm == Algorithm::direct) {
     require_equal_lines(state_.communicator, objection_to_direct(), {});
   }
+  state_.model.require_algorithm(
+      [this](const Call& call) { return state_.communicator.algorithm_for(call); });
   progress_place_ = "the caller's thread";
   if (state_.model.options().overlap) start_thread();
 }
@@ -53,9 +55,8 @@ std::string HostReducer::objection_to_direct() const {
     if (shows_buffers(state_.communicator, state_.model.call_of(bucket, ReduceOp::sum))) continue;
     return fmt::format(
         "rank {}: GradientOptions::algorithm is direct, but other ranks cannot reach the gradients "
-        "of "
-        "bucket {}; let the reducer own them (Parameter::owned), or keep them in memory of "
-        "Communicator::allocate",
+        "of bucket {}; let the reducer own them (Parameter::owned), or keep them in memory of "
+        "rondo::reachable_memory()",
         state_.communicator.rank(), bucket);
   }
   return {};

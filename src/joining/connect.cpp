@@ -28,7 +28,6 @@ Wiring empty_wiring(int rank, int size, std::vector<int> ring) {
   wiring.links.pairwise_to.resize(static_cast<std::size_t>(size));
   wiring.links.pairwise_from.resize(static_cast<std::size_t>(size));
   wiring.links.positions = positions_of(wiring.topology.ring);
-  wiring.links.registry = std::make_shared<Registry>(false);
   wiring.offers = basic_offers(size);
   return wiring;
 }

@@ -4,12 +4,12 @@
 
 #include <rondo/errors.hpp>
 
-#include "carrier/memory.hpp"
 #include "joining/connect.hpp"
 #include "joining/fifo_sizes.hpp"
 #include "joining/handover.hpp"
 #include "joining/rank_facts.hpp"
 #include "joining/wire.hpp"
+#include "memory/shared_memory.hpp"
 
 namespace rondo::detail {
 
@@ -45,7 +45,7 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
     wiring.links.ring_geometry = geometries.ring;
     wiring.links.off_ring_geometry = geometries.off_ring;
     wiring.links.segment = segment;
-    wiring.links.registry = std::make_shared<Registry>(true);
+    wiring.links.reach = Reach::in_one_process();
     wiring.links.handover = handover;
     wiring.links.ranks_sharing = everyone;
     connect_segment(wiring, carried);

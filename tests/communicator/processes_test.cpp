@@ -272,7 +272,8 @@ TEST(Processes, WatchEachOtherAlsoWithoutDescriptors) {
       ::close(next);
       rlimit few{};
       ::getrlimit(RLIMIT_NOFILE, &few);
-      few.rlim_cur = static_cast<rlim_t>(next) + 3;  // its socket, and those to get shared memory
+      few.rlim_cur =
+          static_cast<rlim_t>(next) + 4;  // its socket and arena, and those to get shared memory
       ::setrlimit(RLIMIT_NOFILE, &few);
     }
     Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});

@@ -9,13 +9,13 @@
 
 #include <gtest/gtest.h>
 
-#include "carrier/memory.hpp"
 #include "cuda/engine/call_arguments.hpp"
 #include "cuda/engine/control_segment.hpp"
 #include "cuda/engine/failure_text.hpp"
 #include "cuda/joining/shown_memory.hpp"
 #include "cuda/protocol/control.hpp"
 #include "cuda/protocol/one_shot.hpp"
+#include "memory/shared_memory.hpp"
 
 namespace rondo::test {
 namespace {

@@ -13,7 +13,7 @@
 
 #include <rondo/errors.hpp>
 
-#include "carrier/memory.hpp"
+#include "memory/shared_memory.hpp"
 #include "tests/fifo/fifo_contract.hpp"
 
 namespace rondo::detail {

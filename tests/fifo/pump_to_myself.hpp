@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "carrier/memory.hpp"
+#include "memory/shared_memory.hpp"
 #include "net/pump.hpp"
 
 namespace rondo::test {

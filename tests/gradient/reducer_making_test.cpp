@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <string>
 #include <utility>
@@ -87,6 +88,49 @@ TEST(MemoryOfAReducer, IsReachedByTheOtherProcesses) {
     // memory.
     if (::testing::Test::HasFailure()) return 1;
     return unreachable <= 3 ? 0 : 2;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
+}
+
+// A trainer that keeps each gradient in a std::pmr::vector of reachable memory, and changes nothing
+// else.
+TEST(MemoryOfAReducer, IsReachedInATrainerThatChangesItsVectorsOnly) {
+  const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
+    Communicator comm = from_socket(me.socket, me.rank, me.size);
+    std::vector<std::pmr::vector<float>> gradients;
+    std::vector<std::vector<float>> values(4, std::vector<float>(20'000, 1.0F));
+    for (const auto& value : values) gradients.emplace_back(value.size(), &reachable_memory());
+    std::vector<Parameter> parameters;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      parameters.push_back({"w" + std::to_string(i), gradients[i], values[i]});
+    }
+    GradientOptions options;
+    options.bucket_bytes = options.first_bucket_bytes = 160'000;  // two of them
+    int buckets = 0;
+    int direct = 0;
+    options.hook = [&](Communicator& ranks, const GradientBucket& bucket) {
+      const Call call{.collective = Collective::all_reduce,
+                      .in = bucket.data,
+                      .out = bucket.data,
+                      .count = bucket.count,
+                      .type = bucket.type};
+      ++buckets;
+      direct += ranks.algorithm_for(call) == Algorithm::direct ? 1 : 0;
+      ranks.run(call);
+    };
+    GradientReducer reducer(comm, parameters, options);
+    for (std::size_t i = values.size(); i-- > 0;) {
+      for (std::size_t e = 0; e < gradients[i].size(); ++e) {
+        gradients[i][e] = static_cast<float>(gradient_value(me.rank, i, e));
+      }
+      reducer.mark_ready(i);
+    }
+    reducer.finish();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      expect_sums<float>(gradients[i], me.size, i, 1.0 / me.size);
+    }
+    if (::testing::Test::HasFailure()) return 1;
+    return buckets > 0 && direct == buckets ? 0 : 2;
   });
   EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
 }

@@ -85,7 +85,6 @@ TEST_P(OwningACommunicator, AReducerHasItToItselfInAnIteration) {
       refused("all_reduce", usage_error([&] { comm.all_reduce(data); }));
       refused("all_reduce", usage_error([&] { comm.all_reduce_async(data).wait(); }));
       refused("barrier", usage_error([&] { comm.barrier(); }));
-      refused("allocate", usage_error([&] { static_cast<void>(comm.allocate<float>(10)); }));
       expect_in("another gradient reducer", usage_error([&] { second.mark_ready(0); }));
       expect_in("another gradient reducer", usage_error([&] { second.finish(); }));
       for (std::size_t i = last; i-- > 0;) {

@@ -86,6 +86,6 @@ for header in "$(pkg-config --variable=includedir rondo)"/rondo/*.hpp; do
 done
 
 foreign=$(nm -D --defined-only --demangle "$library" | cut -d' ' -f3- |
-  grep -vE '^(rondo::[A-Za-z]|(typeinfo|typeinfo name|vtable) for rondo::|GLIBC|RONDO)' || true)
+  grep -vE '^(rondo::[A-Za-z]|rondo_(malloc|free|realloc)$|(typeinfo|typeinfo name|vtable) for rondo::|GLIBC|RONDO)' || true)
 inner=$(nm -D --defined-only --demangle "$library" | grep -E ' rondo::detail::' || true)
 [ -z "$foreign$inner" ] || { printf 'exported, but not public:\n%s\n%s\n' "$foreign" "$inner" >&2; exit 1; }

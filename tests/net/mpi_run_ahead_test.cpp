@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "carrier/memory.hpp"
+#include "memory/shared_memory.hpp"
 #include "net/mpi_messenger.hpp"
 #include "net/pump.hpp"
 

@@ -49,4 +49,21 @@ inline std::vector<int> run_forked(int size, const std::function<int(const Forke
   return codes;
 }
 
+// Runs `child` in a forked process; returns its exit code, 99 if it threw, or 1000 and the number
+// of the signal that ended it.
+inline int exit_code_of(const std::function<int()>& child) {
+  const pid_t id = ::fork();
+  if (id == 0) {
+    int code = 99;
+    try {
+      code = child();
+    } catch (...) {
+    }
+    ::_exit(code);
+  }
+  int status = 0;
+  ::waitpid(id, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
 }  // namespace rondo::test

@@ -1,4 +1,5 @@
-// The part of cuBLAS that the trainer uses, in plain loops. In place of cuBLAS's own header, by the order of include folders.
+// The part of cuBLAS that the trainer uses, in plain loops. In place of cuBLAS's own header, by the
+// order of include folders.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// The part of CUDA's runtime that the trainer uses, over the stand-in of tests/cuda: device memory is host memory, a stream
-// is a thread. In place of CUDA's own header, by the order of include folders.
+// The part of CUDA's runtime that the trainer uses, over the stand-in of tests/cuda: device memory
+// is host memory, a stream is a thread. In place of CUDA's own header, by the order of include
+// folders.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// The part of cuDNN that the trainer uses, in plain loops. In place of cuDNN's own header, by the order of include folders.
+// The part of cuDNN that the trainer uses, in plain loops. In place of cuDNN's own header, by the
+// order of include folders.
 #pragma once
 
 #include <cstddef>

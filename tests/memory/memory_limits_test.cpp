@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "carrier/memory_limits.hpp"
+#include "memory/memory_limits.hpp"
 
 namespace rondo::detail {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/file_descriptor.hpp"
-#include "carrier/memory_limits.hpp"
+#include "memory/memory_limits.hpp"
 
 namespace rondo::detail {
 

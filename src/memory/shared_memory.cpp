@@ -1,4 +1,4 @@
-#include "carrier/memory.hpp"
+#include "memory/shared_memory.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -24,7 +24,15 @@ constexpr std::uint64_t kSpareBytes = std::uint64_t{4} << 20U;
 constexpr std::size_t kSmallBytes = std::size_t{64} << 10U;
 
 std::byte* map_or_throw(std::size_t bytes, int flags, int fd, std::string_view what) {
-  void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+  void* data = ::mmap(nullptr, bytes, PROT_NONE, flags, fd, 0);
+  // After mlockall() the system would reserve all pages of a mapping that can be written.
+  if (data != MAP_FAILED &&
+      (::munlock(data, bytes) != 0 || ::mprotect(data, bytes, PROT_READ | PROT_WRITE) != 0)) {
+    const int error = errno;
+    ::munmap(data, bytes);
+    errno = error;
+    data = MAP_FAILED;
+  }
   if (data == MAP_FAILED) {
     throw TransportError(
         fmt::format("cannot map {} bytes of {}: {}; is there memory left, and do limits (ulimit "
@@ -43,7 +51,7 @@ std::string reason_of(int error) {
 [[noreturn]] void throw_no_room(std::size_t bytes, const std::string& why) {
   throw TransportError(fmt::format(
       "cannot reserve {} KiB of memory for the ranks of this host: {}; allow the processes more "
-      "(cgroup, docker run --memory), or ask for less: in Communicator::allocate, or when ranks "
+      "(cgroup, docker run --memory), or ask for less: as you allocate, or when ranks "
       "join, by CommunicatorOptions::slot_bytes, slots or CarrierChoice::mpi",
       (bytes + 1023) / 1024, why));
 }

@@ -1,4 +1,4 @@
-#include "carrier/memory_limits.hpp"
+#include "memory/memory_limits.hpp"
 
 #include <sys/stat.h>
 

@@ -1,0 +1,191 @@
+// rondo::adopt(), as programs use it.
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <rondo/rondo.hpp>
+
+#include "memory/process_arena.hpp"
+#include "tests/memory/reachable.hpp"
+
+namespace rondo::test {
+namespace {
+
+TEST(AdoptedMemory, GoesDirectAtTheSamePlace) {
+  const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
+    Communicator comm = join(me);
+    // In large pieces of the heap, and in small ones that share their pages.
+    for (const std::size_t count : {100'000U, 3'000'000U, 5000U}) {
+      std::vector<float> data(count);
+      std::vector<float> beside(100, 7.0F);
+      for (std::size_t i = 0; i < count; ++i) data[i] = static_cast<float>(i % 1000) + 1;
+      {
+        const AdoptedMemory adopted = adopt(std::span(data));
+        if (data[count - 1] != static_cast<float>((count - 1) % 1000) + 1) return 1;
+        if (algorithm_for(comm, data) != Algorithm::direct) return 2;
+        comm.all_reduce(data, ReduceOp::sum, {.algorithm = Algorithm::direct});
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        if (data[i] != 3 * (static_cast<float>(i % 1000) + 1)) return 3;
+      }
+      if (beside != std::vector<float>(100, 7.0F)) return 4;
+      if (algorithm_for(comm, data) == Algorithm::direct) return 5;
+      comm.all_reduce(data);
+      data.resize(count + 10'000'000);  // may be moved, or merged with what is beside
+      if (data[count - 1] != 9 * (static_cast<float>((count - 1) % 1000) + 1)) return 6;
+    }
+    return 0;
+  });
+  EXPECT_EQ(codes, zeros(3));
+}
+
+// What is said of memory that cannot be adopted.
+std::string refusal(void* memory, std::size_t bytes) {
+  try {
+    static_cast<void>(adopt(memory, bytes));
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(AdoptedMemory, IsRefusedWhereItIsNotOrdinary) {
+  const std::size_t page = detail::page_bytes();
+  const auto map = [&](int access, int flags) {
+    return ::mmap(nullptr, 2 * page, access, flags | MAP_ANONYMOUS, -1, 0);
+  };
+  int on_stack = 0;
+  EXPECT_NE(refusal(&on_stack, sizeof(on_stack)).find("stack"), std::string::npos);
+  std::thread([] {
+    int on_its_stack = 0;
+    EXPECT_NE(refusal(&on_its_stack, sizeof(on_its_stack)).find("stack"), std::string::npos);
+  }).join();
+  EXPECT_NE(refusal(map(PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE), page).find("executed"),
+            std::string::npos);
+  EXPECT_NE(refusal(map(PROT_READ, MAP_PRIVATE), page).find("written"), std::string::npos);
+  EXPECT_NE(refusal(map(PROT_READ | PROT_WRITE, MAP_SHARED), page).find("shared"),
+            std::string::npos);
+  static int of_a_file = 1;
+  EXPECT_NE(refusal(&of_a_file, sizeof(of_a_file)), "");
+  auto* whole = static_cast<std::byte*>(map(PROT_READ | PROT_WRITE, MAP_PRIVATE));
+  ::munmap(whole + page, page);
+  EXPECT_NE(refusal(whole, 2 * page), "");
+  EXPECT_NE(refusal(nullptr, 10), "");
+  const AdoptedMemory adopted = adopt(whole, 10);
+  EXPECT_NE(refusal(whole + 100, 10).find("shared"), std::string::npos) << "adopted already";
+  const AdoptedMemory nothing = adopt(std::span<float>());
+  Floats reachable(10, 1.0F, &reachable_memory());
+  const AdoptedMemory already = adopt(std::span(reachable));
+  EXPECT_EQ(reachable[9], 1.0F);
+}
+
+// Many small objects lie on the pages at both ends, of which a child frees its copies and makes
+// others, while the memory is adopted and when its parent has ended that.
+TEST(AdoptedMemory, ThatAForkedChildInheritsChangesNothingForEither) {
+  constexpr std::size_t kBeside = 2000;
+  const auto make = [] {
+    std::vector<std::unique_ptr<std::array<int, 10>>> objects;
+    for (std::size_t i = 0; i < kBeside; ++i) {
+      objects.push_back(std::make_unique<std::array<int, 10>>());
+      objects.back()->fill(static_cast<int>(i));
+    }
+    return objects;
+  };
+  const auto are_whole = [](const auto& objects) {
+    for (std::size_t i = 0; i < objects.size(); ++i) {
+      for (const int one : *objects[i]) {
+        if (one != static_cast<int>(i)) return false;
+      }
+    }
+    return true;
+  };
+  auto before = make();
+  std::vector<int> data(10'000, 1);
+  auto after = make();
+  auto adopted = std::make_unique<AdoptedMemory>(adopt(std::span(data)));
+  int parent_has_ended_it[2];
+  ASSERT_EQ(::pipe(parent_has_ended_it), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    int code = are_whole(before) && are_whole(after) && data[5000] == 1 ? 0 : 1;
+    data[5000] = 2;
+    before.clear();
+    after = make();
+    before = make();
+    char any = 0;
+    if (::read(parent_has_ended_it[0], &any, 1) != 1) code = 2;
+    adopted.reset();
+    if (data[5000] != 2 || !are_whole(before) || !are_whole(after)) code = 3;
+    data = std::vector<int>(20'000, 5);
+    before.clear();
+    if (!are_whole(make()) || !are_whole(after)) code = 4;
+    ::_exit(code);
+  }
+  EXPECT_EQ(data[5000], 1);
+  adopted.reset();
+  const Floats other(100'000, 1.0F, &reachable_memory());
+  ASSERT_EQ(::write(parent_has_ended_it[1], "x", 1), 1);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0) << WEXITSTATUS(status);
+  EXPECT_TRUE(are_whole(before));
+  EXPECT_TRUE(are_whole(after));
+  EXPECT_EQ(data, std::vector<int>(10'000, 1));
+  EXPECT_EQ(other, Floats(100'000, 1.0F));
+}
+
+TEST(AdoptedMemory, ThatIsFreedTooEarlyIsNotReachedAnyMore) {
+  const std::size_t bytes = 4 * detail::page_bytes();
+  const auto map = [&](void* where, int how) {
+    return ::mmap(where, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | how, -1, 0);
+  };
+  std::string said;
+  set_log_hook([&](LogLevel, std::string_view text) { said += text; });
+  auto* memory = static_cast<std::byte*>(map(nullptr, 0));
+  {
+    const AdoptedMemory adopted = adopt(memory, bytes);
+    ::munmap(memory, bytes);
+    ASSERT_EQ(map(memory, MAP_FIXED), memory);
+    memory[0] = std::byte{5};
+  }
+  set_log_hook(nullptr);
+  EXPECT_NE(said.find("was freed before"), std::string::npos) << said;
+  EXPECT_EQ(memory[0], std::byte{5});
+  EXPECT_FALSE(detail::process_arena()->offset_of(memory, 1).has_value());
+  ::munmap(memory, bytes);
+}
+
+// As a process that was stopped in a call, and goes on after that.
+TEST(AdoptedMemory, CanBeMadePrivate) {
+  std::vector<int> data(100'000, 1);
+  detail::Arena& arena = *detail::process_arena();
+  std::byte* peer = nullptr;
+  {
+    const AdoptedMemory adopted = adopt(std::span(data));
+    const auto offset = arena.offset_of(data.data(), data.size() * sizeof(int));
+    ASSERT_TRUE(offset.has_value());
+    peer = arena.data() + *offset;
+    EXPECT_TRUE(arena.make_private(reinterpret_cast<const std::byte*>(data.data()),
+                                   data.size() * sizeof(int)));
+    EXPECT_FALSE(arena.offset_of(data.data(), sizeof(int)).has_value());
+    std::memset(peer, 9, data.size() * sizeof(int));
+    EXPECT_EQ(data, std::vector<int>(100'000, 1));
+  }
+  std::memset(peer, 8, data.size() * sizeof(int));
+  EXPECT_EQ(data, std::vector<int>(100'000, 1));
+}
+
+}  // namespace
+}  // namespace rondo::test
