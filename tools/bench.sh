@@ -2,22 +2,23 @@
 # Measures Rondo beside its peers, on one host and on test hosts, and writes the tables of bench/results/tables.md and docs, and
 # pictures from what was measured.
 #
-#   tools/bench.sh [one] [direct] [types] [many] [gradients] [parts] [sim] [exchange] [report]     all of them unless some are named
+#   tools/bench.sh [one] [busy] [direct] [types] [many] [gradients] [parts] [sim] [exchange] [report]
 #
-# one: on this host, against Open MPI (its default and each of its tuned algorithms), MPICH and Gloo. direct: with
-# registered memory, with ordinary memory of many ranks, and on test hosts of several ranks. types: 16-bit
-# floats. many: on test hosts, which needs root. gradients: how much of their communication hides behind
-# backprop, on test hosts and on this one. parts: kernels, FIFOs and small calls. sim: what rondo-sim says of many ranks,
-# and how far it is right on test hosts, which needs root. exchange: parameter servers beside the ring, on test hosts, which
-# needs root. report: only writes tables and pictures, from
-# bench/results/*.json.
+# All of them unless some are named.
+#
+# one: on this host, against Open MPI (its default and each of its tuned algorithms), MPICH and Gloo. busy: on cores that other
+# programs use, too. direct: with registered memory, with ordinary memory of many ranks, and on test hosts of several
+# ranks. types: 16-bit floats. many: on test hosts, which needs root. gradients: how much of their communication hides
+# behind backprop, on test hosts and on this one. parts: kernels, FIFOs and small calls. sim: what rondo-sim says of many
+# ranks, and how far it is right on test hosts, which needs root. exchange: parameter servers beside the ring, on test
+# hosts, which needs root. report: only writes tables and pictures, from bench/results/*.json.
 # Installs missing packages.
 # Nothing else should run on the machine meanwhile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 sections=("${@:-all}")
 for section in "${sections[@]}"; do
-  case $section in all | one | direct | types | many | gradients | parts | sim | exchange | report) ;; *) sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
+  case $section in all | one | busy | direct | types | many | gradients | parts | sim | exchange | report) ;; *) sed -n '2,16s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
 done
 wants() { [[ " ${sections[*]} " =~ \ (all|$1)\  ]]; }
 results=$PWD/bench/results
@@ -103,6 +104,8 @@ direct() {
   done
 }
 
+busy() { measure busy tools/measure_busy.py $build; }
+
 types() {
   local type
   for type in f32 bf16 f16; do measure "one_2_$type" "$perf" --ranks 2 --algo auto -d $type -b 4 -e 64MiB -f 4; done
@@ -176,8 +179,9 @@ sim() {
 
 exchange() { measure exchange tools/measure_exchange.py $build; }
 
-if wants one || wants direct || wants types || wants many || wants gradients || wants parts || wants sim || wants exchange; then build_all; fi
+if wants one || wants busy || wants direct || wants types || wants many || wants gradients || wants parts || wants sim || wants exchange; then build_all; fi
 if wants one; then one_host; fi
+if wants busy; then busy; fi
 if wants direct; then direct; fi
 if wants types; then types; fi
 if wants many; then many_hosts; fi

@@ -10,6 +10,7 @@ matplotlib (Debian: python3-matplotlib).
 import json
 import pathlib
 import re
+import statistics
 
 import matplotlib
 
@@ -119,6 +120,20 @@ def table_crowded():
                 cells += [us(mine), us(theirs), f"{mine / theirs:.2f}"]
             body.append(cells)
     return table(["ranks", "size", "Rondo", "Open MPI", "ratio", "in place", "Open MPI", "ratio"], body) + "\n\n" + source("one_4", "one_8")
+
+
+def table_busy():
+    run = load("busy")
+    body = []
+    for case in run["cases"]:
+        label = f"{case['ranks']}, {case['loops']} loops" + (f", computing {case['compute_us'] / 1000:g} ms" if case["compute_us"] else "")
+        for count in dict.fromkeys(row["bytes"] for row in case["rows"]):
+            times = {row["peer"]: row["us"] for row in case["rows"] if row["bytes"] == count and not row["in_place"]}
+            medians = {peer: statistics.median(values) for peer, values in times.items()}
+            best = min(median for peer, median in medians.items() if peer != "auto")
+            spread = {peer: f"{us(medians[peer])} ({us(min(values))} to {us(max(values))})" for peer, values in times.items()}
+            body.append([label, size(count)] + [spread.get(peer, "") for peer in ("auto", "sockets", "gloo", "mpi")] + [f"{medians['auto'] / best:.2f}"])
+    return table(["ranks", "size", "Rondo, us", "sockets", "Gloo", "Open MPI", "of the best"], body) + source("busy")
 
 
 def table_direct():
@@ -461,6 +476,7 @@ TABLES = {
     "direct_types": (table_direct_types, ["64 KiB", "4 MiB", "64 MiB"]),
     "ordinary": (table_ordinary, ["64 KiB", "1 MiB"]),
     "crowded": (table_crowded, ["4 B", "1 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB"]),
+    "busy": (table_busy, []),
     "types": (table_types, ["4 B", "1 KiB", "64 KiB", "1 MiB", "64 MiB"]),
     "many": (table_many, ["8 MiB"]),
     "several": (table_several, ["64 MiB"]),

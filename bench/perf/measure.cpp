@@ -9,6 +9,7 @@
 #include <numeric>
 #include <span>
 
+#include "base/time_slices.hpp"
 #include "base/with_type.hpp"
 #include "bench/perf/exact_data.hpp"
 
@@ -91,6 +92,7 @@ void compute_for(double us) {
 // What is timed, and what comes before and after it.
 struct Timed {
   std::function<void()> run;
+  bool is_peer = false;
   std::function<void()> prepare;  // untimed, and all begin after it; empty: nothing
   std::function<void()> use;      // timed too, together with `run`; empty: nothing
 };
@@ -131,6 +133,8 @@ Timing time_runs(Communicator& comm, const Options& options, const Timed& timed,
       timed.prepare();
       comm.barrier();
     }
+    // What Rondo has asked the scheduler for in the calls before is not to help others.
+    if (timed.is_peer) detail::give_back_short_slices();
     if (options.compute_us > 0) compute_for(options.compute_us);
     const auto start = Clock::now();
     timed.run();
@@ -151,13 +155,13 @@ Timing time_copies(Communicator& comm, const Options& options, const Call& call,
     comm.barrier();
     std::memcpy(call.out, call.in, bytes);
   };
-  return time_runs(comm, options, {copy, {}, {}}, [] { return std::uint64_t{0}; });
+  return time_runs(comm, options, {copy, false, {}, {}}, [] { return std::uint64_t{0}; });
 }
 
 template <class T>
 Timing time_one(Communicator& comm, const Options& options, HostBuffers<T>& buffers, bool in_place,
-                const std::function<void()>& run) {
-  Timed timed{run, {}, {}};
+                bool is_peer, const std::function<void()>& run) {
+  Timed timed{run, is_peer, {}, {}};
   if (options.fresh) timed.prepare = [&] { buffers.write_input(); };
   if (options.use) timed.use = [&, in_place] { buffers.use(in_place); };
   return time_runs(comm, options, timed, [&] {
@@ -254,7 +258,7 @@ std::optional<Row> measure(Communicator& comm, const Options& options, const std
         row.used = name(comm.algorithm_for(call));
         calls = calls_of_rank(call, comm.rank());
       }
-      Timing timing = time_one(comm, options, buffers, in_place, run);
+      Timing timing = time_one(comm, options, buffers, in_place, peer != nullptr, run);
       if (options.op == Collective::send) timing = one_way(timing);
       if (in_place) {
         row.in_place = timing;

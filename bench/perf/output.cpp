@@ -134,22 +134,23 @@ void write_json(const Options& options, const Topology& topology, const std::vec
     for (const bool in_place : {false, true}) {
       if (in_place && !row.in_place) continue;
       const Timing& timing = in_place ? *row.in_place : row.out_of_place;
-      list.push_back({{"op", name(options.op)},
-                      {"algo", row.algo},
-                      {"used", row.used},
-                      {"bytes", row.bytes},
-                      {"count", row.count},
-                      {"dtype", name(options.type)},
-                      {"redop", name(options.redop)},
-                      {"ranks", ranks},
-                      {"in_place", in_place},
-                      {"time_us_min", timing.min_us},
-                      {"time_us_median", timing.median_us},
-                      {"time_us_p99", timing.p99_us},
-                      {"time_us_mean", timing.mean_us},
-                      {"algbw_gbps", gbps(row, timing.median_us)},
-                      {"busbw_gbps", gbps(row, timing.median_us) * bus_factor(options.op, ranks)},
-                      {"wrong", timing.wrong}});
+      list.push_back(
+          {{"op", name(options.op)},
+           {"algo", row.algo},
+           {"used", row.used},
+           {"bytes", row.bytes},
+           {"count", row.count},
+           {"dtype", name(options.type)},
+           {"redop", name(options.redop)},
+           {"ranks", ranks},
+           {"in_place", in_place},
+           {"time_us_min", timing.min_us},
+           {"time_us_median", timing.median_us},
+           {"time_us_p99", timing.p99_us},
+           {"time_us_mean", timing.mean_us},
+           {"algbw_gbps", gbps(row, printed_us(options, timing))},
+           {"busbw_gbps", gbps(row, printed_us(options, timing)) * bus_factor(options.op, ranks)},
+           {"wrong", timing.wrong}});
       if (options.use) list.back()["use_us_median"] = timing.use_us;
     }
   }

@@ -75,6 +75,11 @@ std::optional<std::string> environment_tuning() { return variable("RONDO_TUNING"
 
 std::optional<std::string> environment_secret() { return variable("RONDO_SECRET"); }
 
+bool environment_allows_short_slices() {
+  static const bool allows = variable("RONDO_SHORT_SLICES") != "0";
+  return allows;
+}
+
 std::optional<std::string> environment_interface() { return variable("RONDO_INTERFACE"); }
 
 std::optional<std::string> environment_of_others(const char* name) { return variable(name); }

@@ -24,6 +24,9 @@ std::optional<std::string> environment_tuning();
 // RONDO_ARENA_BYTES. Throws UsageError when its value is no number of bytes.
 std::optional<std::size_t> environment_arena_bytes();
 
+// Whether RONDO_SHORT_SLICES is not 0; read once.
+bool environment_allows_short_slices();
+
 // The values of RONDO_SECRET and RONDO_INTERFACE.
 std::optional<std::string> environment_secret();
 std::optional<std::string> environment_interface();

@@ -17,7 +17,7 @@ void Bell::wait_while(std::uint32_t before, std::chrono::microseconds at_most) {
 }
 
 void Bell::wake() {
-  std::atomic_ref(rings_).fetch_add(1, std::memory_order_relaxed);
+  std::atomic_ref(rings_).fetch_add(1, std::memory_order_release);
   ::syscall(SYS_futex, &rings_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 

@@ -11,7 +11,7 @@ namespace rondo::detail {
 
 // How long to sleep at a time while the network works on a long vector, and from which chunk on; 0:
 // not at all.
-struct Naps {
+struct NapLengths {
   std::chrono::microseconds length{};
   std::uint64_t from_chunk_bytes = 0;
 };
@@ -21,11 +21,20 @@ struct Surroundings {
   bool has_pump = false;  // each round drives the pump
   bool crowded =
       false;  // there are more ranks than cores, so that spinning keeps the peer from its work
-  Naps naps;
+  NapLengths naps;
+  // A control group lets the ranks use fewer cores than they are: each yield takes from that, too.
+  bool short_of_quota = false;
+  bool drives_program = false;  // looks drive MPI for the program, and nobody rings for that
 };
 
 // A wait is a sequence of rounds. In each round it looks several times for what it waits for, and
 // then it may rest.
+//
+// Where other threads want the core (engine/core_share.hpp), it does not yield. It spins for about
+// as long as it takes to wake a sleeper, and then sleeps. While two ranks run at the same time,
+// what one waits for comes within microseconds; while both are on one core, it never comes before
+// the one sleeps. So a wait spins less after each that slept, down to not at all, and as long as
+// ever after one that did not sleep; now and then it tries.
 class Pace {
  public:
   enum class Rest : std::uint8_t { none, yield, sleep };
@@ -35,6 +44,12 @@ class Pace {
   // A call begins. `chunk_bytes`: of the vector, for each rank. In the background, a wait sleeps
   // almost at once.
   void begin_call(std::uint64_t chunk_bytes, bool background);
+
+  // A wait begins that the looks before the first round did not end. `core_is_wanted`: by others; a
+  // wait that drives the pump pays no heed to that, since nobody rings for what comes by network.
+  void begin_wait(bool core_is_wanted);
+  // It has ended. `slept`: not while it spun.
+  void end_wait(bool slept);
 
   // How many looks come before the first round, without a pause between them.
   [[nodiscard]] int eager_looks() const { return spins_ ? kEagerLooks : 1; }
@@ -47,23 +62,27 @@ class Pace {
     const bool yields = !around_.has_pump || (round + 1) % kRoundsPerYieldWithPump == 0;
     return yields ? Rest::yield : Rest::none;
   }
-  // The longest sleep after this round.
-  [[nodiscard]] std::chrono::microseconds nap_after(std::uint64_t round) const;
+  // How long to sleep at most, in a wait that has slept so often before.
+  [[nodiscard]] std::chrono::microseconds nap_after(std::uint64_t naps) const;
 
   // Whether this round also reads the clock and looks for ranks that are gone, and whether it
   // compares calls.
   [[nodiscard]] bool reads_clock(std::uint64_t round) const {
-    return round >= awake_rounds_ || compares_calls(round);
+    return (round >= awake_rounds_ && round > 0) || compares_calls(round);
   }
   [[nodiscard]] bool compares_calls(std::uint64_t round) const {
     const bool naps_long = round >= awake_rounds_ && !naps_early_;
-    return round >= spin_rounds_ && round % (naps_long ? kLongNapsPerLook : kRoundsPerClock) == 0;
+    return round > 0 && round >= spin_rounds_ &&
+           round % (naps_long ? kLongNapsPerLook : kRoundsPerClock) == 0;
   }
 
  private:
   // Looks take less time than a cache line takes to come from another core.
   static constexpr int kEagerLooks = 64;
   static constexpr int kLooksPerRound = 32;
+  // Of a wait on a core that others want.
+  static constexpr std::uint64_t kMostSpinRoundsIfWanted = 32;
+  static constexpr std::uint64_t kWaitsPerTry = 16;
   // With a pump a wait yields less often: MPI itself yields where it is configured to.
   static constexpr std::uint64_t kRoundsPerYieldWithPump = 8;
   static constexpr std::uint64_t kRoundsPerClock = 64;
@@ -74,10 +93,15 @@ class Pace {
 
   Surroundings around_;
   bool spins_;
-  std::uint64_t spin_rounds_ = 0;   // before it yields, in this call
-  std::uint64_t awake_rounds_ = 0;  // before it sleeps, in this call
-  bool naps_early_ = false;         // in this call
-  bool background_ = false;         // in this call
+  bool naps_early_ = false;             // in this call
+  bool background_ = false;             // in this call
+  std::uint64_t call_spin_rounds_ = 0;  // in this call, where nobody else wants the core
+  std::uint64_t call_awake_rounds_ = 0;
+  bool core_is_wanted_ = false;     // in this wait
+  std::uint64_t spin_rounds_ = 0;   // before it yields, in this wait
+  std::uint64_t awake_rounds_ = 0;  // before it sleeps, in this wait
+  std::uint64_t spin_rounds_if_wanted_ = kMostSpinRoundsIfWanted;
+  std::uint64_t waits_if_wanted_ = 0;
 };
 
 // The deadline of a call. It starts when a wait of the call first reads the clock; short waits

@@ -2,6 +2,10 @@
 
 #include <sched.h>
 
+#include <utility>
+
+#include "base/time_slices.hpp"
+
 namespace rondo::detail {
 namespace {
 
@@ -18,7 +22,9 @@ Waiter::Waiter(Wiring& wiring)
       board_(wiring.links.segment->board()),
       bell_(wiring.links.segment->bell(wiring.rank)),
       ranks_(static_cast<std::size_t>(wiring.size)),
-      pace_({pump_ != nullptr, wiring.waiting.crowded, wiring.waiting.naps}),
+      pace_({pump_ != nullptr, wiring.waiting.crowded, wiring.waiting.naps,
+             wiring.waiting.short_of_quota, drive_program_ != nullptr}),
+      short_of_quota_(wiring.waiting.short_of_quota),
       eager_looks_(pace_.eager_looks()),
       looks_per_round_(pace_.looks_per_round()),
       ends_(wiring) {}
@@ -37,7 +43,33 @@ void Waiter::begin_message(const Signature& signature, std::chrono::milliseconds
   ends_.begin_message();
 }
 
-void Waiter::yield() { ::sched_yield(); }
+void Waiter::begin_rounds_on_wanted_core() {
+  CoreShare& core = core_of_this_thread();
+  const Clock::time_point now = Clock::now();
+  if (core.is_due(now)) {
+    core.try_again(now, times_interrupted());
+    if (!core.is_wanted()) give_back_short_slices();
+  }
+  pace_.begin_wait(core.is_wanted());
+}
+
+// With a pump, what a yield tells of the core is of no use.
+void Waiter::yield() {
+  if (pump_ != nullptr) {
+    ::sched_yield();
+    return;
+  }
+  CoreShare& core = core_of_this_thread();
+  if (!std::exchange(has_yielded_, true)) core.begin_yields(times_interrupted());
+  const Clock::time_point before = Clock::now();
+  ::sched_yield();
+  const Clock::time_point after = Clock::now();
+  if (after - before <= CoreShare::kLongYield) return;
+  core.note_long_yield(after, times_interrupted());
+  if (!core.is_wanted()) return;
+  borrow_short_slices();
+  pace_.begin_wait(true);
+}
 
 // A rank may have ended the communicator and then left since this rank last looked at the board;
 // the board then has the real cause. That rank raised the board before it left, and what was found

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/core_share.hpp"
 #include "engine/failure.hpp"
 #include "engine/pace.hpp"
 #include "engine/wait_ends.hpp"
@@ -53,9 +54,12 @@ class Waiter {
       if (ready()) return;
     }
     waits_since_.reset();
+    Bell::Naps naps(bell_);
+    bool slept = false;
+    begin_rounds();
     for (std::uint64_t round = 0;; ++round) {
       for (int look = 0; look < looks_per_round_; ++look) {
-        if (ready()) return;
+        if (ready()) return pace_.end_wait(slept);
         relax();
       }
       if (const auto failure = look_around(round, peer)) {
@@ -65,13 +69,14 @@ class Waiter {
       if (works_meanwhile()) {
         round = 0;  // it has not waited in vain
         waits_since_.reset();
+        naps.end();
         continue;
       }
       const Pace::Rest rest = pace_.rest_after(round);
       if (rest == Pace::Rest::yield) yield();
-      // Those that make work possible ring the bell too.
       if (rest == Pace::Rest::sleep) {
-        bell_.sleep([&] { return ready() || works_meanwhile(); }, pace_.nap_after(round));
+        slept = true;
+        nap(naps, ready);
       }
     }
   }
@@ -93,7 +98,24 @@ class Waiter {
 #endif
   }
   bool works_meanwhile() { return meanwhile_ && meanwhile_(); }
-  static void yield();
+  void begin_rounds() {
+    has_yielded_ = false;
+    if (short_of_quota_ || core_of_this_thread().is_wanted()) begin_rounds_on_wanted_core();
+  }
+  void begin_rounds_on_wanted_core();
+  // Those that make work possible ring the bell too.
+  template <class Ready>
+  void nap(Bell::Naps& naps, Ready& ready) {
+    bool worked = false;
+    const auto over = [&] {
+      if (ready()) return true;
+      worked = works_meanwhile();
+      return worked;
+    };
+    naps.take(over, pace_.nap_after(naps.taken()));
+    if (worked) naps.end();
+  }
+  void yield();
   // Returns nothing while the wait has to go on.
   std::optional<Failure> look_around(std::uint64_t round, int peer);
   [[nodiscard]] Failure first_cause(const Failure& found) const;
@@ -105,12 +127,14 @@ class Waiter {
   Bell& bell_;
   std::size_t ranks_;
   Pace pace_;
+  bool short_of_quota_;
   int eager_looks_;
   int looks_per_round_;
   CallDeadline deadline_;
   WaitEnds ends_;
   std::function<bool()> meanwhile_;
   std::optional<Clock::time_point> waits_since_;  // the first look at the clock of this wait
+  bool has_yielded_ = false;                      // this wait
 };
 
 }  // namespace rondo::detail

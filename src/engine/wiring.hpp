@@ -76,7 +76,8 @@ struct Waiting {
   std::vector<int> watched_as;       // by rank: its number among the members that `hosts` watches
   std::string unwatched;             // sentences on the ranks that `peers` cannot watch, and why
   bool crowded = false;              // more ranks of this host than cores
-  Naps naps;                         // in waits for other hosts
+  bool short_of_quota = false;       // more than the cores that their control group may use
+  NapLengths naps;                   // in waits for other hosts
   // Makes an MPI call, so that MPI goes on with operations of the program's own. Null if the
   // communicator was not made by from_mpi, or MPI may not be called in its calls. Never throws.
   std::function<void()> drive_program;

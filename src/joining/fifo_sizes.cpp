@@ -116,7 +116,7 @@ void validate_geometry(const CommunicatorOptions& options) {
   }
 }
 
-Naps naps_for(const LinkFacts& link, const FifoGeometry& ring) {
+NapLengths naps_for(const LinkFacts& link, const FifoGeometry& ring) {
   constexpr double kShortestUs = 60;
   constexpr double kLongestUs = 150;
   constexpr double kLeastChunkUs = 1000;

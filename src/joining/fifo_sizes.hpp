@@ -78,6 +78,6 @@ std::vector<SegmentEdge> with_geometry(const std::vector<ScheduleEdge>& edges,
 // A rank that waits for a large chunk may sleep as long as a slice takes on a slow link. It does
 // not sleep on a fast link, nor in calls whose chunks take less than a millisecond: there each hop
 // would wait for a sleep to end.
-Naps naps_for(const LinkFacts& link, const FifoGeometry& ring);
+NapLengths naps_for(const LinkFacts& link, const FifoGeometry& ring);
 
 }  // namespace rondo::detail

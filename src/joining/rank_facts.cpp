@@ -76,6 +76,7 @@ RankFacts my_facts(const CommunicatorOptions& options) {
   facts.numa_node = bound_numa_node();
   facts.l2_bytes = l2_bytes();
   facts.cores = my_cores();
+  facts.core_quota = core_quota().value_or(CoreQuota());
   facts.slots = options.slots;
   facts.slot_bytes = options.slot_bytes;
   facts.carrier = options.carrier;
@@ -149,6 +150,16 @@ std::uint64_t cache_share_bytes(const std::vector<RankFacts>& ranks_of_host) {
 
 bool crowded(const std::vector<RankFacts>& ranks_of_host) {
   return ranks_of_host.size() > cores_of(ranks_of_host);
+}
+
+bool short_of_quota(const std::vector<RankFacts>& ranks_of_host) {
+  return std::any_of(ranks_of_host.begin(), ranks_of_host.end(), [&](const RankFacts& rank) {
+    const auto ranks =
+        std::count_if(ranks_of_host.begin(), ranks_of_host.end(), [&](const RankFacts& other) {
+          return other.core_quota.group == rank.core_quota.group && other.core_quota.millicores > 0;
+        });
+    return rank.core_quota.millicores > 0 && 1000 * ranks > rank.core_quota.millicores;
+  });
 }
 
 }  // namespace rondo::detail

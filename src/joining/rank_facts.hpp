@@ -11,6 +11,7 @@
 #include <rondo/topology.hpp>
 
 #include "base/index.hpp"
+#include "topology/core_quota.hpp"
 #include "topology/ring_order.hpp"
 
 namespace rondo::detail {
@@ -28,6 +29,7 @@ struct RankFacts {
   std::uint64_t slot_bytes = 0;
   std::uint64_t l2_bytes = 0;             // a core's own cache
   std::array<std::uint64_t, 16> cores{};  // one bit for each core that the rank may run on
+  CoreQuota core_quota;                   // 0 millicores: there is none
   CarrierChoice carrier = CarrierChoice::automatic;
   bool rank_order = false;
   std::array<char, 512> refusal{};  // why this rank cannot join; empty if it can
@@ -73,5 +75,7 @@ std::uint64_t non_temporal_bytes(const RankFacts& rank);
 std::uint64_t cache_share_bytes(const std::vector<RankFacts>& ranks_of_host);
 // Whether these ranks, which share a host, are more than the cores that they may run on.
 bool crowded(const std::vector<RankFacts>& ranks_of_host);
+// Whether some of them are more than the cores that their control group may use.
+bool short_of_quota(const std::vector<RankFacts>& ranks_of_host);
 
 }  // namespace rondo::detail

@@ -50,6 +50,7 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
     wiring.links.ranks_sharing = everyone;
     connect_segment(wiring, carried);
     wiring.waiting.crowded = crowded(all);
+    wiring.waiting.short_of_quota = short_of_quota(all);
     wiring.offers.of(Algorithm::direct).most_bytes = kAnySize;
     // Ranks of one process are in rank order.
     wiring.offers.of(Algorithm::chain).most_bytes = kAnySize;

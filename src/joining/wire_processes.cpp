@@ -224,6 +224,7 @@ class JoiningProcess {
         {{Algorithm::hierarchical}, segment_->stages_of(static_cast<int>(index))});
     watch_peers(wiring, facts_);
     wiring.waiting.crowded = crowded(facts_of_host(rank_));
+    wiring.waiting.short_of_quota = short_of_quota(facts_of_host(rank_));
     if (slowest_link_) wiring.waiting.naps = naps_for(*slowest_link_, geometries_.link.ring);
     wiring.offers.rank_order = options_.rank_order;
     wiring.offers.non_temporal_bytes = non_temporal_bytes(facts_[Index(rank_)]);

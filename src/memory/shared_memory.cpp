@@ -23,8 +23,29 @@ namespace {
 constexpr std::uint64_t kSpareBytes = std::uint64_t{4} << 20U;
 constexpr std::size_t kSmallBytes = std::size_t{64} << 10U;
 
+// Returns addresses of this process for so many bytes, from a multiple of the size of a huge page
+// on, since only there can a file have huge pages. Nothing is mapped there that can be used. Null
+// if there are none.
+std::byte* aligned_addresses(std::size_t bytes) {
+  constexpr std::size_t kHugePageBytes = std::size_t{2} << 20U;
+  bytes = (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
+  const std::size_t more = bytes + kHugePageBytes;
+  void* found =
+      ::mmap(nullptr, more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (found == MAP_FAILED) return nullptr;
+  auto* begin = static_cast<std::byte*>(found);
+  const std::size_t over = reinterpret_cast<std::uintptr_t>(found) % kHugePageBytes;
+  const std::size_t before = over == 0 ? 0 : kHugePageBytes - over;
+  if (before > 0) ::munmap(begin, before);
+  ::munmap(begin + before + bytes, more - before - bytes);
+  return begin + before;
+}
+
 std::byte* map_or_throw(std::size_t bytes, int flags, int fd, std::string_view what) {
-  void* data = ::mmap(nullptr, bytes, PROT_NONE, flags, fd, 0);
+  std::byte* place = fd < 0 ? nullptr : aligned_addresses(bytes);
+  if (place != nullptr) flags |= MAP_FIXED;
+  void* data = ::mmap(place, bytes, PROT_NONE, flags, fd, 0);
+  if (data == MAP_FAILED && place != nullptr) ::munmap(place, bytes);
   // After mlockall() the system would reserve all pages of a mapping that can be written.
   if (data != MAP_FAILED &&
       (::munlock(data, bytes) != 0 || ::mprotect(data, bytes, PROT_READ | PROT_WRITE) != 0)) {

@@ -8,6 +8,7 @@
 #include <rondo/errors.hpp>
 #include <rondo/thread_binding.hpp>
 
+#include "base/time_slices.hpp"
 #include "topology/machine.hpp"
 
 #include "base/index.hpp"

@@ -36,12 +36,6 @@ struct UsableCores {
 };
 UsableCores usable_cores();
 
-// Asks the scheduler for short time slices for the calling thread (Linux 6.12), so that it runs
-// soon after it wakes even if other threads compute. Otherwise a woken thread may wait some
-// milliseconds until the time slice of another thread ends. If the kernel does not support this,
-// nothing changes.
-void take_short_slices();
-
 // Returns false and sets errno if the thread cannot be bound.
 bool bind_this_thread(const std::vector<int>& hardware_threads);
 

@@ -1,5 +1,3 @@
-#include <sched.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -20,31 +18,6 @@
 #include "topology/machine.hpp"
 
 namespace rondo::detail {
-namespace {
-
-// The first version of the kernel's struct sched_attr, which only recent C libraries declare.
-struct SchedulingAttributes {
-  std::uint32_t size = sizeof(SchedulingAttributes);
-  std::uint32_t policy = 0;
-  std::uint64_t flags = 0;
-  std::int32_t nice = 0;
-  std::uint32_t priority = 0;
-  std::uint64_t runtime_ns = 0;
-  std::uint64_t deadline_ns = 0;
-  std::uint64_t period_ns = 0;
-};
-static_assert(sizeof(SchedulingAttributes) == 48);
-
-}  // namespace
-
-void take_short_slices() {
-  constexpr std::uint64_t kShortestNs = 100'000;  // that the kernel grants
-  SchedulingAttributes attributes;
-  if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) != 0) return;
-  if (attributes.policy != SCHED_OTHER) return;
-  attributes.runtime_ns = kShortestNs;
-  static_cast<void>(::syscall(SYS_sched_setattr, 0, &attributes, 0));
-}
 
 std::string host_name() {
   std::array<char, 256> name{};

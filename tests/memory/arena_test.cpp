@@ -23,14 +23,12 @@
 #include "memory/arena.hpp"
 #include "memory/host_turn.hpp"
 #include "memory/process_arena.hpp"
+#include "tests/memory/new_arena.hpp"
 
 namespace rondo::detail {
 namespace {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20U;
-
-// An arena is never destroyed.
-Arena& make_arena(std::size_t bytes) { return *new Arena(bytes); }
 
 std::size_t reserved_bytes(const Arena& arena) {
   struct stat facts{};
@@ -39,7 +37,7 @@ std::size_t reserved_bytes(const Arena& arena) {
 }
 
 TEST(Arena, AlignsAsAsked) {
-  Arena& arena = make_arena(256 * kMiB);
+  Arena& arena = test::new_arena(256 * kMiB);
   for (const std::size_t bytes : {0U, 1U, 7U, 8U, 24U, 100U, 1000U, 5000U, 40'000U, 3'000'000U}) {
     for (std::size_t alignment = 1; alignment <= 2 * kMiB; alignment *= 2) {
       std::byte* data = arena.allocate(bytes, alignment);
@@ -92,7 +90,7 @@ TEST(Arena, AMillionPiecesOfFourThreads) {
 #endif
   constexpr std::size_t kMostPieces = 1000;
   constexpr std::size_t kMostBytes = 2048 * kMiB;
-  Arena& arena = make_arena(8192 * kMiB);
+  Arena& arena = test::new_arena(8192 * kMiB);
   std::mutex mutex;
   std::vector<Piece> pieces;
   std::size_t bytes = 0;
@@ -151,7 +149,7 @@ TEST(Arena, AMillionPiecesOfFourThreads) {
 }
 
 TEST(Arena, KeepsALittleOfWhatIsFreedAndGivesTheRestBack) {
-  Arena& arena = make_arena(1024 * kMiB);
+  Arena& arena = test::new_arena(1024 * kMiB);
   std::byte* large = arena.allocate(200 * kMiB, 1);
   std::byte* small = arena.allocate(30 * kMiB, 1);
   EXPECT_GE(reserved_bytes(arena), 230 * kMiB) << "reserved before they are used";
@@ -165,7 +163,7 @@ TEST(Arena, KeepsALittleOfWhatIsFreedAndGivesTheRestBack) {
 }
 
 TEST(Arena, SaysThatItIsFullAndGoesOn) {
-  Arena& arena = make_arena(64 * kMiB);
+  Arena& arena = test::new_arena(64 * kMiB);
   std::vector<std::byte*> all;
   try {
     for (;;) all.push_back(arena.allocate(5 * kMiB, 1));
@@ -181,7 +179,7 @@ TEST(Arena, SaysThatItIsFullAndGoesOn) {
 }
 
 TEST(Arena, TooLittleMemoryIsAnErrorAndNothingIsTaken) {
-  Arena& arena = make_arena(std::size_t{1} << 40U);
+  Arena& arena = test::new_arena(std::size_t{1} << 40U);
   const std::size_t before = reserved_bytes(arena);
   try {
     static_cast<void>(arena.allocate(std::size_t{1} << 39U, 1));
@@ -198,18 +196,18 @@ TEST(Arena, IsSmallerWhereTheSystemGivesFewerAddresses) {
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &usual), 0);
   const rlimit little{100 * kMiB, usual.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
-  const std::size_t bytes = make_arena(1024 * kMiB).bytes();
+  const std::size_t bytes = test::new_arena(1024 * kMiB).bytes();
   EXPECT_LE(bytes, 100 * kMiB);
   EXPECT_GE(bytes, 50 * kMiB);
   const rlimit none{kMiB, usual.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
-  EXPECT_THROW(make_arena(1024 * kMiB), TransportError);
+  EXPECT_THROW(test::new_arena(1024 * kMiB), TransportError);
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &usual), 0);
 }
 
 // A process that was stopped may still write to the pages of the file under private ones.
 TEST(Arena, NeverHandsOutPagesUnderPrivateOnes) {
-  Arena& arena = make_arena(32 * kMiB);
+  Arena& arena = test::new_arena(32 * kMiB);
   std::byte* data = arena.allocate(kMiB, 1);
   std::memset(data, 1, kMiB);
   ASSERT_TRUE(arena.make_private(data + 10'000, 5000));  // pages 2 and 3
@@ -236,7 +234,7 @@ TEST(Arena, NeverHandsOutPagesUnderPrivateOnes) {
 }
 
 TEST(Arena, MakesNoPagesPrivateWhileACallShowsThem) {
-  Arena& arena = make_arena(32 * kMiB);
+  Arena& arena = test::new_arena(32 * kMiB);
   std::byte* data = arena.allocate(100'000, 1);
   const std::size_t offset = *arena.offset_of(data, 100'000);
   {
@@ -264,7 +262,7 @@ TEST(Arena, KeepsNoCopiesOfPrivatePagesThatAreFreed) {
     status >> kib;
     return kib * 1024;
   };
-  Arena& arena = make_arena(128 * kMiB);
+  Arena& arena = test::new_arena(128 * kMiB);
   const std::size_t before = own_bytes();
   std::byte* data = arena.allocate(64 * kMiB, 1);
   ASSERT_TRUE(arena.make_private(data, 64 * kMiB));
@@ -282,7 +280,7 @@ TEST(Arena, HasHugePagesWhereTheyAreAllowed) {
   if (choice == "[never]" || choice == "[deny]" || !allowed) {
     GTEST_SKIP() << "this system has no huge pages in shared memory: " << choice;
   }
-  Arena& arena = make_arena(64 * kMiB);
+  Arena& arena = test::new_arena(64 * kMiB);
   const std::byte* data = arena.allocate(32 * kMiB, 1);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(data) % (2 * kMiB), 0U);
   std::ifstream pages("/proc/self/smaps");
@@ -319,7 +317,7 @@ TEST(HostTurn, EndsWithItsProcessAlthoughAChildWasForkedMeanwhile) {
 // Another thread of this process counts on the same page.
 TEST(Arena, LosesNoWriteOfThisProcessWhenPagesBecomePrivate) {
   constexpr std::size_t kPage = 4096;
-  Arena& arena = make_arena(64 * kMiB);
+  Arena& arena = test::new_arena(64 * kMiB);
   for (int round = 0; round < 50; ++round) {
     std::byte* data = arena.allocate(64 * kPage, 1);
     std::atomic<bool> stop = false;

@@ -11,6 +11,7 @@
 #include <rondo/errors.hpp>
 
 #include "memory/reach.hpp"
+#include "tests/memory/new_arena.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -41,7 +42,7 @@ class TwoRanks : public testing::Test {
     return {*arenas_[rank], arenas};
   }
 
-  Arena* arenas_[2] = {new Arena(kBytes), new Arena(kBytes)};
+  Arena* arenas_[2] = {&test::new_arena(kBytes), &test::new_arena(kBytes)};
 };
 
 TEST_F(TwoRanks, FindEachOthersMemoryByItsLocation) {
@@ -76,8 +77,8 @@ TEST_F(TwoRanks, MapEachArenaOnce) {
 }
 
 TEST(PeerArena, IsTheNamedFileAndNoOther) {
-  Arena& arena = *new Arena(std::size_t{32} << 20U);
-  Arena& other = *new Arena(std::size_t{32} << 20U);
+  Arena& arena = test::new_arena(std::size_t{32} << 20U);
+  Arena& other = test::new_arena(std::size_t{32} << 20U);
   EXPECT_EQ(mapped_arena(name_of(arena)), nullptr);
   EXPECT_THROW(map_arena(other.file(), name_of(arena)), TransportError);
   {

@@ -1,0 +1,45 @@
+#include "engine/core_share.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+
+namespace rondo::detail {
+namespace {
+
+constexpr std::chrono::milliseconds kShortestPeriod{100};
+constexpr std::chrono::milliseconds kLongestPeriod{1000};
+// On a core that nobody else wants, the system itself interrupts a thread less often than this.
+constexpr std::chrono::milliseconds kBetweenInterruptions{20};
+
+}  // namespace
+
+void CoreShare::note_long_yield(Clock::time_point now, std::int64_t interruptions) {
+  if (interruptions == before_yields_) return;
+  before_yields_ = counted_ = interruptions;
+  counted_at_ = now;
+  const bool again = period_.count() > 0 && now < until_ + period_;
+  period_ = again ? std::min(2 * period_, kLongestPeriod) : kShortestPeriod;
+  until_ = now + period_;
+  wanted_ = true;
+}
+
+void CoreShare::try_again(Clock::time_point now, std::int64_t interruptions) {
+  if (!is_due(now)) return;
+  wanted_ = interruptions - counted_ >= (now - counted_at_) / kBetweenInterruptions;
+  counted_ = interruptions;
+  counted_at_ = now;
+  if (wanted_) until_ = now + period_;
+}
+
+CoreShare& core_of_this_thread() {
+  thread_local CoreShare core;
+  return core;
+}
+
+std::int64_t times_interrupted() {
+  rusage usage{};
+  return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+}  // namespace rondo::detail
