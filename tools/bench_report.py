@@ -124,6 +124,9 @@ def table_crowded():
 
 def table_busy():
     run = load("busy")
+    peers = {"auto": "Rondo, us", "sockets": "sockets", "gloo": "Gloo", "mpi": "Open MPI"}
+    measured = {row["peer"] for case in run["cases"] for row in case["rows"]}
+    peers = {peer: name for peer, name in peers.items() if peer in measured}
     body = []
     for case in run["cases"]:
         label = f"{case['ranks']}, {case['loops']} loops" + (f", computing {case['compute_us'] / 1000:g} ms" if case["compute_us"] else "")
@@ -132,8 +135,8 @@ def table_busy():
             medians = {peer: statistics.median(values) for peer, values in times.items()}
             best = min(median for peer, median in medians.items() if peer != "auto")
             spread = {peer: f"{us(medians[peer])} ({us(min(values))} to {us(max(values))})" for peer, values in times.items()}
-            body.append([label, size(count)] + [spread.get(peer, "") for peer in ("auto", "sockets", "gloo", "mpi")] + [f"{medians['auto'] / best:.2f}"])
-    return table(["ranks", "size", "Rondo, us", "sockets", "Gloo", "Open MPI", "of the best"], body) + source("busy")
+            body.append([label, size(count)] + [spread.get(peer, "-") for peer in peers] + [f"{medians['auto'] / best:.2f}"])
+    return table(["ranks", "size"] + list(peers.values()) + ["of the best"], body) + "\n\n" + source("busy")
 
 
 def table_direct():

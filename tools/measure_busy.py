@@ -30,7 +30,7 @@ def commands(perf):
     """By peer: how it is started with so many ranks."""
     yield "auto", lambda ranks: [perf, "--processes", ranks, "--algo", "auto"]
     yield "sockets", lambda ranks: [perf, "--processes", ranks, "--algo", "sockets"]
-    if "gloo" in subprocess.run([perf, "--help"], capture_output=True, text=True, check=True).stdout:
+    if "gloo (on one host)" in subprocess.run([perf, "--help"], capture_output=True, text=True, check=True).stdout:
         yield "gloo", lambda ranks: [perf, "--processes", ranks, "--algo", "gloo"]
     yield "mpi", lambda ranks: ["mpirun", "-n", ranks, "--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1", perf, "--algo", "mpi"]
 
