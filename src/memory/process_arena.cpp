@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <malloc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -95,8 +96,10 @@ void in_forking_parent() {
   Arenas& all = arenas();
   all.child_is_ready[1] = FileDescriptor();
   if (all.child_is_ready[0].valid()) {
-    char nothing = 0;
-    while (::read(all.child_is_ready[0].get(), &nothing, 1) < 0 && errno == EINTR) {
+    // A child that is stopped before it is ready must not hold up its parent for ever.
+    constexpr int kPatienceMs = 1000;
+    pollfd ready{all.child_is_ready[0].get(), POLLIN, 0};
+    while (::poll(&ready, 1, kPatienceMs) < 0 && errno == EINTR) {
     }
     all.child_is_ready[0] = FileDescriptor();
   }

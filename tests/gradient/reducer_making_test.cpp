@@ -22,6 +22,15 @@ namespace {
 
 class MakingAReducer : public Gradients {};
 
+// The call that sums up a bucket in place.
+Call sum_of(const GradientBucket& bucket) {
+  return {.collective = Collective::all_reduce,
+          .in = bucket.data,
+          .out = bucket.data,
+          .count = bucket.count,
+          .type = bucket.type};
+}
+
 // Buckets of the first layout would fit one_shot's outboxes; those of a layout in order of arrival
 // may not.
 TEST(GradientsByOneShot, AreRefusedWhereABucketMayOutgrowIt) {
@@ -62,11 +71,7 @@ TEST(MemoryOfAReducer, IsReachedByTheOtherProcesses) {
     options.bucket_bytes = options.first_bucket_bytes = 30'000;
     std::size_t unreachable = 0;
     options.hook = [&](Communicator& ranks, const GradientBucket& bucket) {
-      const Call call{.collective = Collective::all_reduce,
-                      .in = bucket.data,
-                      .out = bucket.data,
-                      .count = bucket.count,
-                      .type = bucket.type};
+      const Call call = sum_of(bucket);
       if (ranks.algorithm_for(call) != Algorithm::direct) ++unreachable;
       ranks.run(call);
     };
@@ -109,11 +114,7 @@ TEST(MemoryOfAReducer, IsReachedInATrainerThatChangesItsVectorsOnly) {
     int buckets = 0;
     int direct = 0;
     options.hook = [&](Communicator& ranks, const GradientBucket& bucket) {
-      const Call call{.collective = Collective::all_reduce,
-                      .in = bucket.data,
-                      .out = bucket.data,
-                      .count = bucket.count,
-                      .type = bucket.type};
+      const Call call = sum_of(bucket);
       ++buckets;
       direct += ranks.algorithm_for(call) == Algorithm::direct ? 1 : 0;
       ranks.run(call);
