@@ -40,15 +40,16 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
       ->default_str("all_reduce");
   app.add_option(
          "--algo", options.algos,
-         fmt::format("auto, ring, naive, one_shot, recursive_doubling, halving_doubling, "
-                     "hierarchical, direct, chain, pairwise{}{}, sockets (of one host, whose ranks "
-                     "sleep when they wait); and copy: each rank copies its vector; several with "
-                     "commas",
-                     has_mpi ? ", mpi" : "", has_gloo ? ", gloo (on one host)" : ""))
+         fmt::format(
+             "auto, ring, naive, one_shot, recursive_doubling, halving_doubling, "
+             "hierarchical, tree, direct, chain, pairwise{}{}, sockets (of one host, whose ranks "
+             "sleep when they wait); and copy: each rank copies its vector; several with "
+             "commas",
+             has_mpi ? ", mpi" : "", has_gloo ? ", gloo (on one host)" : ""))
       ->delimiter(',')
       ->check(CLI::IsMember({"auto", "ring", "naive", "one_shot", "recursive_doubling",
-                             "halving_doubling", "hierarchical", "direct", "chain", "pairwise",
-                             "copy", "mpi", "gloo", "sockets"}));
+                             "halving_doubling", "hierarchical", "tree", "direct", "chain",
+                             "pairwise", "copy", "mpi", "gloo", "sockets"}));
   launch::add_bytes_option(app, "-b", options.first_bytes, "first size, such as 4 or 1KiB")
       ->default_str("4");
   launch::add_bytes_option(app, "-e", options.last_bytes, "last size")->default_str("64MiB");

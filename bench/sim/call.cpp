@@ -13,6 +13,7 @@
 
 #include "bench/sim/events.hpp"
 #include "joining/fifo_sizes.hpp"
+#include "plan/model_table.hpp"
 #include "plan/plan.hpp"
 
 namespace rondo::sim {
@@ -46,11 +47,26 @@ Algorithm algorithm_of(Strategy strategy) {
   }
 }
 
+detail::LinkFacts link_of(const Network& network) {
+  return {network.latency_us, network.link_bytes_per_us};
+}
+
+Strategy as_strategy(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::ring:
+      return Strategy::ring;
+    case Algorithm::naive:
+      return Strategy::naive;
+    default:
+      return Strategy::halving_doubling;
+  }
+}
+
 // As the library would choose them, with its usual options.
 detail::Geometries geometries(const Network& network, int ranks) {
   constexpr std::uint64_t kCacheBytes = std::uint64_t{1} << 20U;
   std::optional<detail::LinkFacts> link;
-  if (ranks > network.ranks_per_host) link = {network.latency_us, network.link_bytes_per_us};
+  if (ranks > network.ranks_per_host) link = link_of(network);
   detail::LocalEdges local;
   local.ranks = static_cast<std::uint64_t>(std::min(ranks, network.ranks_per_host));
   local.ring = local.off_ring = local.ranks;
@@ -88,7 +104,9 @@ double slices_of(const Plan& plan, std::uint64_t slice_elems, int actors) {
     case Algorithm::naive:
       return 4 * slices(count) * actors;  // the centre has as many as all others together
     case Algorithm::halving_doubling:
-      return (steps + 4 * slices(count)) * actors;
+      return (steps * slices(count / static_cast<double>(plan.slicing.chunks)) +
+              4 * slices(count)) *
+             actors;
     default:
       return steps * slices(count / static_cast<double>(plan.slicing.chunks)) * actors;
   }
@@ -99,10 +117,6 @@ void limit_slices(Plan& plan, int actors) {
   const double slices = slices_of(plan, plan.slicing.slice_elems, actors);
   plan.slicing.slice_elems *=
       static_cast<std::uint64_t>(std::max(1.0, std::ceil(slices / kMostSlices)));
-  if (plan.schedule.algorithm == Algorithm::halving_doubling) {
-    plan.slicing.window =
-        plan.slicing.slices({0, plan.slicing.count});  // in one window: see its schedule
-  }
 }
 
 double by_schedule(const Network& network, Strategy strategy, int ranks, std::size_t bytes,
@@ -117,6 +131,7 @@ double by_schedule(const Network& network, Strategy strategy, int ranks, std::si
   place.ring = &order;
   place.ring_geometry = sizes.ring;
   place.off_ring_geometry = sizes.off_ring;
+  if (ranks > network.ranks_per_host) place.slowest_link = link_of(network);
   Call call;
   call.collective = Collective::all_reduce;
   call.count = bytes / kElementBytes;
@@ -135,10 +150,6 @@ double by_schedule(const Network& network, Strategy strategy, int ranks, std::si
   shape.within_host_slots = static_cast<int>(chosen.memory.ring.slots);
   shape.one_sender = strategy == Strategy::ring;
   shape.calls = simulation.calls;
-  if (strategy == Strategy::halving_doubling) {
-    // The library carries vectors that fit its FIFOs; here FIFOs are as long as they must be.
-    shape.between_hosts_slots = shape.within_host_slots = static_cast<int>(plan.slicing.window) + 1;
-  }
   std::vector<ActorPlace> actors;
   for (int i = 0; i < count; ++i) {
     plan.schedule.position = i;
@@ -147,49 +158,63 @@ double by_schedule(const Network& network, Strategy strategy, int ranks, std::si
   return Events(network, shape, actors, simulation.seed).run();
 }
 
-// The ranks of a host reduce a part each, these parts go round rings between hosts, and the ranks
-// gather them.
-double hierarchical(const Network& network, int ranks, std::size_t bytes,
-                    const Simulation& simulation) {
-  const int owners = std::min(network.ranks_per_host, ranks);
-  const int hosts = ranks / owners;
+// As the library goes between hosts, by its model of this network.
+detail::BetweenHosts between_hosts(const Network& network, int ranks, std::size_t bytes) {
+  detail::CostPlace place;
+  place.ranks = ranks;
+  place.hosts = ranks / network.ranks_per_host;
+  place.rails = network.ranks_per_host;
+  place.link = detail::link_costs(link_of(network));
+  const detail::Geometries chosen = geometries(network, ranks);
+  place.ring = chosen.link.ring;
+  place.off_ring = chosen.link.off_ring;
+  return detail::ModelTable(place).between_hosts(bytes);
+}
+
+// What `here` ranks of a host reduce and copy.
+double inside_us(const Network& network, int here, int owners, std::size_t bytes) {
   const auto share = static_cast<double>(bytes) / owners;
-  const double inside =
-      share * (owners - 1) * (1 / network.reduce_bytes_per_us + 1 / network.copy_bytes_per_us);
-  if (hosts == 1) return inside + 2 * network.slice_us;
-  const FifoGeometry fifo = geometries(network, ranks).link.ring;
+  return share * (here - 1) * (1 / network.reduce_bytes_per_us + 1 / network.copy_bytes_per_us);
+}
+
+std::size_t pieces_of(const Network& network, std::size_t bytes, int hosts, int owners,
+                      const detail::BetweenHosts& between) {
+  if (!between.along_rails) return 1;
+  const std::uint64_t piece = detail::rail_piece_bytes(between.algorithm, bytes, hosts, owners,
+                                                       detail::link_costs(link_of(network)));
+  return std::max<std::size_t>((bytes + piece - 1) / piece, 1);
+}
+
+// The slices and steps of an owner of a host in a piece of a hierarchical call, as an owner among
+// those of its rail; and the FIFOs.
+struct Owner {
+  Plan plan;
+  FifoGeometry fifo;
+};
+Owner owner_of(const Network& network, int ranks, std::size_t bytes, int owners,
+               const detail::BetweenHosts& between) {
+  const int hosts = ranks / network.ranks_per_host;
+  const detail::EdgeGeometries sizes = geometries(network, ranks).link;
   Call call;
   call.collective = Collective::all_reduce;
   call.type = DataType::f32;
-  Plan plan = detail::rail_plan(call, {0, hosts, nullptr, fifo});
-  plan.slicing.count = bytes / kElementBytes / static_cast<std::size_t>(owners);
-  const int rows = actors_for(Strategy::ring, ranks, owners, simulation.most_actors) / owners;
-  const double element_bytes =
-      rows < hosts ? even_out(plan.slicing, bytes / static_cast<std::size_t>(owners))
-                   : kElementBytes;
-  limit_slices(plan, rows * owners);
-  Events::Shape shape;
-  shape.element_bytes = element_bytes;
-  shape.stride = owners;
-  shape.fifo = fifo;
-  shape.between_hosts_slots = static_cast<int>(fifo.slots);
-  shape.within_host_slots = 0;
-  shape.one_sender = true;
-  shape.calls = simulation.calls;
-  std::vector<ActorPlace> actors;
-  for (int host = 0; host < rows; ++host) {
-    for (int owner = 0; owner < owners; ++owner) {
-      plan.schedule.position = host;
-      actors.push_back({plan.schedule, plan.slicing, host, 0});
-    }
+  call.count = bytes / kElementBytes / static_cast<std::size_t>(owners);
+  if (between.algorithm == Algorithm::ring) {
+    Owner owner{detail::rail_plan(call, {0, hosts, nullptr, sizes.ring}), sizes.ring};
+    owner.plan.slicing.count = call.count;
+    return owner;
   }
-  // What is done inside a host is hidden except for the first and the last piece.
-  const detail::LinkFacts link{network.latency_us, network.link_bytes_per_us};
-  const auto piece_bytes = detail::rail_piece_bytes(bytes, hosts, link);
-  const double piece = std::min(
-      1.0, static_cast<double>(piece_bytes) / static_cast<double>(std::max<std::size_t>(bytes, 1)));
-  const double rails = Events(network, shape, actors, simulation.seed).run();
-  return owners == 1 ? rails : std::max(rails, inside) + inside * piece + 2 * network.slice_us;
+  std::vector<int> rail(static_cast<std::size_t>(hosts));
+  std::iota(rail.begin(), rail.end(), 0);
+  RingPlace place;
+  place.size = hosts;
+  place.ring = &rail;
+  place.ring_geometry = sizes.ring;
+  place.off_ring_geometry = sizes.off_ring;
+  place.slowest_link = link_of(network);
+  place.sharing_link = owners;
+  return {detail::make_plan(call, between.algorithm, place, detail::kChunkGranuleBytes),
+          sizes.off_ring};
 }
 
 // How late the last of so many messages is that leave at the same time.
@@ -251,26 +276,72 @@ std::string objection_to(Strategy strategy, const Network& network, int ranks) {
   const int here = network.ranks_per_host;
   if (ranks > here && ranks % here != 0) return fmt::format("hosts have {} ranks each", here);
   const auto power = [](int number) { return std::has_single_bit(static_cast<unsigned>(number)); };
-  if (halves(strategy) && ranks > kMostActors && !(power(ranks) && power(here))) {
+  const bool folds = halves(strategy) || strategy == Strategy::hierarchical;
+  if (folds && ranks > kMostActors && !(power(ranks) && power(here))) {
     return fmt::format("above {} ranks, their number must be a power of two, on each host, too",
                        kMostActors);
   }
   return {};
 }
 
-bool is_beyond_library(Strategy strategy, const Network& network, int ranks, std::size_t bytes) {
-  if (halves(strategy) && ranks > 1 && ranks <= network.ranks_per_host) return true;
-  if (strategy != Strategy::halving_doubling || ranks == 1) return false;
-  const detail::EdgeGeometries link = geometries(network, ranks).link;
-  return bytes > detail::most_in_one_window(ranks, link.off_ring.slot_bytes,
-                                            std::min(link.ring.slots, link.off_ring.slots));
+bool is_beyond_library(Strategy strategy, const Network& network, int ranks) {
+  return halves(strategy) && ranks > 1 && ranks <= network.ranks_per_host;
+}
+
+// The owners of a host reduce a part each, these parts go between hosts, and the ranks gather them;
+// or one rank does all that.
+double hierarchical_us(const Network& network, int ranks, std::size_t bytes,
+                       const detail::BetweenHosts& between, const Simulation& simulation) {
+  const int here = network.ranks_per_host;
+  const int hosts = ranks / here;
+  const int owners = between.along_rails ? here : 1;
+  const double inside = inside_us(network, here, owners, bytes);
+  const std::size_t pieces = pieces_of(network, bytes, hosts, owners, between);
+  const bool as_ring = between.algorithm == Algorithm::ring;
+  // The ring goes on from piece to piece without a pause.
+  const std::size_t at_once = as_ring ? bytes : bytes / pieces;
+  Owner owner = owner_of(network, ranks, at_once, owners, between);
+  Plan& plan = owner.plan;
+  const int rows =
+      actors_for(as_strategy(between.algorithm), hosts * owners, owners, simulation.most_actors) /
+      owners;
+  const double element_bytes =
+      rows < hosts ? even_out(plan.slicing, at_once / static_cast<std::size_t>(owners))
+                   : kElementBytes;
+  limit_slices(plan, rows * owners);
+  Events::Shape shape;
+  shape.element_bytes = element_bytes;
+  shape.stride = owners;
+  shape.fifo = owner.fifo;
+  shape.between_hosts_slots = static_cast<int>(owner.fifo.slots);
+  shape.within_host_slots = 0;
+  shape.one_sender = as_ring;
+  shape.calls = simulation.calls;
+  std::vector<ActorPlace> actors;
+  for (int host = 0; host < rows; ++host) {
+    for (int rank = 0; rank < owners; ++rank) {
+      plan.schedule.position = host;
+      actors.push_back({plan.schedule, plan.slicing, host, 0});
+    }
+  }
+  const double rails = Events(network, shape, actors, simulation.seed).run() *
+                       (as_ring ? 1.0 : static_cast<double>(pieces));
+  if (here == 1) return rails;
+  // What is done inside a host is hidden except for the first and the last piece.
+  return std::max(rails, inside) + inside / static_cast<double>(pieces) + 2 * network.slice_us;
 }
 
 double call_us(const Network& network, Strategy strategy, int ranks, std::size_t bytes,
                const Simulation& simulation) {
   if (ranks == 1) return static_cast<double>(bytes) / network.copy_bytes_per_us;
   if (strategy == Strategy::server) return by_servers(network, ranks, bytes, simulation.seed);
-  if (strategy == Strategy::hierarchical) return hierarchical(network, ranks, bytes, simulation);
+  if (strategy == Strategy::hierarchical) {
+    if (ranks > network.ranks_per_host) {
+      return hierarchical_us(network, ranks, bytes, between_hosts(network, ranks, bytes),
+                             simulation);
+    }
+    return inside_us(network, ranks, ranks, bytes) + 2 * network.slice_us;
+  }
   return by_schedule(network, strategy, ranks, bytes, simulation);
 }
 

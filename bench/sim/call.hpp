@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "bench/sim/network.hpp"
+#include "plan/cost_model.hpp"
 
 namespace rondo::sim {
 
 // `ring`, `hierarchical`, `halving_doubling`, `recursive_doubling` and `naive` are the library's,
-// with its own schedules, slices and FIFO sizes. `server` is parameter servers (Network::servers):
+// with its own schedules, slices and FIFO sizes; `hierarchical` goes between hosts as the library
+// does by its model of this network. `server` is parameter servers (Network::servers):
 // it is computed from the bytes on the links and the number of messages, since the library has no
 // such call.
 enum class Strategy : std::uint8_t {
@@ -37,14 +39,13 @@ inline constexpr int kMostActors = 1024;
 // How many servers a vector of so many bytes has: never more than it has elements.
 int servers_of(const Network& network, int ranks, std::size_t bytes);
 
-// Why this strategy cannot be simulated on so many ranks; else an empty text. halving_doubling and
-// recursive_doubling of many ranks are for powers of two.
+// Why this strategy cannot be simulated on so many ranks; else an empty text. halving_doubling,
+// recursive_doubling and hierarchical of many ranks are for powers of two.
 std::string objection_to(Strategy strategy, const Network& network, int ranks);
 
-// Whether the library itself would refuse this call: by halving_doubling it carries what its FIFOs
-// hold (simulated are FIFOs that are long enough), and it has neither halving_doubling nor
-// recursive_doubling inside a host.
-bool is_beyond_library(Strategy strategy, const Network& network, int ranks, std::size_t bytes);
+// Whether the library itself would refuse this call: inside a host it has neither halving_doubling
+// nor recursive_doubling.
+bool is_beyond_library(Strategy strategy, const Network& network, int ranks);
 
 struct Simulation {
   std::uint64_t seed = 1;  // of the jitter
@@ -58,5 +59,9 @@ struct Simulation {
 // Until the call's end on the last rank; `bytes` of f32.
 double call_us(const Network& network, Strategy strategy, int ranks, std::size_t bytes,
                const Simulation& simulation = {});
+
+// The same by `hierarchical`, as `between` says; there are two hosts or more.
+double hierarchical_us(const Network& network, int ranks, std::size_t bytes,
+                       const detail::BetweenHosts& between, const Simulation& simulation = {});
 
 }  // namespace rondo::sim

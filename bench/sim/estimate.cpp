@@ -36,14 +36,6 @@ struct Simulated {
   std::vector<double> us;
 };
 
-// With one rank on each host, a hierarchy is the ring: only one of them needs to be simulated.
-Strategy simulated_as(Strategy strategy, const Question& question) {
-  const auto& all = question.strategies;
-  const bool has_ring = std::find(all.begin(), all.end(), Strategy::ring) != all.end();
-  const bool is_ring = strategy == Strategy::hierarchical && question.network.ranks_per_host == 1;
-  return has_ring && is_ring ? Strategy::ring : strategy;
-}
-
 // Times of calls of any size, from simulated ones: between two sizes in proportion to the bytes.
 // Each call is one of the runs, taken at random, since the calls of a step are late independently
 // of each other.
@@ -68,12 +60,10 @@ class CallTimes {
   std::map<std::size_t, const std::vector<double>*> points_;
 };
 
-CallTimes times_of(const Question& question, const Answer& answer,
-                   const std::vector<Simulated>& calls) {
+CallTimes times_of(const Answer& answer, const std::vector<Simulated>& calls) {
   CallTimes times;
   for (const Simulated& call : calls) {
-    const bool asked =
-        call.ranks == answer.ranks && call.strategy == simulated_as(answer.strategy, question);
+    const bool asked = call.ranks == answer.ranks && call.strategy == answer.strategy;
     if (asked) times.add(call.bytes, call.us);
   }
   return times;
@@ -119,7 +109,6 @@ std::vector<Simulated> simulate(const Question& question, const std::vector<std:
   for (const int ranks : question.ranks) {
     for (const Strategy strategy : question.strategies) {
       if (!objection_to(strategy, question.network, ranks).empty()) continue;
-      if (simulated_as(strategy, question) != strategy) continue;
       for (const std::size_t bytes : sizes) calls.push_back({ranks, strategy, bytes, {}});
     }
   }
@@ -135,34 +124,27 @@ std::vector<Simulated> simulate(const Question& question, const std::vector<std:
   return calls;
 }
 
-// The best bucket, and what a step takes with it: of those whose calls the library makes, if there
-// are any.
+// The best bucket, and what a step takes with it.
 Answer step_answer(const Question& question, Answer answer, const std::vector<Simulated>& calls) {
   const Job& job = *question.job;
-  const CallTimes times = times_of(question, answer, calls);
+  const CallTimes times = times_of(answer, calls);
   bool first = true;
   for (const std::size_t bucket : question.bucket_bytes) {
     std::vector<double> steps;
     std::vector<double> in_calls;
     std::vector<double> exposed;
-    bool beyond = false;
     for (int run = 0; run < question.runs; ++run) {
       std::mt19937_64 random(static_cast<std::uint64_t>(run) + 1);
       const double slowdown = slowest_of(answer.ranks, question.compute_spread, random);
       const StepTime time =
           step_time(job, bucket, slowdown, [&](std::size_t bytes) { return times(bytes, random); });
-      beyond = is_beyond_library(answer.strategy, question.network, answer.ranks,
-                                 time.largest_call_bytes);
       steps.push_back(time.step_us);
       in_calls.push_back(time.call_us);
       exposed.push_back(time.exposed_us);
     }
     const Spread step = spread_of(steps);
-    const bool better = beyond == answer.beyond_library ? step.median < answer.step_us.median
-                                                        : answer.beyond_library;
-    if (!first && !better) continue;
+    if (!first && step.median >= answer.step_us.median) continue;
     first = false;
-    answer.beyond_library = beyond;
     answer.bytes = bucket;
     answer.step_us = step;
     answer.call_us = spread_of(in_calls);
@@ -193,6 +175,7 @@ std::vector<Answer> answers_to(const Question& question) {
       answer.ranks = ranks;
       answer.strategy = strategy;
       answer.objection = objection_to(strategy, question.network, ranks);
+      answer.beyond_library = is_beyond_library(strategy, question.network, ranks);
       if (!answer.objection.empty()) {
         answers.push_back(answer);
         continue;
@@ -202,12 +185,9 @@ std::vector<Answer> answers_to(const Question& question) {
         continue;
       }
       for (const Simulated& call : calls) {
-        if (call.ranks != ranks || call.strategy != simulated_as(strategy, question)) {
-          continue;
-        }
+        if (call.ranks != ranks || call.strategy != strategy) continue;
         answer.bytes = call.bytes;
         answer.call_us = spread_of(call.us);
-        answer.beyond_library = is_beyond_library(strategy, question.network, ranks, answer.bytes);
         answers.push_back(answer);
       }
     }

@@ -40,7 +40,7 @@ struct Answer {
   Strategy strategy = Strategy::ring;
   std::string objection;
   std::size_t bytes = 0;        // of the call, or of the best bucket
-  bool beyond_library = false;  // is_beyond_library(), of such a call
+  bool beyond_library = false;  // is_beyond_library()
   Spread call_us;               // of all calls of a step, where there is a job
   Spread step_us;
   Spread exposed_us;

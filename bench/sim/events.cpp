@@ -22,8 +22,6 @@ Events::Events(const Network& network, const Shape& shape, const std::vector<Act
   for (const ActorPlace& place : actors) {
     Actor actor;
     actor.place = place;
-    actor.steps = place.schedule.steps();
-    actor.turns = detail::turns_of(place.schedule, place.slicing);
     hosts = std::max(hosts, place.host + 1);
     actors_.push_back(actor);
   }
@@ -33,7 +31,6 @@ Events::Events(const Network& network, const Shape& shape, const std::vector<Act
 
 double Events::run() {
   for (std::size_t i = 0; i < actors_.size(); ++i) {
-    actors_[i].index = -1;
     load(actors_[i]);
     queue_.push({actors_[i].place.start_us, static_cast<int>(i)});
   }
@@ -56,22 +53,35 @@ double Events::run() {
   return (ends_.back() - ends_[first_half - 1]) / static_cast<double>(ends_.size() - first_half);
 }
 
+namespace {
+
+std::uint64_t chunk_itself(int chunk) { return static_cast<std::uint64_t>(chunk); }
+
+}  // namespace
+
 // As run_schedule walks them.
+bool Events::next_step(Actor& actor) const {
+  const detail::Schedule& schedule = actor.place.schedule;
+  if (++actor.index < actor.steps.end) return true;
+  actor.index = actor.steps.first;
+  if (++actor.turn < actor.turns) return true;
+  if (++actor.phase == schedule.phases()) {
+    actor.phase = 0;
+    ++actor.calls_made;
+  }
+  actor.steps = schedule.phase(actor.phase);
+  actor.turns = detail::turns_of(schedule, actor.steps, actor.place.slicing, chunk_itself);
+  actor.turn = 0;
+  actor.index = actor.steps.first;
+  return !actor.done(shape_);
+}
+
 void Events::load(Actor& actor) {
   const Slicing& slicing = actor.place.slicing;
   const int number = static_cast<int>(&actor - actors_.data());
-  for (;;) {
-    if (++actor.index == actor.steps) {
-      actor.index = 0;
-      if (++actor.turn == actor.turns) {
-        actor.turn = 0;
-        ++actor.calls_made;
-        if (actor.done(shape_)) return;
-      }
-    }
+  while (next_step(actor)) {
     const Step step = actor.place.schedule.step(actor.index);
-    const detail::DueSlices due = detail::due_slices(
-        step, actor.turn, slicing, [](int chunk) { return static_cast<std::uint64_t>(chunk); });
+    const detail::DueSlices due = detail::due_slices(step, actor.turn, slicing, chunk_itself);
     if (due.begin >= due.end) continue;
     actor.number = due.begin;
     actor.end = due.end;

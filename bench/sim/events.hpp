@@ -83,10 +83,11 @@ class Events {
   };
   struct Actor {
     ActorPlace place;
-    int steps = 0;
-    std::uint64_t turns = 0;
     int calls_made = 0;
     // Where it is in its schedule, and the edges of this step.
+    int phase = -1;
+    detail::Phase steps;  // of this phase
+    std::uint64_t turns = 0;
     std::uint64_t turn = 0;
     int index = 0;
     std::uint64_t number = 0;
@@ -120,6 +121,8 @@ class Events {
 
   // Loads the slices of the next step that has any, if need be of the next call.
   void load(Actor& actor);
+  // Goes to the next step. False: the actor has made all its calls.
+  bool next_step(Actor& actor) const;
   void advance(Actor& actor);
   // Carries out the next slice at `now` if it can; else arranges to be asked again.
   void attempt(int number, double now);

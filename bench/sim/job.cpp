@@ -112,9 +112,7 @@ StepTime step_time(const Job& job, std::size_t bucket_bytes, double slowdown,
     for (const detail::Member& member : bucket.members) {
       ready = std::max(ready, job.gradients[member.parameter].ready_us);
     }
-    const std::size_t bytes = bucket.count * sizeof(float);
-    time.largest_call_bytes = std::max(time.largest_call_bytes, bytes);
-    now = add(std::max(now, slowdown * ready), call(bytes));
+    now = add(std::max(now, slowdown * ready), call(bucket.count * sizeof(float)));
   }
   const double computed = slowdown * job.computed_us;
   time.step_us = add(std::max(now, computed), small);

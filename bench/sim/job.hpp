@@ -33,7 +33,6 @@ Job read_trace(const std::string& file);
 using CallTime = std::function<double(std::size_t bytes)>;
 
 struct StepTime {
-  std::size_t largest_call_bytes = 0;
   double step_us = 0;
   double call_us = 0;     // all calls
   double exposed_us = 0;  // after backprop

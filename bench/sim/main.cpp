@@ -73,10 +73,7 @@ void print(const Question& question, const std::vector<Answer>& answers) {
     }
   }
   if (beyond) {
-    fmt::print(
-        "# * the library refuses such calls: by halving_doubling it carries what its FIFOs hold, "
-        "and inside "
-        "a host it has other algorithms\n");
+    fmt::print("# * the library refuses such calls: inside a host it has other algorithms\n");
   }
   const auto& asked = question.strategies;
   if (std::find(asked.begin(), asked.end(), Strategy::server) != asked.end()) {

@@ -36,9 +36,11 @@ DeviceEngine::DeviceEngine(Wiring& host, std::chrono::milliseconds timeout, Devi
              &wiring_.topology.ring,
              wiring_.geometry.ring,
              wiring_.geometry.off_ring,
-             wiring_.geometry.pairwise,
+             {wiring_.geometry.pairwise, {}},
              wiring_.pump != nullptr,
              host.links.slowest_link,
+             1,
+             nullptr,
              &borders_},
       watch_(host, wiring_) {}
 

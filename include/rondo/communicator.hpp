@@ -44,14 +44,16 @@ Communicator share(Communicator& communicator, const void* user);
 /// makes another collective, each rank gets a MismatchError, or a PeerError that quotes it. The
 /// call in question throws it; or, on a rank whose part of that call was over before the difference
 /// was found, the rank's next call. That may be so in calls with a root: for a rank between two
-/// others in the chain of a broadcast or reduce, or one that is not the root of a gather or
-/// scatter. If such a rank makes no further call, the error is logged when its communicator is
+/// others in the chain of a broadcast or reduce, or one that is not the root of a tree, a gather or
+/// a scatter. If such a rank makes no further call, the error is logged when its communicator is
 /// destroyed: the destructor waits until all ranks have made its last call, if that had a root. All
 /// ranks get bit-identical results, whatever rounding mode or other floating-point state a rank's
 /// thread has set: calls have the usual one, and give the thread's back. Every run gives the same
 /// bits with the same placement of ranks and the same kind of memory (ordinary or reachable), since
-/// the kind of memory decides which algorithm is used. CommunicatorOptions::rank_order
-/// promises more.
+/// the kind of memory decides which algorithm is used; with one exception: of three ranks or more
+/// on several hosts, `automatic` chooses by the links that were measured as ranks joined. These are
+/// rounded to powers of two, so that runs seldom differ. A named algorithm except `hierarchical`
+/// fixes the order, and CommunicatorOptions::rank_order promises more.
 ///
 /// Buffers: any host memory; calls between processes of one host are fastest with memory of
 /// reachable_memory() on all ranks. `in` and `out` are either the same buffer (in place) or do not

@@ -65,7 +65,8 @@ struct CommunicatorOptions {
   bool rank_order = false;
   /// Payload of one FIFO slot, a multiple of 64; 0: chosen by carrier. The same on every rank.
   std::size_t slot_bytes = 0;
-  /// Slots of one FIFO, at least 2; 0: chosen by carrier. The same on every rank.
+  /// Slots of one FIFO, at least 2; 0: chosen by carrier. The same on every rank. The FIFOs of
+  /// Algorithm::tree have at least 6.
   std::uint32_t slots = 0;
   NetworkOptions network = {};
 };

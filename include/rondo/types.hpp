@@ -61,11 +61,14 @@ inline constexpr int kCollectiveCount = 12;
 /// - `recursive_doubling`: pairs of ranks exchange whole vectors, in ⌊log2(number of ranks)⌋
 ///   rounds. For small all_reduces and barriers of host memory between hosts.
 /// - `halving_doubling`: pairs of ranks exchange halves of what they have, then double it
-///   (Rabenseifner). For all_reduces of host memory of some KiB between hosts.
+///   (Rabenseifner). For all_reduces of host memory between hosts.
 /// - `hierarchical`: reduced inside each host through its memory, then carried between hosts, then
-///   spread inside each host. Between hosts it goes by ring, each rank its chunk; few bytes go
-///   between one rank of each host. For all_reduces and barriers of host memory where hosts hold
-///   several ranks.
+///   spread inside each host. Between hosts it goes by ring or halving_doubling, each rank its
+///   chunk; few bytes go between one rank of each host. For all_reduces and barriers of host memory
+///   where hosts hold several ranks.
+/// - `tree`: broadcast and reduce along a binomial tree; all_gather and reduce_scatter along one
+///   tree for each rank, all at once (Bruck, PAT), in ⌈log2(number of ranks)⌉ rounds. For few bytes
+///   of host memory between hosts. A reduce_scatter, and a reduce, take memory for the vector.
 /// - `direct`: each rank handles its chunk of the buffers of all ranks, which it reads and writes
 ///   where they are: each byte moves once. For ranks of one process, with any buffers; and for
 ///   processes of one host whose buffers are in memory of reachable_memory(). On devices:
@@ -86,9 +89,10 @@ enum class Algorithm : std::uint8_t {
   chain,
   halving_doubling,
   hierarchical,
+  tree,
   pairwise
 };
-inline constexpr int kAlgorithmCount = 10;
+inline constexpr int kAlgorithmCount = 11;
 
 /// Bytes of one element.
 constexpr std::size_t size_of(DataType type) {

@@ -47,6 +47,7 @@ std::string_view name(Algorithm algorithm) {
                                                                            "chain",
                                                                            "halving_doubling",
                                                                            "hierarchical",
+                                                                           "tree",
                                                                            "pairwise"};
   return pick(kNames, algorithm);
 }

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/index.hpp"
+
 namespace rondo::detail {
 namespace {
 
@@ -36,13 +38,19 @@ std::size_t slots_offset(const SegmentPlan& plan) {
   return stages_offset(plan) + static_cast<std::size_t>(plan.sharing) * stages_stride(plan);
 }
 std::size_t slots_stride(const SegmentEdge& edge) { return in_pages(slots_bytes(edge.geometry)); }
-std::size_t pairwise_offset(const SegmentPlan& plan) {
+std::size_t pairwise_stride(const SegmentPlan& plan, int use) {
+  const FifoGeometry& geometry = plan.pairwise[Index(use)];
+  return geometry.slots == 0 ? 0 : in_pages(contiguous_fifo_bytes(geometry));
+}
+// Where the FIFOs for a use begin; kPairwiseUses: where the last ones end.
+std::size_t pairwise_offset(const SegmentPlan& plan, int use) {
   std::size_t offset = slots_offset(plan);
   for (const SegmentEdge& edge : plan.edges) offset += slots_stride(edge);
+  const auto ranks = static_cast<std::size_t>(plan.pairwise_ranks);
+  for (int before = 0; before < use; ++before) {
+    offset += ranks * ranks * pairwise_stride(plan, before);
+  }
   return offset;
-}
-std::size_t pairwise_stride(const SegmentPlan& plan) {
-  return in_pages(contiguous_fifo_bytes(plan.pairwise));
 }
 
 // Returns where an edge's counters and slots are.
@@ -76,10 +84,7 @@ std::size_t SegmentPlan::reserved_bytes() const {
   return in_pages(counters_offset(*this) + edges.size() * 2 * sizeof(FifoCounter));
 }
 
-std::size_t SegmentPlan::bytes() const {
-  const auto ranks = static_cast<std::size_t>(pairwise_ranks);
-  return pairwise_offset(*this) + ranks * ranks * pairwise_stride(*this);
-}
+std::size_t SegmentPlan::bytes() const { return pairwise_offset(*this, kPairwiseUses); }
 
 HostSegment::HostSegment(Mapping mapping, SegmentPlan plan)
     : mapping_(std::move(mapping)), plan_(std::move(plan)) {}
@@ -113,8 +118,9 @@ std::optional<FifoMemory> HostSegment::fifo(const RankPair& ranks) const {
   return FifoMemory{counters, counters + 1, mapping_.data() + place.slots, place.edge->geometry};
 }
 
-FifoMemory HostSegment::pairwise_fifo(int from, int to) const {
-  return contiguous_fifo(mapping_.data() + pairwise(from, to).offset, plan_.pairwise);
+FifoMemory HostSegment::pairwise_fifo(PairwiseUse use, int from, int to) const {
+  return contiguous_fifo(mapping_.data() + pairwise(use, from, to).offset,
+                         plan_.pairwise[Index(use)]);
 }
 
 SegmentPart HostSegment::outboxes() const {
@@ -132,10 +138,11 @@ SegmentPart HostSegment::slots_of(const RankPair& ranks) const {
                                : SegmentPart{place.slots, slots_stride(*place.edge)};
 }
 
-SegmentPart HostSegment::pairwise(int from, int to) const {
+SegmentPart HostSegment::pairwise(PairwiseUse use, int from, int to) const {
   const auto ranks = static_cast<std::size_t>(plan_.pairwise_ranks);
   const std::size_t number = static_cast<std::size_t>(from) * ranks + static_cast<std::size_t>(to);
-  return {pairwise_offset(plan_) + number * pairwise_stride(plan_), pairwise_stride(plan_)};
+  const std::size_t stride = pairwise_stride(plan_, static_cast<int>(use));
+  return {pairwise_offset(plan_, static_cast<int>(use)) + number * stride, stride};
 }
 
 void HostSegment::reserve(std::span<const SegmentPart> parts) const {

@@ -1,6 +1,6 @@
 // The memory that the ranks of one host share: the abort board, a presence and a bell for each
 // rank, outboxes for one_shot, stages for data on their way inside the host, a FIFO for each edge
-// between them, and, for messages, a FIFO from each of them to each other.
+// between them, and a FIFO from each of them to each other for each use of pairwise edges.
 //
 // Most communicators use few of these parts. So only what ranks look at in all calls is reserved
 // when the segment is made: the board, presences, bells and the counters of FIFOs. The rest has no
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/algorithm_set.hpp"
+#include "base/pairwise_use.hpp"
 #include "base/rank_pair.hpp"
 #include "carrier/abort_board.hpp"
 #include "carrier/bell.hpp"
@@ -40,10 +41,10 @@ struct SegmentPlan {
   int size = 0;                    // ranks of the communicator, on all hosts
   std::size_t one_shot_bytes = 0;  // that an outbox holds; 0: no outboxes
   std::vector<SegmentEdge> edges;
-  int sharing = 0;              // ranks of this host, which have stages
-  std::size_t stage_bytes = 0;  // of each stage, a multiple of 64; 0: no stages
-  FifoGeometry pairwise = {};   // of the FIFOs between any two ranks of this host
-  int pairwise_ranks = 0;       // how many ranks have pairwise edges
+  int sharing = 0;                            // ranks of this host, which have stages
+  std::size_t stage_bytes = 0;                // of each stage, a multiple of 64; 0: no stages
+  ByPairwiseUse<FifoGeometry> pairwise = {};  // of the FIFOs between any two ranks of this host
+  int pairwise_ranks = 0;                     // how many ranks have pairwise edges
 
   // The size of the segment, and that of the part of it that is reserved when it is made.
   [[nodiscard]] std::size_t bytes() const;
@@ -70,7 +71,7 @@ class HostSegment {
   [[nodiscard]] std::optional<FifoMemory> fifo(const RankPair& ranks) const;
   // Returns the FIFO from one rank to another, which are named by their numbers among the ranks
   // that share the segment.
-  [[nodiscard]] FifoMemory pairwise_fifo(int from, int to) const;
+  [[nodiscard]] FifoMemory pairwise_fifo(PairwiseUse use, int from, int to) const;
 
   // These return what a rank has to reserve before it uses an outbox, its own stages, the slots of
   // an edge, or a pairwise FIFO. A rank reserves also what it only reads, even if another rank has
@@ -78,7 +79,7 @@ class HostSegment {
   [[nodiscard]] SegmentPart outboxes() const;
   [[nodiscard]] SegmentPart stages_of(int index) const;
   [[nodiscard]] SegmentPart slots_of(const RankPair& ranks) const;
-  [[nodiscard]] SegmentPart pairwise(int from, int to) const;
+  [[nodiscard]] SegmentPart pairwise(PairwiseUse use, int from, int to) const;
   // Throws TransportError (too little memory).
   void reserve(std::span<const SegmentPart> parts) const;
 

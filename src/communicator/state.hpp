@@ -33,7 +33,7 @@ struct CommunicatorState {
         engine(wiring),
         defaults(with),
         options(given),
-        tuned(defaults.tuning, wiring.size, wiring.links.hosts) {}
+        tuned(defaults.tuning, wiring.size, cost_between_hosts(wiring)) {}
   CommunicatorState(const CommunicatorState&) = delete;
   CommunicatorState& operator=(const CommunicatorState&) = delete;
 

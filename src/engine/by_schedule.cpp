@@ -10,6 +10,13 @@
 namespace rondo::detail {
 namespace {
 
+// Whether two partners compute the same sums, each for itself.
+bool partners_sum_alike(const Schedule& schedule) {
+  return schedule.algorithm == Algorithm::recursive_doubling ||
+         (schedule.algorithm == Algorithm::halving_doubling &&
+          halving::partners_sum_alike(schedule));
+}
+
 // Whether the output is larger than what a core's cache keeps, and not already in the cache: in a
 // call in place its cache lines have just been read as input.
 bool stores_non_temporally(const Wiring& wiring, const Call& call) {
@@ -31,8 +38,7 @@ HostCall host_call_of(const Context& context, const Call& call, const Plan& plan
   host_call.non_temporal = stores_non_temporally(context.wiring, call);
   // min and max pick an operand, and its bits, so partners get the same without.
   const bool picks = call.op == ReduceOp::min || call.op == ReduceOp::max;
-  if (plan.schedule.algorithm == Algorithm::recursive_doubling && is_floating(call.type) &&
-      !picks) {
+  if (partners_sum_alike(plan.schedule) && is_floating(call.type) && !picks) {
     host_call.alike_nans_of = call.type;
   }
   return host_call;
@@ -52,7 +58,7 @@ void run_by_schedule(Context& context, const Call& call, Algorithm algorithm,
                      const Signature& signature) {
   Plan plan = context.plan(call, algorithm);
   const Schedule& schedule = plan.schedule;
-  if (algorithm == Algorithm::pairwise) open_pairwise_edges(context.wiring, schedule);
+  if (uses_pairwise_edges(algorithm)) open_pairwise_edges(context.wiring, plan);
   std::vector<std::byte> scratch;
   Call with_scratch = call;
   if (schedule.needs_scratch()) {
@@ -66,8 +72,8 @@ void run_by_schedule(Context& context, const Call& call, Algorithm algorithm,
   context.drain();  // this rank may have confirmed
   if (schedule.needs_scratch() && call.collective == Collective::reduce_scatter &&
       plan.own.count > 0) {
-    // Only the ring's first position needs scratch memory: rank 0, whose chunk begins at 0.
-    std::memcpy(call.out, scratch.data(), plan.own.count * size_of(call.type));
+    const std::size_t element = size_of(call.type);
+    std::memcpy(call.out, scratch.data() + plan.own.offset * element, plan.own.count * element);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "engine/context.hpp"
 
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -11,15 +12,20 @@ Context::Context(Wiring& with)
       touching(with, waiter, progress),
       confirmation(with),
       borders_(static_cast<std::size_t>(with.size) + 1),
+      in_rank_order_(static_cast<std::size_t>(with.size)),
       place_{with.rank,
              with.size,
              &with.topology.ring,
              with.links.ring_geometry,
              with.links.off_ring_geometry,
-             with.links.pairwise_geometry,
+             {with.links.pairwise[0].geometry, with.links.pairwise[1].geometry},
              with.links.pump != nullptr,
              with.links.slowest_link,
-             &borders_} {}
+             1,
+             &in_rank_order_,
+             &borders_} {
+  std::iota(in_rank_order_.begin(), in_rank_order_.end(), 0);
+}
 
 void Context::begin_call(const Call& call, const Signature& signature,
                          std::chrono::milliseconds timeout) {

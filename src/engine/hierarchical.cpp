@@ -11,27 +11,38 @@ namespace rondo::detail {
 Hierarchical::Hierarchical(Context& context)
     : context_(context),
       inside_(context),
-      among_leaders_{context.wiring.rank, context.wiring.links.hosts, &context.wiring.links.rail,
-                     context.wiring.links.ring_geometry, context.wiring.links.off_ring_geometry} {}
+      along_rail_{context.wiring.rank, context.wiring.links.hosts, &context.wiring.links.rail,
+                  context.wiring.links.ring_geometry, context.wiring.links.off_ring_geometry} {
+  along_rail_.slowest_link = context.wiring.links.slowest_link;
+}
 
-void Hierarchical::run(const Call& call, Algorithm between_hosts, const ShownCall& shown) {
+std::uint64_t Hierarchical::piece_elems(const Call& call, const BetweenHosts& between_hosts) const {
+  const Links& links = context_.wiring.links;
+  const std::size_t element = size_of(call.type);
+  // Between leaders the whole vector goes at once, since that is what their schedule is made for.
+  if (!between_hosts.along_rails) return std::max<std::uint64_t>(call.count, 1);
+  if (links.hosts == 1) return 0;
+  return rail_piece_bytes(between_hosts.algorithm, call.count * element, links.hosts, links.rails,
+                          link_costs(links.slowest_link)) /
+         element;
+}
+
+void Hierarchical::run(const Call& call, const BetweenHosts& between_hosts,
+                       const ShownCall& shown) {
   context_.reserve_for(Algorithm::hierarchical);
   const Links& links = context_.wiring.links;
   const bool crosses = links.hosts > 1;
-  const bool by_rails = between_hosts == Algorithm::ring;
   // Averages are divided by the number of all ranks between hosts; inside, they are parts of
   // averages, or sums.
   const bool sums = crosses && call.op == ReduceOp::avg && !sums_as_parts(call.type);
   AverageFactors average = average_of(call.type, context_.wiring.size);
   if (crosses) average.divisor = 1;
-  // Between leaders the whole vector goes at once, since that is what their schedule is made for.
-  const std::size_t element = size_of(call.type);
-  const std::uint64_t along_rails =
-      crosses ? rail_piece_bytes(call.count * element, links.hosts, links.slowest_link) / element
-              : 0;
-  inside_.begin(call, sums ? ReduceOp::sum : call.op, average, by_rails ? links.rails : 1, crosses,
-                by_rails ? along_rails : std::max<std::uint64_t>(call.count, 1));
-  if (links.pump != nullptr) links.pump->begin_call(Algorithm::hierarchical);
+  inside_.begin(call, sums ? ReduceOp::sum : call.op, average,
+                between_hosts.along_rails ? links.rails : 1, crosses,
+                piece_elems(call, between_hosts));
+  if (links.pump != nullptr) {
+    links.pump->begin_call(Algorithm::hierarchical, between_hosts.algorithm);
+  }
 
   inside_.meet(shown);
   for (std::uint64_t piece = 0; crosses && piece < inside_.pieces(); ++piece) {
@@ -45,18 +56,19 @@ void Hierarchical::run(const Call& call, Algorithm between_hosts, const ShownCal
   context_.confirmation.forget();
 }
 
-void Hierarchical::run_between(const Call& call, Algorithm algorithm, const Range& chunk,
-                               const Signature& signature) {
+void Hierarchical::run_between(const Call& call, const BetweenHosts& between_hosts,
+                               const Range& chunk, const Signature& signature) {
   const Links& links = context_.wiring.links;
   Call between = call;
   between.in = between.out = static_cast<std::byte*>(call.out) + chunk.offset * size_of(call.type);
   between.count = chunk.count;
   Plan plan;
-  if (algorithm == Algorithm::ring) {
+  if (between_hosts.algorithm == Algorithm::ring) {
     plan = rail_plan(call, {links.host, links.hosts, &links.rail, links.rail_geometry});
     plan.slicing.count = chunk.count;
   } else {
-    plan = make_plan(call, algorithm, among_leaders_, kChunkGranuleBytes);
+    along_rail_.sharing_link = between_hosts.along_rails ? links.rails : 1;
+    plan = make_plan(between, between_hosts.algorithm, along_rail_, kChunkGranuleBytes);
   }
   HostCall host_call = host_call_of(context_, between, plan, signature);
   host_call.average.scale = 1;

@@ -39,8 +39,8 @@ class HostPort {
  public:
   HostPort(Context& context, const HostCall& call)
       : wiring_(context.wiring),
-        to_(is_pairwise(call) ? wiring_.links.pairwise_to : wiring_.links.to),
-        from_(is_pairwise(call) ? wiring_.links.pairwise_from : wiring_.links.from),
+        to_(is_pairwise(call) ? pairwise_of(call).to : wiring_.links.to),
+        from_(is_pairwise(call) ? pairwise_of(call).from : wiring_.links.from),
         waiter_(context.waiter),
         progress_(context.progress),
         call_(call),
@@ -83,9 +83,11 @@ class HostPort {
   }
 
  private:
-  // Along the edges of Links::pairwise_to and pairwise_from.
   static bool is_pairwise(const HostCall& call) {
-    return call.plan.schedule.algorithm == Algorithm::pairwise;
+    return uses_pairwise_edges(call.plan.schedule.algorithm);
+  }
+  [[nodiscard]] Links::PairwiseEnds& pairwise_of(const HostCall& call) const {
+    return wiring_.links.pairwise_of(call.plan.schedule.algorithm);
   }
 
   void wait_received(int from, const Range& slice) {

@@ -45,7 +45,7 @@ void Messages::run_one(const Call& call, std::chrono::milliseconds timeout) {
   context_.begin_message(call, signature, timeout);
   try {
     const Plan plan = context_.plan(call, Algorithm::pairwise);
-    open_pairwise_edges(context_.wiring, plan.schedule);
+    open_pairwise_edges(context_.wiring, plan);
     walk(context_, host_call_of(context_, call, plan, signature));
   } catch (...) {
     ending_.end_with_thrown(signature, {});
@@ -75,8 +75,8 @@ void Messages::exchange(const Call& send, const Signature& sent, const Call& rec
                         const Signature& expected, Signature& in_progress) {
   const Plan out = context_.plan(send, Algorithm::pairwise);
   const Plan in = context_.plan(recv, Algorithm::pairwise);
-  open_pairwise_edges(context_.wiring, out.schedule);
-  open_pairwise_edges(context_.wiring, in.schedule);
+  open_pairwise_edges(context_.wiring, out);
+  open_pairwise_edges(context_.wiring, in);
   if (Pump* pump = context_.wiring.links.pump.get()) pump->begin_call(Algorithm::pairwise);
   const HostCall sending = host_call_of(context_, send, out, sent);
   const HostCall receiving = host_call_of(context_, recv, in, expected);

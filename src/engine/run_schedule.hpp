@@ -31,17 +31,20 @@ template <class Steps, Port P>
 [[nodiscard]] RONDO_HOST_DEVICE bool run_schedule(const Steps& schedule, const Slicing& slicing,
                                                   P& port) {
   const auto chunk_at = [&port](int position) { return port.chunk_at(position); };
-  const int steps = schedule.steps();
-  const std::uint64_t turns = turns_of(schedule, slicing);
-  for (std::uint64_t turn = 0; turn < turns; ++turn) {
-    for (int index = 0; index < steps; ++index) {
-      const Step step = schedule.step(index);
-      const DueSlices due = due_slices(step, turn, slicing, chunk_at);
-      for (std::uint64_t number = due.begin; number < due.end; ++number) {
-        const Range slice = slicing.slice(due.part, number);
-        if (!port.acquire(step, slice)) return false;
-        port.move(step, slice);
-        port.hand_on(step, slice);
+  const int phases = schedule.phases();
+  for (int number = 0; number < phases; ++number) {
+    const Phase phase = schedule.phase(number);
+    const std::uint64_t turns = turns_of(schedule, phase, slicing, chunk_at);
+    for (std::uint64_t turn = 0; turn < turns; ++turn) {
+      for (int index = phase.first; index < phase.end; ++index) {
+        const Step step = schedule.step(index);
+        const DueSlices due = due_slices(step, turn, slicing, chunk_at);
+        for (std::uint64_t one = due.begin; one < due.end; ++one) {
+          const Range slice = slicing.slice(due.part, one);
+          if (!port.acquire(step, slice)) return false;
+          port.move(step, slice);
+          port.hand_on(step, slice);
+        }
       }
     }
   }

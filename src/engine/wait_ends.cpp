@@ -126,7 +126,9 @@ std::optional<Failure> WaitEnds::find_told_call(int peer) {
 
 // Ranks of this host show which call they are in. Ranks that have ended that call, and ranks of
 // other hosts, have sent slots of their call, maybe along an edge that this rank's call does not
-// use: so the FIFOs of all edges are checked.
+// use: so the FIFOs of all edges are checked, except pairwise ones. In a call along these, some
+// rank always still waits for the one that made another call, and learns of that by what it shows
+// or tells.
 std::optional<Failure> WaitEnds::find_other_call(int peer, bool at_rest) {
   if (message_) return std::nullopt;
   for (const int rank : wiring_.links.ranks_sharing) {

@@ -14,7 +14,9 @@
 #include <rondo/topology.hpp>
 
 #include "base/algorithm_set.hpp"
+#include "base/index.hpp"
 #include "base/link_facts.hpp"
+#include "base/pairwise_use.hpp"
 #include "carrier/host_segment.hpp"
 #include "carrier/peer_watch.hpp"
 #include "engine/pace.hpp"
@@ -23,6 +25,7 @@
 #include "net/host_watch.hpp"
 #include "net/pump.hpp"
 #include "plan/algorithms.hpp"
+#include "plan/cost_model.hpp"
 
 namespace rondo::detail {
 
@@ -37,11 +40,17 @@ struct Links {
   std::vector<RecvEnd> from;       // by ring position, too
   // Indexed by ring position; null where the peer does not share the segment.
   std::vector<Bell*> bells;
-  // The ends of the edges that `pairwise` uses, also indexed by ring position. They have no slots
-  // until they are first used (engine/pairwise_edges.hpp).
-  std::vector<SendEnd> pairwise_to;
-  std::vector<RecvEnd> pairwise_from;
-  FifoGeometry pairwise_geometry;
+  // The ends of pairwise edges, also indexed by ring position. They have no slots until they are
+  // first used (engine/pairwise_edges.hpp).
+  struct PairwiseEnds {
+    std::vector<SendEnd> to;
+    std::vector<RecvEnd> from;
+    FifoGeometry geometry;
+  };
+  ByPairwiseUse<PairwiseEnds> pairwise;
+  [[nodiscard]] PairwiseEnds& pairwise_of(Algorithm algorithm) {
+    return pairwise[Index(pairwise_use(algorithm))];
+  }
   // Distinguishes messages of this communicator from those of an earlier one.
   std::uint64_t session = 0;
   std::shared_ptr<HostSegment> segment;
@@ -66,6 +75,7 @@ struct Links {
   // memory.
   std::optional<LinkFacts> slowest_link;
   Carrier network = Carrier::mpi;  // by which `pump` sends
+  bool share_cores = false;        // on some machine, of whatever host, more ranks than cores
   std::unique_ptr<Pump> pump;      // null if shared memory carries all; destroyed before `segment`
 };
 
@@ -96,5 +106,21 @@ struct Wiring {
            links.ranks_sharing.end();
   }
 };
+
+// What the calls of this communicator cost between hosts; nothing if shared memory carries all.
+inline std::optional<CostPlace> cost_between_hosts(const Wiring& wiring) {
+  if (!wiring.offers.leaves_memory) return std::nullopt;
+  const Links& links = wiring.links;
+  CostPlace place;
+  place.ranks = wiring.size;
+  place.hosts = links.hosts;
+  place.rails = links.rails;
+  place.link = link_costs(links.slowest_link);
+  place.ring = links.hosts > 1 ? links.rail_geometry : links.ring_geometry;
+  place.off_ring = links.off_ring_geometry;
+  place.share_cores = links.share_cores;
+  place.trees = links.pairwise[Index(PairwiseUse::trees)].geometry;
+  return place;
+}
 
 }  // namespace rondo::detail

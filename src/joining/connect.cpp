@@ -25,11 +25,19 @@ Wiring empty_wiring(int rank, int size, std::vector<int> ring) {
   wiring.links.to.resize(static_cast<std::size_t>(size));
   wiring.links.from.resize(static_cast<std::size_t>(size));
   wiring.links.bells.resize(static_cast<std::size_t>(size));
-  wiring.links.pairwise_to.resize(static_cast<std::size_t>(size));
-  wiring.links.pairwise_from.resize(static_cast<std::size_t>(size));
+  for (Links::PairwiseEnds& ends : wiring.links.pairwise) {
+    ends.to.resize(static_cast<std::size_t>(size));
+    ends.from.resize(static_cast<std::size_t>(size));
+  }
   wiring.links.positions = positions_of(wiring.topology.ring);
   wiring.offers = basic_offers(size);
   return wiring;
+}
+
+void set_pairwise_geometries(Wiring& wiring, const ByPairwiseUse<FifoGeometry>& geometries) {
+  for (int use = 0; use < kPairwiseUses; ++use) {
+    wiring.links.pairwise[Index(use)].geometry = geometries[Index(use)];
+  }
 }
 
 void connect_segment(Wiring& wiring, const std::vector<SegmentEdge>& edges) {
@@ -53,17 +61,17 @@ void connect_segment(Wiring& wiring, const std::vector<SegmentEdge>& edges) {
   }
 }
 
-void connect_to_pump(Wiring& wiring, PumpEdges& carried, const Edge& edge, AlgorithmSet algorithms,
-                     const FifoGeometry& geometry) {
+void connect_to_pump(Wiring& wiring, PumpEdges& carried, const Edge& edge,
+                     const ScheduleEdge& users, const FifoGeometry& geometry) {
   const auto position = positions_of(wiring.topology.ring);
   carried.fifos.push_back(map_private(contiguous_fifo_bytes(geometry)));
   const FifoMemory fifo = contiguous_fifo(carried.fifos.back().data(), geometry);
   if (edge.from == wiring.rank) {
     wiring.links.to[position[Index(edge.to)]] = SendEnd(fifo);
-    carried.out.push_back({edge.to, algorithms, 0, RecvEnd(fifo)});
+    carried.out.push_back({edge.to, users.algorithms, 0, RecvEnd(fifo), users.between_hosts});
   } else {
     wiring.links.from[position[Index(edge.from)]] = RecvEnd(fifo);
-    carried.in.push_back({edge.from, algorithms, 0, SendEnd(fifo)});
+    carried.in.push_back({edge.from, users.algorithms, 0, SendEnd(fifo), users.between_hosts});
   }
 }
 

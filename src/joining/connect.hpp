@@ -3,11 +3,11 @@
 
 #include <vector>
 
-#include "base/algorithm_set.hpp"
 #include "carrier/host_segment.hpp"
 #include "engine/wiring.hpp"
 #include "joining/rank_facts.hpp"
 #include "net/pump.hpp"
+#include "topology/ring_order.hpp"
 
 namespace rondo::detail {
 
@@ -17,6 +17,8 @@ std::vector<std::size_t> positions_of(const std::vector<int>& ring);
 // Returns a wiring without any link.
 Wiring empty_wiring(int rank, int size, std::vector<int> ring);
 
+void set_pairwise_geometries(Wiring& wiring, const ByPairwiseUse<FifoGeometry>& geometries);
+
 // Makes the FIFO ends of the wiring's rank for those of `edges` that its segment carries, and finds
 // the bells of the ranks that share the segment. Notes what of the segment these ends and one_shot
 // use.
@@ -24,8 +26,8 @@ void connect_segment(Wiring& wiring, const std::vector<SegmentEdge>& edges);
 
 // Makes the FIFO of one edge that is not in shared memory: one end is the wiring's and the other
 // the pump's, both in this process.
-void connect_to_pump(Wiring& wiring, PumpEdges& carried, const Edge& edge, AlgorithmSet algorithms,
-                     const FifoGeometry& geometry);
+void connect_to_pump(Wiring& wiring, PumpEdges& carried, const Edge& edge,
+                     const ScheduleEdge& users, const FifoGeometry& geometry);
 
 // Returns the ranks that are not in `ranks_sharing`.
 std::vector<int> ranks_elsewhere(int size, const std::vector<int>& ranks_sharing);

@@ -7,6 +7,9 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/index.hpp"
+#include "schedule/schedule.hpp"
+
 namespace rondo::detail {
 namespace {
 
@@ -17,7 +20,7 @@ constexpr std::uint32_t kOffRingSlots = 8;
 constexpr std::uint32_t kLeastLinkSlots = 16;
 constexpr std::uint32_t kMostLinkSlots = 64;
 // Only naive, recursive_doubling and halving_doubling use these edges, of which a rank may have
-// many. Rails have the sizes of the ring, since long vectors go along them.
+// many. The rings along rails have the sizes of the ring.
 constexpr std::uint64_t kMostOffRingSlotBytes = std::uint64_t{32} << 10U;
 // Limits for all ring edges, and for all off-ring edges, within a host. Together with the outboxes
 // of one_shot (at most 1 MiB), the stages (at most 2 MiB) and the state that ranks show each other,
@@ -30,6 +33,9 @@ constexpr std::uint64_t kLeastSlotBytes = 512;
 constexpr std::uint64_t kPairwiseSlotBytes = std::uint64_t{32} << 10U;
 constexpr std::uint32_t kPairwiseSlots = 16;
 constexpr std::uint64_t kMostPairwiseBytes = std::uint64_t{128} << 20U;
+// Of a tree's, of whose slots a window takes a sixth (schedule/tree_steps.hpp).
+constexpr std::uint32_t kTreeSlots = 32;
+constexpr std::uint64_t kMostTreeBytes = std::uint64_t{32} << 20U;
 // The slots of both neighbours take half of a core's cache, and leave half to the buffers that they
 // are combined with.
 FifoGeometry shm_geometry(std::uint64_t cache_bytes) {
@@ -87,13 +93,6 @@ std::size_t stage_bytes_for(std::size_t ranks) {
   return bytes < least ? 0 : bytes;
 }
 
-std::uint64_t most_in_one_window(int size, std::size_t slot_bytes, std::uint32_t slots) {
-  // A range of half the vector, or in pairs the whole of it. One slot less, since the last slice of
-  // a range of whole granules may be in a slot of its own.
-  const bool pairs = !std::has_single_bit(static_cast<unsigned>(size));
-  return std::uint64_t{slot_bytes} * (slots - 1) * (pairs ? 1 : 2);
-}
-
 void validate_fifo_size(const char* options_name, std::size_t slot_bytes, std::uint32_t slots) {
   constexpr std::size_t kLargestSlot = std::size_t{1} << 30U;
   if (slot_bytes % 64 != 0 || slot_bytes > kLargestSlot) {
@@ -115,6 +114,23 @@ void validate_geometry(const CommunicatorOptions& options) {
     throw UsageError("CommunicatorOptions::carrier is not a CarrierChoice");
   }
 }
+
+namespace {
+
+// Of the edges that a tree uses: from each rank to those at distances of powers of two, both ways.
+FifoGeometry tree_geometry(const CommunicatorOptions& options, std::uint64_t ranks) {
+  FifoGeometry trees{kPairwiseSlotBytes, kTreeSlots};
+  if (options.slot_bytes != 0) trees.slot_bytes = options.slot_bytes;
+  if (options.slots != 0) trees.slots = options.slots;
+  const std::uint64_t edges = ranks * 2 * static_cast<std::uint64_t>(std::bit_width(ranks));
+  trees.slots = std::max(trees.slots, tree::kLeastSlots);
+  trees = within_limit(trees, edges, kMostTreeBytes);
+  // Which may have left fewer, of the smallest size, where a host has some 900 ranks or more.
+  trees.slots = std::max(trees.slots, tree::kLeastSlots);
+  return trees;
+}
+
+}  // namespace
 
 NapLengths naps_for(const LinkFacts& link, const FifoGeometry& ring) {
   constexpr double kShortestUs = 60;
@@ -147,10 +163,12 @@ Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t c
       if (options.slots != 0) geometry->slots = options.slots;
     }
   }
-  chosen.pairwise = {kPairwiseSlotBytes, kPairwiseSlots};
-  if (options.slot_bytes != 0) chosen.pairwise.slot_bytes = options.slot_bytes;
-  if (options.slots != 0) chosen.pairwise.slots = options.slots;
-  chosen.pairwise = within_limit(chosen.pairwise, local.ranks * local.ranks, kMostPairwiseBytes);
+  FifoGeometry pairwise{kPairwiseSlotBytes, kPairwiseSlots};
+  if (options.slot_bytes != 0) pairwise.slot_bytes = options.slot_bytes;
+  if (options.slots != 0) pairwise.slots = options.slots;
+  pairwise = within_limit(pairwise, local.ranks * local.ranks, kMostPairwiseBytes);
+  chosen.pairwise[Index(PairwiseUse::exchanges)] = pairwise;
+  chosen.pairwise[Index(PairwiseUse::trees)] = tree_geometry(options, local.ranks);
   return chosen;
 }
 

@@ -19,10 +19,6 @@ namespace rondo::detail {
 
 // Throws UsageError for FIFO sizes and carriers out of range.
 void validate_geometry(const CommunicatorOptions& options);
-// Returns the largest vector that halving_doubling carries along edges with such FIFOs: a rank
-// fills them with the largest range that it sends before it takes anything.
-std::uint64_t most_in_one_window(int size, std::size_t slot_bytes, std::uint32_t slots);
-
 // Throws UsageError that names the field of options of this name that is out of range. 0 stands for
 // a size that Rondo chooses.
 void validate_fifo_size(const char* options_name, std::size_t slot_bytes, std::uint32_t slots);
@@ -49,7 +45,7 @@ struct Geometries {
   EdgeGeometries memory;  // never more slots than `link`
   EdgeGeometries link;
   // The sizes for the edges between any two ranks, which get memory when they are first used.
-  FifoGeometry pairwise;
+  ByPairwiseUse<FifoGeometry> pairwise;
 };
 
 // The numbers of ranks and edges within a host: those of the host that has most.
@@ -62,7 +58,7 @@ struct LocalEdges {
 
 // `cache_bytes`: the smallest cache share of any rank. `link`: the slowest link between hosts, if
 // there is one. Slots are smaller where a host has many ranks, so that up to 128 ranks take at most
-// 27 MiB, unless `options` set sizes.
+// 27 MiB, unless `options` set sizes; the edges of `tree`, once they are used, take 32 MiB more.
 Geometries choose_geometries(const CommunicatorOptions& options, std::uint64_t cache_bytes,
                              const std::optional<LinkFacts>& link, const LocalEdges& local);
 

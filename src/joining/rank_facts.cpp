@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -150,6 +152,13 @@ std::uint64_t cache_share_bytes(const std::vector<RankFacts>& ranks_of_host) {
 
 bool crowded(const std::vector<RankFacts>& ranks_of_host) {
   return ranks_of_host.size() > cores_of(ranks_of_host);
+}
+
+bool share_cores(const std::vector<RankFacts>& facts) {
+  std::map<std::string, std::vector<RankFacts>> machines;
+  for (const RankFacts& rank : facts) machines[rank.boot.data()].push_back(rank);
+  return std::any_of(machines.begin(), machines.end(),
+                     [](const auto& machine) { return crowded(machine.second); });
 }
 
 bool short_of_quota(const std::vector<RankFacts>& ranks_of_host) {

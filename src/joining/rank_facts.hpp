@@ -75,6 +75,8 @@ std::uint64_t non_temporal_bytes(const RankFacts& rank);
 std::uint64_t cache_share_bytes(const std::vector<RankFacts>& ranks_of_host);
 // Whether these ranks, which share a host, are more than the cores that they may run on.
 bool crowded(const std::vector<RankFacts>& ranks_of_host);
+// Whether on some machine there are more ranks than cores, whatever hosts (containers) they are on.
+bool share_cores(const std::vector<RankFacts>& facts);
 // Whether some of them are more than the cores that their control group may use.
 bool short_of_quota(const std::vector<RankFacts>& ranks_of_host);
 

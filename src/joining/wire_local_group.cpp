@@ -41,7 +41,7 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
       wiring.topology.edges.push_back(
           {edge.ranks.from, edge.ranks.to, Carrier::shm, "one process", edge.in_ring()});
     }
-    wiring.links.pairwise_geometry = chosen.pairwise;
+    set_pairwise_geometries(wiring, chosen.pairwise);
     wiring.links.ring_geometry = geometries.ring;
     wiring.links.off_ring_geometry = geometries.off_ring;
     wiring.links.segment = segment;

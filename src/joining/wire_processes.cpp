@@ -111,10 +111,7 @@ class JoiningProcess {
     }
     if (by_host.size() == static_cast<std::size_t>(bootstrap_.size())) return;
     rails_ = rails_of(by_host);
-    if (by_host.size() > 1) {
-      add_rail_edges(edges_, rails_);
-      add_leader_edges(edges_, rails_[0]);
-    }
+    if (by_host.size() > 1) add_rail_edges(edges_, rails_);
   }
 
   // FIFO sizes are the same on all ranks: for the slowest link between hosts, if there is one, and
@@ -224,6 +221,7 @@ class JoiningProcess {
         {{Algorithm::hierarchical}, segment_->stages_of(static_cast<int>(index))});
     watch_peers(wiring, facts_);
     wiring.waiting.crowded = crowded(facts_of_host(rank_));
+    wiring.links.share_cores = share_cores(facts_);
     wiring.waiting.short_of_quota = short_of_quota(facts_of_host(rank_));
     if (slowest_link_) wiring.waiting.naps = naps_for(*slowest_link_, geometries_.link.ring);
     wiring.offers.rank_order = options_.rank_order;
@@ -237,7 +235,7 @@ class JoiningProcess {
     };
     if (recursive_doubling_) {
       offer(Algorithm::recursive_doubling, kAnySize);
-      offer(Algorithm::halving_doubling, halving_doubling_bytes(wiring, bootstrap_.size()));
+      offer(Algorithm::halving_doubling, kAnySize);
     }
     if (std::is_sorted(ring_.begin(), ring_.end())) offer(Algorithm::chain, kAnySize);
     // Only where every rank can read every outbox and every presence.
@@ -246,12 +244,6 @@ class JoiningProcess {
       offer(Algorithm::direct, kAnySize);
     }
     offer_hierarchical(wiring);
-  }
-
-  static std::uint64_t halving_doubling_bytes(const Wiring& wiring, int ranks) {
-    const Links& links = wiring.links;
-    return most_in_one_window(ranks, links.off_ring_geometry.slot_bytes,
-                              std::min(links.ring_geometry.slots, links.off_ring_geometry.slots));
   }
 
   void offer_hierarchical(Wiring& wiring) const {
@@ -264,7 +256,6 @@ class JoiningProcess {
     for (int host = 0; host < wiring.links.hosts; ++host) {
       if (hosts_.same(rails_[0][Index(host)], rank_)) wiring.links.host = host;
     }
-    wiring.offers.leaders_halving_bytes = halving_doubling_bytes(wiring, wiring.links.hosts);
     const bool some_host_has_several = rails_.size() > 1 || rails_[0].size() < ring_.size();
     bool all_have_stages = true;
     for (int rank = 0; rank < bootstrap_.size(); ++rank) {
@@ -279,7 +270,7 @@ class JoiningProcess {
 
   // The FIFO sizes that a schedule can count on at every edge.
   void note_smallest_fifos(Wiring& wiring) const {
-    wiring.links.pairwise_geometry = geometries_.pairwise;
+    set_pairwise_geometries(wiring, geometries_.pairwise);
     wiring.links.ring_geometry = geometries_.link.ring;
     wiring.links.off_ring_geometry = geometries_.link.off_ring;
     for (const Edge& edge : wiring.topology.edges) {
@@ -299,7 +290,7 @@ class JoiningProcess {
       const Edge& edge = wiring.topology.edges[index];
       any |= edge.carrier == network_.carrier;
       if (edge.carrier != network_.carrier || (edge.from != rank_ && edge.to != rank_)) continue;
-      connect_to_pump(wiring, carried, edge, edges_[index].algorithms,
+      connect_to_pump(wiring, carried, edge, edges_[index],
                       geometries_.link.of(edges_[index].bulk));
     }
     // A rank that has no such edge itself still needs the pump, to receive and announce aborts.

@@ -1,5 +1,6 @@
 #include "net/pump.hpp"
 
+#include <cassert>
 #include <utility>
 
 #include <rondo/errors.hpp>
@@ -33,14 +34,14 @@ Pump::Pump(std::unique_ptr<Messenger> messenger, PumpEdges edges)
 }
 
 void Pump::add(const PumpEdges::Out& edge) {
-  outgoing_.push_back({edge.peer, edge.algorithms, kFirstSlotTag + edge.channel, edge.published,
-                       OperationRing(edge.published.geometry().slots),
+  outgoing_.push_back({edge.peer, edge.algorithms, edge.between_hosts, kFirstSlotTag + edge.channel,
+                       edge.published, OperationRing(edge.published.geometry().slots),
                        RunAhead(edge.published.geometry())});
 }
 
 void Pump::add(const PumpEdges::In& edge) {
-  incoming_.push_back({edge.peer, edge.algorithms, kFirstSlotTag + edge.channel, edge.free,
-                       OperationRing(edge.free.geometry().slots)});
+  incoming_.push_back({edge.peer, edge.algorithms, edge.between_hosts, kFirstSlotTag + edge.channel,
+                       edge.free, OperationRing(edge.free.geometry().slots)});
 }
 
 void Pump::carry(const PumpEdges::Out& edge, Mapping fifo) {
@@ -116,8 +117,10 @@ bool Pump::end_operations() {
   return true;
 }
 
-void Pump::begin_call(Algorithm algorithm) {
+void Pump::begin_call(Algorithm algorithm, Algorithm between_hosts) {
+  assert((algorithm == Algorithm::hierarchical) == (between_hosts != Algorithm::automatic));
   algorithm_ = algorithm;
+  between_hosts_ = between_hosts;
   drives_all_ = false;
 }
 
@@ -154,13 +157,13 @@ bool Pump::finish_oldest(Direction direction) {
   oldest_.clear();
   finishers_.clear();
   for (Outgoing& edge : outgoing_) {
-    if (!drives(edge.algorithms) || edge.messages.outstanding() == 0) continue;
+    if (!drives(edge) || edge.messages.outstanding() == 0) continue;
     oldest_.push_back({&edge.messages.oldest(), "sending a slot", edge.peer});
     finishers_.push_back({&edge, nullptr});
   }
   if (direction == Direction::both) {
     for (Incoming& edge : incoming_) {
-      if (!drives(edge.algorithms) || edge.messages.outstanding() == 0) continue;
+      if (!drives(edge) || edge.messages.outstanding() == 0) continue;
       oldest_.push_back({&edge.messages.oldest(), "receiving a slot", edge.peer});
       finishers_.push_back({nullptr, &edge});
     }
@@ -197,10 +200,10 @@ bool Pump::progress() {
 bool Pump::move_slots() {
   bool moved = false;
   for (Outgoing& edge : outgoing_) {
-    if (drives(edge.algorithms)) moved |= start_sends(edge);
+    if (drives(edge)) moved |= start_sends(edge);
   }
   for (Incoming& edge : incoming_) {
-    if (drives(edge.algorithms)) moved |= start_receives(edge);
+    if (drives(edge)) moved |= start_receives(edge);
   }
   // Open MPI looks at its requests before it polls the network: only a second test sees what the
   // poll completed.
@@ -216,12 +219,12 @@ std::optional<int> Pump::busy_peer() {
   std::optional<int> peer;
   notices_.unless_told_why([&] {
     for (Outgoing& edge : outgoing_) {
-      if (drives(edge.algorithms)) start_sends(edge);
+      if (drives(edge)) start_sends(edge);
     }
     // Receives are always open; testing them too would poll the network at the end of every call.
     finish_oldest(Direction::out);
     for (const Outgoing& edge : outgoing_) {
-      if (!drives(edge.algorithms) || edge.messages.outstanding() == 0) continue;
+      if (!drives(edge) || edge.messages.outstanding() == 0) continue;
       peer = edge.peer;
       return;
     }

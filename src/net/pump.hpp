@@ -31,8 +31,9 @@ class Pump {
   // ended.
   ~Pump();
 
-  // A call begins: from now on only the edges that its algorithm uses are driven.
-  void begin_call(Algorithm algorithm);
+  // A call begins: from now on only the edges that its algorithm uses are driven. `between_hosts`:
+  // by which it goes between hosts, if it is hierarchical.
+  void begin_call(Algorithm algorithm, Algorithm between_hosts = Algorithm::automatic);
   // Until the next call begins, all edges are driven: a peer may be in another call than this rank.
   void drive_all() { drives_all_ = true; }
   // Moves what can be moved without waiting. Returns whether there was anything. Throws
@@ -96,6 +97,7 @@ class Pump {
   struct Outgoing {
     int peer;
     AlgorithmSet algorithms;
+    AlgorithmSet between_hosts;
     int tag;
     RecvEnd end;
     OperationRing messages;
@@ -104,6 +106,7 @@ class Pump {
   struct Incoming {
     int peer;
     AlgorithmSet algorithms;
+    AlgorithmSet between_hosts;
     int tag;
     SendEnd end;
     OperationRing messages;
@@ -111,8 +114,11 @@ class Pump {
 
   void add(const PumpEdges::Out& edge);
   void add(const PumpEdges::In& edge);
-  [[nodiscard]] bool drives(AlgorithmSet users) const {
-    return drives_all_ || users.has(algorithm_);
+  template <class PumpedEdge>
+  [[nodiscard]] bool drives(const PumpedEdge& edge) const {
+    if (drives_all_) return true;
+    return algorithm_ == Algorithm::hierarchical ? edge.between_hosts.has(between_hosts_)
+                                                 : edge.algorithms.has(algorithm_);
   }
   // Returns whether anything began.
   bool start_sends(Outgoing& edge);
@@ -150,6 +156,7 @@ class Pump {
   std::vector<std::size_t> ended_;
   std::uint64_t pumps_made_ = 0;  // by another()
   Algorithm algorithm_ = Algorithm::ring;
+  Algorithm between_hosts_ = Algorithm::automatic;
   bool drives_all_ = false;
   std::uint64_t rounds_ = 0;
 };

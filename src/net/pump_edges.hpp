@@ -18,13 +18,15 @@ struct PumpEdges {
     int peer = 0;
     AlgorithmSet algorithms;
     int channel = 0;
-    RecvEnd published;  // slots that the engine has filled
+    RecvEnd published;                // slots that the engine has filled
+    AlgorithmSet between_hosts = {};  // by which `hierarchical` goes along it
   };
   struct In {
     int peer = 0;
     AlgorithmSet algorithms;
     int channel = 0;
     SendEnd free;  // slots that the engine will read
+    AlgorithmSet between_hosts = {};
   };
   std::vector<Out> out;
   std::vector<In> in;

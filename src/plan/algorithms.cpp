@@ -15,6 +15,7 @@ enum class Kind : std::uint8_t {
   all_reduces,
   sums_for_all,
   reductions,
+  of_parts,
   pairwise
 };
 
@@ -30,6 +31,9 @@ bool is_of(Kind kind, Collective collective) {
       return collective == Collective::all_reduce || collective == Collective::barrier;
     case Kind::reductions:
       return reduces(collective);
+    case Kind::of_parts:
+      return collective == Collective::broadcast || collective == Collective::reduce ||
+             collective == Collective::all_gather || collective == Collective::reduce_scatter;
     case Kind::pairwise:
       return goes_pairwise(collective);
   }
@@ -48,6 +52,8 @@ const char* name(Kind kind) {
       return "all_reduces and barriers";
     case Kind::reductions:
       return "reductions";
+    case Kind::of_parts:
+      return "broadcast, reduce, all_gather and reduce_scatter";
     case Kind::pairwise:
       return "messages, gather, scatter and all_to_all";
   }
@@ -83,6 +89,8 @@ constexpr Row row_of(Algorithm algorithm) {
       return {Kind::sums_for_all, Kind::none, true, Order::of_ranks_on_one_host,
               "hierarchical is for processes of which several share the memory of a host; choose "
               "ring"};
+    case Algorithm::tree:
+      return {Kind::of_parts};
     case Algorithm::chain:
       return {Kind::reductions, Kind::none, true, Order::of_ranks,
               "chain needs ranks in the ring in rank order; set CommunicatorOptions::rank_order, "
@@ -107,7 +115,8 @@ Kind kind_of(Algorithm algorithm, const Offers& offers) {
 Offers basic_offers(int ranks) {
   Offers offers;
   offers.ranks = ranks;
-  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive, Algorithm::pairwise}) {
+  for (const Algorithm algorithm :
+       {Algorithm::ring, Algorithm::naive, Algorithm::tree, Algorithm::pairwise}) {
     offers.of(algorithm).most_bytes = kAnySize;
   }
   return offers;

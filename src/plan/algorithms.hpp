@@ -28,10 +28,9 @@ struct Offers {
   std::array<Offer, kAlgorithmCount> by_algorithm{};
   int ranks = 1;
   bool on_devices = false;
-  bool rank_order = false;                  // is promised: CommunicatorOptions::rank_order
-  bool leaves_memory = false;               // not all edges of the ring are in the segment
-  std::uint64_t leaders_halving_bytes = 0;  // as halving_doubling, between the leaders of hosts
-  std::uint64_t non_temporal_bytes = 0;     // outputs from this size on use non-temporal stores
+  bool rank_order = false;               // is promised: CommunicatorOptions::rank_order
+  bool leaves_memory = false;            // not all edges of the ring are in the segment
+  std::uint64_t non_temporal_bytes = 0;  // outputs from this size on use non-temporal stores
 
   [[nodiscard]] Offer& of(Algorithm algorithm) { return by_algorithm[Index(algorithm)]; }
   [[nodiscard]] const Offer& of(Algorithm algorithm) const {

@@ -1,10 +1,11 @@
 #include "plan/plan.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "base/collective_traits.hpp"
+#include "base/index.hpp"
+#include "plan/cost_model.hpp"
 #include "plan/parts.hpp"
 
 namespace rondo::detail {
@@ -31,16 +32,20 @@ void set_borders(Slicing& slicing, std::vector<std::uint64_t>& borders, const st
 // 23, 18 and 14 ms. Of two ranks each has a wire for itself.
 constexpr std::uint64_t kSlicesOnSharedWires = 2;
 
+const FifoGeometry& exchange_geometry(const RingPlace& place) {
+  return place.pairwise[Index(PairwiseUse::exchanges)];
+}
+
 // How many slices to each of the others a rank must keep under way to fill its link.
 std::uint64_t slices_that_fill(const LinkFacts& link, const RingPlace& place) {
   const double round_trip_bytes = 2 * link.latency_us * link.bytes_per_us;
   const double others = place.size - 1;
   return static_cast<std::uint64_t>(std::ceil(
-      round_trip_bytes / (others * static_cast<double>(place.pairwise_geometry.slot_bytes))));
+      round_trip_bytes / (others * static_cast<double>(exchange_geometry(place).slot_bytes))));
 }
 
 std::uint64_t pairwise_window(const Schedule& schedule, const RingPlace& place) {
-  const std::uint64_t widest = window_for(place.pairwise_geometry.slots);
+  const std::uint64_t widest = window_for(exchange_geometry(place).slots);
   const bool share_wires =
       schedule.collective == Collective::all_to_all && place.has_pump && place.size > 2;
   if (!share_wires) return widest;
@@ -49,27 +54,27 @@ std::uint64_t pairwise_window(const Schedule& schedule, const RingPlace& place) 
 }
 
 const FifoGeometry& geometry_for(Algorithm algorithm, const RingPlace& place) {
-  if (algorithm == Algorithm::pairwise) return place.pairwise_geometry;
+  if (uses_pairwise_edges(algorithm)) return place.pairwise[Index(pairwise_use(algorithm))];
   return algorithm == Algorithm::ring ? place.ring_geometry : place.off_ring_geometry;
 }
 
-// A step of the ring between hosts carries so many bytes of all owners of a host together, if the
-// call has that many: a smaller step makes ranks wait more often, a greater one leaves the network
-// idle for longer at the first and the last piece.
-constexpr std::uint64_t kStepBytes = std::uint64_t{512} << 10U;
-constexpr std::uint64_t kLeastStepBytes = std::uint64_t{256} << 10U;
-// A call has so many pieces, if their steps are not too small for that.
-constexpr std::uint64_t kPieces = 4;
+// Whether a step may carry the chunks of several ranks, which lie side by side in the vector only
+// in the order of ranks.
+bool gathers_in_rank_order(Collective collective, Algorithm algorithm) {
+  return algorithm == Algorithm::tree &&
+         (collective == Collective::all_gather || collective == Collective::reduce_scatter);
+}
 
-// Where kStepBytes take a link less than four times its latency, a step carries as many bytes as
-// the link in eight times its latency. That is rounded up to a power of two, so that runs seldom
-// differ in the order of their additions although the link is measured anew. 0 for other links.
-std::uint64_t step_bytes_of_far_link(const std::optional<LinkFacts>& link) {
-  constexpr double kMost = 16 << 20U;
-  if (!link) return 0;
-  const double bytes = 8 * link->latency_us * link->bytes_per_us;
-  if (bytes <= 2 * static_cast<double>(kStepBytes)) return 0;
-  return std::bit_ceil(static_cast<std::uint64_t>(std::min(bytes, kMost)));
+std::uint64_t window_of(const Schedule& schedule, const RingPlace& place) {
+  const Algorithm algorithm = schedule.algorithm;
+  if (algorithm == Algorithm::pairwise) return pairwise_window(schedule, place);
+  const FifoGeometry& geometry = geometry_for(algorithm, place);
+  if (gathers_in_rank_order(schedule.collective, algorithm)) {
+    return tree::window_for_pieces(geometry.slots);
+  }
+  if (algorithm == Algorithm::tree) return window_for(geometry.slots);
+  // Every other algorithm uses edges of the ring, too, so the window fits the smaller FIFO.
+  return window_for(std::min(geometry.slots, place.ring_geometry.slots));
 }
 
 }  // namespace
@@ -79,11 +84,16 @@ Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
   const std::uint64_t element_bytes = size_of(call.type);
   const int root = has_root(call.collective) ? call.root : 0;
   Plan plan;
-  plan.schedule = {call.collective, algorithm, position_of(*place.ring, place.rank), place.size,
-                   position_of(*place.ring, root)};
-  if (sends(call.collective)) plan.schedule.to = position_of(*place.ring, call.to);
-  if (receives(call.collective)) plan.schedule.from = position_of(*place.ring, call.from);
-  plan.ring = place.ring;
+  plan.ring = gathers_in_rank_order(call.collective, algorithm) ? place.in_rank_order : place.ring;
+  plan.schedule = {call.collective, algorithm, position_of(*plan.ring, place.rank), place.size,
+                   position_of(*plan.ring, root)};
+  if (sends(call.collective)) plan.schedule.to = position_of(*plan.ring, call.to);
+  if (receives(call.collective)) plan.schedule.from = position_of(*plan.ring, call.from);
+  if (algorithm == Algorithm::halving_doubling) {
+    plan.schedule.most_halvings =
+        halvings_that_pay(call.count * element_bytes, place.size, link_costs(place.slowest_link),
+                          {}, place.sharing_link);
+  }
   plan.chunks_are_ranks = algorithm != Algorithm::halving_doubling &&
                           !is_message(call.collective) && plan.schedule.chunks() == place.size;
   plan.own = is_message(call.collective) ? Range{} : own_chunk(call, place.rank, place.size);
@@ -101,16 +111,8 @@ Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
                        call.collective == Collective::all_gather || goes_pairwise(call.collective);
   slicing.granule = visible ? 1 : granule_bytes / element_bytes;
   slicing.channel_granule = granule_bytes / element_bytes;
-  const FifoGeometry& geometry = geometry_for(algorithm, place);
-  slicing.slice_elems = geometry.slot_bytes / element_bytes;
-  // Every other algorithm uses edges of the ring, too, so the window fits the smaller FIFO.
-  slicing.window = algorithm == Algorithm::pairwise
-                       ? pairwise_window(plan.schedule, place)
-                       : window_for(std::min(geometry.slots, place.ring_geometry.slots));
-  if (algorithm == Algorithm::halving_doubling) {
-    slicing.window =
-        slicing.slices({0, call.count});  // in one window: halving_doubling_steps.hpp says why
-  }
+  slicing.slice_elems = geometry_for(algorithm, place).slot_bytes / element_bytes;
+  slicing.window = window_of(plan.schedule, place);
   return plan;
 }
 
@@ -124,17 +126,6 @@ Plan rail_plan(const Call& call, const RailPlace& place) {
   plan.slicing.slice_elems = place.geometry.slot_bytes / element_bytes;
   plan.slicing.window = window_for(place.geometry.slots);
   return plan;
-}
-
-std::uint64_t rail_piece_bytes(std::uint64_t bytes, int hosts,
-                               const std::optional<LinkFacts>& link) {
-  constexpr std::uint64_t kPage = 4096;
-  const auto parts = static_cast<std::uint64_t>(hosts);
-  std::uint64_t piece = parts * step_bytes_of_far_link(link);
-  if (piece == 0) {  // the link is near, or was not measured
-    piece = std::min(parts * kStepBytes, std::max(bytes / kPieces, parts * kLeastStepBytes));
-  }
-  return (piece + kPage - 1) / kPage * kPage;
 }
 
 }  // namespace rondo::detail

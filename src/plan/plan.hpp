@@ -9,25 +9,28 @@
 #include <rondo/call.hpp>
 
 #include "base/link_facts.hpp"
+#include "base/pairwise_use.hpp"
 #include "fifo/fifo.hpp"
 #include "schedule/schedule.hpp"
 #include "schedule/slicing.hpp"
 
 namespace rondo::detail {
 
-// A rank's place in the ring, and the sizes of the smallest FIFOs. For a leader among the leaders
-// of hosts, `ring` is its rail and `size` the number of hosts; `rank` is the rank's number as ever,
-// and only the first two sizes are set.
+// A rank's place in the ring, and the sizes of the smallest FIFOs. For an owner among those of the
+// other hosts, `ring` is its rail and `size` the number of hosts; `rank` is the rank's number as
+// ever, and only the first two sizes are set.
 struct RingPlace {
   int rank = 0;
   int size = 1;
   const std::vector<int>* ring = nullptr;  // ranks in ring order
   FifoGeometry ring_geometry;
   FifoGeometry off_ring_geometry;              // of the off-ring edges, which other algorithms use
-  FifoGeometry pairwise_geometry = {};         // of the edges between any two ranks
+  ByPairwiseUse<FifoGeometry> pairwise = {};   // of the edges between any two ranks
   bool has_pump = false;                       // ranks of other hosts belong to the communicator
   std::optional<LinkFacts> slowest_link = {};  // all fields up to here, except `rank`, are the same
                                                // on all ranks
+  int sharing_link = 1;  // ranks that do the same at the same time over one link
+  const std::vector<int>* in_rank_order = nullptr;  // all ranks
   // Where make_plan() leaves the borders of chunks that have sizes of their own: size + 1 elements,
   // in use until the next call.
   std::vector<std::uint64_t>* borders = nullptr;
@@ -61,12 +64,5 @@ struct RailPlace {
 // An owner's part in a hierarchical all_reduce along its rail, by ring; the caller sets
 // `slicing.count`, to that of the owner's chunk of a piece.
 Plan rail_plan(const Call& call, const RailPlace& place);
-
-// Returns the size of a piece of a hierarchical all_reduce along rails, in whole pages; it may be
-// more than the vector has. A piece has a part for each host, and in each step of the ring between
-// hosts the owners of a host send one part together. `link`: the slowest one between hosts, if it
-// was measured.
-std::uint64_t rail_piece_bytes(std::uint64_t bytes, int hosts,
-                               const std::optional<LinkFacts>& link);
 
 }  // namespace rondo::detail

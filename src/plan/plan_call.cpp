@@ -1,6 +1,5 @@
 #include "plan/plan_call.hpp"
 
-#include <bit>
 #include <string>
 
 #include <fmt/format.h>
@@ -13,16 +12,6 @@
 
 namespace rondo::detail {
 namespace {
-
-// Several owners along rails are faster than one leader for calls that are larger than this.
-constexpr std::uint64_t kMostByLeaders = std::uint64_t{64} << 10U;
-
-// If the number of ranks is no power of two, some ranks form pairs, and each pair sends the whole
-// vector twice more.
-bool halving_pays(int ranks, std::uint64_t bytes) {
-  constexpr std::uint64_t kMostInPairs = std::uint64_t{32} << 10U;
-  return std::has_single_bit(static_cast<unsigned>(ranks)) || bytes <= kMostInPairs;
-}
 
 // Whether the bits of the call's result may depend on the order in which `ranks` ranks are added
 // up.
@@ -100,16 +89,8 @@ class HostChoice : public Choice {
     return tuned_without_direct();
   }
 
-  // Chooses how a hierarchical call goes between hosts: a small call takes what the tuning names
-  // for as many ranks as there are hosts.
-  [[nodiscard]] Algorithm between_hosts() const {
-    if (host_.hosts == 1 || bytes() > kMostByLeaders) return Algorithm::ring;
-    const Algorithm tuned = host_.tuned->between_leaders.at(bytes());
-    if (tuned == Algorithm::naive || tuned == Algorithm::recursive_doubling) return tuned;
-    const bool halves = tuned == Algorithm::halving_doubling &&
-                        bytes() <= offers_.leaders_halving_bytes &&
-                        halving_pays(host_.hosts, bytes());
-    return halves ? tuned : Algorithm::ring;
+  [[nodiscard]] BetweenHosts between_hosts() const {
+    return host_.hosts == 1 ? BetweenHosts{} : host_.tuned->between_hosts(bytes());
   }
 
  private:
@@ -126,18 +107,14 @@ class HostChoice : public Choice {
                : Algorithm::chain;
   }
   [[nodiscard]] Algorithm best_for(Route route) const {
-    const Algorithm tuned = host_.tuned->at(route, bytes());
-    if (route == Route::hosts && tuned == Algorithm::hierarchical && !can(tuned)) {
-      return best_for(Route::network);
-    }
+    const Algorithm tuned = host_.tuned->at(route, call_.collective, bytes());
     const bool reached = tuned != Algorithm::direct || route == Route::buffers;
     return in_order(reached && can(tuned) && pays(tuned) ? tuned : Algorithm::ring);
   }
-  // Whether an algorithm that the tuning names suits this call too. The tuning is measured with
-  // all_reduces. Where each rank has a chunk of its own, `naive` sends n² messages, and for a
+  // Whether an algorithm that the tuning names suits this call too. A file's rules are measured
+  // with all_reduces. Where each rank has a chunk of its own, `naive` sends n² messages, and for a
   // reduction to another rank than its centre it needs memory.
   [[nodiscard]] bool pays(Algorithm algorithm) const {
-    if (algorithm == Algorithm::halving_doubling) return halving_pays(offers_.ranks, bytes());
     return algorithm != Algorithm::naive || call_.collective == Collective::all_reduce ||
            call_.collective == Collective::barrier || call_.collective == Collective::broadcast;
   }

@@ -37,9 +37,7 @@ struct PlannedCall {
   // out, else by `fallback`.
   Algorithm algorithm = Algorithm::ring;
   Algorithm fallback = Algorithm::ring;
-  // How each host's leader exchanges its host's result with the others' in `hierarchical`; `ring`
-  // means along rails.
-  Algorithm between_hosts = Algorithm::ring;
+  BetweenHosts between_hosts;  // in `hierarchical`
   std::chrono::milliseconds timeout{};
 };
 

@@ -35,7 +35,8 @@ TuningRule parse_rule(const std::string& line, const std::string& where) {
   if (words.fail() || words >> rest || !fits) {
     throw UsageError(fmt::format(
         "{}: '{}' must be: buffers, shm, mpi or hosts, a number of ranks, a number of bytes, "
-        "and ring, naive, one_shot, recursive_doubling, halving_doubling, hierarchical, direct or "
+        "and ring, naive, one_shot, recursive_doubling, halving_doubling, hierarchical, tree, "
+        "direct or "
         "chain",
         where, line));
   }
@@ -51,22 +52,6 @@ std::string_view name(Route route) {
   if (route == Route::buffers) return "buffers";
   if (route == Route::hosts) return "hosts";
   return rondo::name(route == Route::memory ? Carrier::shm : Carrier::mpi);
-}
-
-void AlgorithmBySize::add(std::uint64_t from_bytes, Algorithm algorithm) {
-  const auto after = std::upper_bound(
-      by_size_.begin(), by_size_.end(), from_bytes,
-      [](std::uint64_t bytes, const FromSize& one) { return bytes < one.from_bytes; });
-  by_size_.insert(after, {from_bytes, algorithm});
-}
-
-Algorithm AlgorithmBySize::at(std::uint64_t bytes) const {
-  Algorithm algorithm = Algorithm::ring;
-  for (const FromSize& one : by_size_) {
-    if (one.from_bytes > bytes) break;
-    algorithm = one.algorithm;
-  }
-  return algorithm;
 }
 
 AlgorithmBySize Tuning::algorithms_for(Route route, int ranks) const {
@@ -89,14 +74,37 @@ AlgorithmBySize Tuning::algorithms_for(Route route, int ranks) const {
   return result;
 }
 
-Tuned::Tuned(const Tuning& tuning, int ranks, int hosts) {
+Tuned::Tuned(const Tuning& tuning, int ranks, const std::optional<CostPlace>& between_hosts) {
   for (const Route route : kRoutes) {
-    by_route[Index(route)] = tuning.algorithms_for(route, ranks);
+    by_route_[Index(route)] = tuning.algorithms_for(route, ranks);
   }
-  between_leaders = tuning.algorithms_for(Route::network, hosts);
-  if (between_leaders.empty()) {
-    between_leaders = default_tuning().algorithms_for(Route::network, hosts);
+  if (!between_hosts) return;
+  between_leaders_ = tuning.algorithms_for(Route::network, between_hosts->hosts);
+  model_.emplace(*between_hosts);
+}
+
+Algorithm Tuned::at(Route route, Collective collective, std::uint64_t bytes) const {
+  const AlgorithmBySize& measured = by_route_[Index(route)];
+  const bool in_memory = route == Route::buffers || route == Route::memory;
+  const bool sums_for_all =
+      collective == Collective::all_reduce || collective == Collective::barrier;
+  if (in_memory || (sums_for_all && !measured.empty())) {
+    return measured.at(bytes, Algorithm::ring);
   }
+  if (route == Route::hosts && sums_for_all) return Algorithm::hierarchical;
+  return model_ ? model_->at(collective, bytes) : Algorithm::ring;
+}
+
+BetweenHosts Tuned::between_hosts(std::uint64_t bytes) const {
+  // Several owners along rails are faster than one leader for calls that are larger than this.
+  constexpr std::uint64_t kMostByLeaders = std::uint64_t{64} << 10U;
+  if (between_leaders_.empty()) return model_ ? model_->between_hosts(bytes) : BetweenHosts{};
+  const Algorithm measured = between_leaders_.at(bytes, Algorithm::ring);
+  const bool by_leaders = bytes <= kMostByLeaders && (measured == Algorithm::naive ||
+                                                      measured == Algorithm::recursive_doubling ||
+                                                      measured == Algorithm::halving_doubling);
+  if (by_leaders) return {measured, false};
+  return {measured == Algorithm::halving_doubling ? measured : Algorithm::ring, true};
 }
 
 Tuning default_tuning() {
@@ -113,25 +121,6 @@ Tuning default_tuning() {
       {Route::memory, Algorithm::ring, 4, 32768},
       {Route::memory, Algorithm::one_shot, 8, 0},
       {Route::memory, Algorithm::hierarchical, 8, 16384},
-      {Route::hosts, Algorithm::hierarchical, 4, 0},
-      {Route::network, Algorithm::recursive_doubling, 2, 0},
-      {Route::network, Algorithm::ring, 2, 65536},
-      {Route::network, Algorithm::recursive_doubling, 3, 0},
-      {Route::network, Algorithm::ring, 3, 8192},
-      {Route::network, Algorithm::naive, 4, 0},
-      {Route::network, Algorithm::recursive_doubling, 4, 2048},
-      {Route::network, Algorithm::halving_doubling, 4, 4096},
-      {Route::network, Algorithm::ring, 4, 524288},
-      {Route::network, Algorithm::recursive_doubling, 5, 0},
-      {Route::network, Algorithm::ring, 5, 8192},
-      {Route::network, Algorithm::naive, 8, 0},
-      {Route::network, Algorithm::recursive_doubling, 8, 2304},
-      {Route::network, Algorithm::halving_doubling, 8, 8192},
-      {Route::network, Algorithm::ring, 8, 524288},
-      // The cost model says this: rank 0 handles 2(n - 1) messages, others make log2 n exchanges.
-      {Route::network, Algorithm::recursive_doubling, 17, 0},
-      {Route::network, Algorithm::halving_doubling, 17, 8192},
-      {Route::network, Algorithm::ring, 17, 524288},
   };
   Tuning tuning;
   for (const TuningRule& rule : kRules) tuning.rules[tuning.count++] = rule;

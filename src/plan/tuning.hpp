@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,8 @@
 #include <rondo/types.hpp>
 
 #include "base/index.hpp"
+#include "plan/by_size.hpp"
+#include "plan/model_table.hpp"
 
 namespace rondo::detail {
 
@@ -29,21 +32,8 @@ struct TuningRule {
   std::uint64_t from_bytes = 0;
 };
 
-// Which algorithm to use from which size on.
-class AlgorithmBySize {
- public:
-  void add(std::uint64_t from_bytes, Algorithm algorithm);
-  // That of the largest `from_bytes` that is at most `bytes`; `ring` if there is none.
-  [[nodiscard]] Algorithm at(std::uint64_t bytes) const;
-  [[nodiscard]] bool empty() const { return by_size_.empty(); }
-
- private:
-  struct FromSize {
-    std::uint64_t from_bytes = 0;
-    Algorithm algorithm = Algorithm::ring;
-  };
-  std::vector<FromSize> by_size_;  // ascending
-};
+// Which algorithm to use from which size on; where it has no rule, `ring` is used.
+using AlgorithmBySize = BySize<Algorithm>;
 
 // Fixed size: it travels as bytes.
 struct Tuning {
@@ -54,27 +44,29 @@ struct Tuning {
 
   // Takes the rules for `ranks`; if there are none, those for the next smaller number of ranks; if
   // none either, those for the smallest number. If there is no rule for `buffers` at all, takes
-  // those for `shm`; if none for `hosts`, those for `mpi`.
+  // those for `shm`; if none for `hosts`, those for `mpi`. Returns nothing if there are none of
+  // these either.
   [[nodiscard]] AlgorithmBySize algorithms_for(Route route, int ranks) const;
 };
 
-// What the calls of a communicator look up.
+// What the calls of a communicator look up: in memory, rules that were measured; between hosts, the
+// model. A file's rules, which were measured with all_reduces, replace both; those for `mpi` and
+// `hosts` for all_reduces and barriers alone.
 struct Tuned {
-  // `hosts`: between which `hierarchical` goes.
-  Tuned(const Tuning& tuning, int ranks, int hosts);
+  // `between_hosts`: nothing if shared memory carries all.
+  Tuned(const Tuning& tuning, int ranks, const std::optional<CostPlace>& between_hosts);
 
-  [[nodiscard]] Algorithm at(Route route, std::uint64_t bytes) const {
-    return by_route[Index(route)].at(bytes);
-  }
+  [[nodiscard]] Algorithm at(Route route, Collective collective, std::uint64_t bytes) const;
+  // How a hierarchical call goes between hosts.
+  [[nodiscard]] BetweenHosts between_hosts(std::uint64_t bytes) const;
 
-  std::array<AlgorithmBySize, 4> by_route;
-  // Between the leaders of hosts, as among as many ranks. Built in, if a file has no rules for
-  // `mpi`.
-  AlgorithmBySize between_leaders;
+ private:
+  std::array<AlgorithmBySize, 4> by_route_;
+  AlgorithmBySize between_leaders_;  // of the rules for `mpi`, as among as many ranks
+  std::optional<ModelTable> model_;
 };
 
-// What was measured on the machine that docs/performance.md names, for 2 to 16 ranks; for more, the
-// cost model.
+// What was measured in the memory of the machine that docs/performance.md names, for 2 to 16 ranks.
 Tuning default_tuning();
 
 // Lines of "route ranks bytes algorithm", where `bytes` is the size from which on the algorithm is

@@ -80,6 +80,10 @@ struct PairwiseSchedule {
   [[nodiscard]] RONDO_HOST_DEVICE constexpr Step step(int index) const {
     return pairwise::step(schedule, index);
   }
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr int phases() const { return 1; }
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr Phase phase(int /*index*/) const {
+    return {0, steps()};
+  }
   [[nodiscard]] RONDO_HOST_DEVICE constexpr int most_lag() const {
     return pairwise::most_lag(schedule);
   }

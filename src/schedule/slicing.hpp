@@ -9,7 +9,8 @@
 //
 // A step may lag one window behind: it then handles the window before the one whose turn it is, and
 // a rank publishes up to two windows before it takes any. That needs a FIFO of at least two
-// windows, which window_for() leaves.
+// windows, which window_for() leaves; where several steps of a turn send along one edge, of two
+// windows for each of them (tree_steps.hpp).
 //
 // Several channels are independent rings side by side, each with FIFOs of its own: channel c of C
 // takes the c-th part of every chunk.
@@ -56,9 +57,12 @@ struct Slicing {
     const std::uint64_t needed = part.count / slice_elems + (part.count % slice_elems != 0 ? 1 : 0);
     return needed == 0 ? 1 : needed;
   }
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr std::uint64_t windows_of(const Range& part) const {
+    return (slices(part) + window - 1) / window;
+  }
   // The largest chunk's part has at least as many slices as that of any other chunk.
   [[nodiscard]] RONDO_HOST_DEVICE constexpr std::uint64_t windows() const {
-    return (slices(part(largest)) + window - 1) / window;
+    return windows_of(part(largest));
   }
   [[nodiscard]] RONDO_HOST_DEVICE constexpr Range slice(const Range& part,
                                                         std::uint64_t number) const {

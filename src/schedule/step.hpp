@@ -55,7 +55,7 @@ struct Step {
   int from = kNobody;
   int to = kNobody;
   int chunk_count = 1;  // chunks from `chunk` on, side by side in the vector: only halving_doubling
-                        // has more than one
+                        // and tree have more than one
   int lag = 0;          // how many windows this step is behind those without a lag: see slicing.hpp
 
   [[nodiscard]] constexpr bool has(VerbPart part) const { return (verb & part) != 0; }
@@ -66,6 +66,14 @@ RONDO_HOST_DEVICE constexpr Step recv_greeting(int from) {
   return {kRecv, kNoChunk, from, kNobody};
 }
 
+// Steps `first` to `end`, which a rank walks window by window, all windows, before it begins the
+// next phase. Most schedules are one phase. Several are needed where a step sends, or needs to have
+// seen, all that earlier steps received, and not only the window before it.
+struct Phase {
+  int first = 0;
+  int end = 0;
+};
+
 // One rank's part in one collective.
 struct Schedule {
   Collective collective = Collective::barrier;
@@ -75,13 +83,16 @@ struct Schedule {
   int root = 0;      // a position
   int to = kNobody;  // positions, in a message
   int from = kNobody;
+  int most_halvings = 31;  // halving_doubling halves at most so often; 31: as often as it can
 
   // Into how many chunks the vector is cut: one for each rank, or one for all; in halving_doubling,
   // a power of two.
   [[nodiscard]] RONDO_HOST_DEVICE constexpr int chunks() const;
   [[nodiscard]] RONDO_HOST_DEVICE constexpr int steps() const;
   [[nodiscard]] RONDO_HOST_DEVICE constexpr Step step(int index) const;
-  // The largest lag of any step.
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr int phases() const;
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr Phase phase(int index) const;
+  // The largest lag of any step of a schedule that is one phase.
   [[nodiscard]] RONDO_HOST_DEVICE constexpr int most_lag() const;
   // Whether this position accumulates the whole vector although its output does not hold it.
   [[nodiscard]] RONDO_HOST_DEVICE constexpr bool needs_scratch() const;

@@ -47,24 +47,13 @@ std::vector<std::vector<int>> rails_of(const RanksByHost& hosts) {
 
 namespace {
 
-void add_edge(std::vector<ScheduleEdge>& edges, const RankPair& ranks, Algorithm algorithm,
-              bool bulk) {
+ScheduleEdge& edge_between(std::vector<ScheduleEdge>& edges, const RankPair& ranks) {
   const auto known = std::find_if(edges.begin(), edges.end(),
                                   [&](const auto& edge) { return edge.ranks == ranks; });
-  ScheduleEdge& edge = known == edges.end() ? edges.emplace_back(ScheduleEdge{ranks, {}}) : *known;
-  edge.algorithms.add(algorithm);
-  edge.bulk |= bulk;
+  return known == edges.end() ? edges.emplace_back(ScheduleEdge{ranks, {}}) : *known;
 }
 
 }  // namespace
-
-void add_rail_edges(std::vector<ScheduleEdge>& edges, const std::vector<std::vector<int>>& rails) {
-  for (const std::vector<int>& rail : rails) {
-    for (std::size_t i = 0; i < rail.size(); ++i) {
-      add_edge(edges, {rail[i], rail[(i + 1) % rail.size()]}, Algorithm::hierarchical, true);
-    }
-  }
-}
 
 std::vector<ScheduleEdge> schedule_edges(const std::vector<int>& ring, AlgorithmSet algorithms) {
   std::vector<ScheduleEdge> edges;
@@ -78,19 +67,28 @@ std::vector<ScheduleEdge> schedule_edges(const std::vector<int>& ring, Algorithm
       for (int index = 0; index < schedule.steps(); ++index) {
         const Step step = schedule.step(index);
         if (!step.has(kSend)) continue;
-        add_edge(edges, {ring[Index(position)], ring[Index(step.to)]}, algorithm,
-                 algorithm == Algorithm::ring);
+        ScheduleEdge& edge = edge_between(edges, {ring[Index(position)], ring[Index(step.to)]});
+        edge.algorithms.add(algorithm);
+        edge.bulk |= algorithm == Algorithm::ring;
       }
     }
   }
   return edges;
 }
 
-void add_leader_edges(std::vector<ScheduleEdge>& edges, const std::vector<int>& leaders) {
-  const AlgorithmSet algorithms = {Algorithm::naive, Algorithm::recursive_doubling,
-                                   Algorithm::halving_doubling};
-  for (const ScheduleEdge& edge : schedule_edges(leaders, algorithms)) {
-    add_edge(edges, edge.ranks, Algorithm::hierarchical, false);
+void add_rail_edges(std::vector<ScheduleEdge>& edges, const std::vector<std::vector<int>>& rails) {
+  for (std::size_t rail = 0; rail < rails.size(); ++rail) {
+    AlgorithmSet algorithms = {Algorithm::ring, Algorithm::halving_doubling};
+    if (rail == 0) {
+      algorithms.add(Algorithm::naive);
+      algorithms.add(Algorithm::recursive_doubling);
+    }
+    for (const ScheduleEdge& along : schedule_edges(rails[rail], algorithms)) {
+      ScheduleEdge& edge = edge_between(edges, along.ranks);
+      edge.algorithms.add(Algorithm::hierarchical);
+      edge.bulk |= along.bulk;
+      edge.between_hosts = along.algorithms;
+    }
   }
 }
 

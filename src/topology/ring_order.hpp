@@ -31,8 +31,9 @@ std::vector<std::vector<int>> rails_of(const RanksByHost& hosts);
 
 struct ScheduleEdge {
   RankPair ranks;
-  AlgorithmSet algorithms;  // that use it
-  bool bulk = false;        // long vectors go along it, in the ring or in a rail
+  AlgorithmSet algorithms;          // that use it
+  bool bulk = false;                // long vectors go round it, in the ring or in a rail
+  AlgorithmSet between_hosts = {};  // by which `hierarchical` goes along it
 
   [[nodiscard]] bool in_ring() const { return algorithms.has(Algorithm::ring); }
 
@@ -43,10 +44,8 @@ struct ScheduleEdge {
 // the off-ring edges.
 std::vector<ScheduleEdge> schedule_edges(const std::vector<int>& ring, AlgorithmSet algorithms);
 
-// Adds the edges of all rails.
+// Adds the edges along all rails, by which `hierarchical` goes between hosts: of the rings, and of
+// halving_doubling; on the first rail, that of the leaders, also those for few bytes.
 void add_rail_edges(std::vector<ScheduleEdge>& edges, const std::vector<std::vector<int>>& rails);
-// Adds the edges between the hosts' leaders, one of each host, along which `hierarchical` carries
-// few bytes.
-void add_leader_edges(std::vector<ScheduleEdge>& edges, const std::vector<int>& leaders);
 
 }  // namespace rondo::detail

@@ -22,7 +22,7 @@ constexpr FifoGeometry kFifo{65536, 8};
 SegmentPlan plan_of_two() {
   const SegmentEdge there{{0, 1}, kFifo, {Algorithm::ring}};
   const SegmentEdge back{{1, 0}, kFifo, {Algorithm::ring, Algorithm::naive}};
-  return {2, 4096, {there, back}, 2, 8192, {4096, 4}, 2};
+  return {2, 4096, {there, back}, 2, 8192, {{{4096, 4}, {2048, 6}}}, 2};
 }
 
 std::size_t memory_of(const FileDescriptor& file) {
@@ -40,7 +40,9 @@ TEST(HostSegment, GetsMemoryForWhatIsReserved) {
   std::size_t expected = plan.reserved_bytes();
   for (const SegmentPart& part :
        {segment.outboxes(), segment.stages_of(0), segment.stages_of(1), segment.slots_of({0, 1}),
-        segment.slots_of({1, 0}), segment.pairwise(0, 1), segment.pairwise(1, 0)}) {
+        segment.slots_of({1, 0}), segment.pairwise(PairwiseUse::exchanges, 0, 1),
+        segment.pairwise(PairwiseUse::exchanges, 1, 0), segment.pairwise(PairwiseUse::trees, 0, 1),
+        segment.pairwise(PairwiseUse::trees, 1, 0)}) {
     ASSERT_GT(part.bytes, 0U);
     for (int times = 0; times < 2; ++times) segment.reserve(std::array{part});
     expected += part.bytes;
@@ -109,9 +111,11 @@ TEST(HostSegment, ItsPartsAreWhatTheyAreFor) {
     expect_in(reserved, fifo.head, sizeof(FifoCounter));
     expect_in(reserved, fifo.tail, sizeof(FifoCounter));
     expect_in(segment.slots_of(edge), fifo.slots, slots_bytes(kFifo));
-    const FifoMemory pairwise = segment.pairwise_fifo(rank, 1 - rank);
-    expect_in(segment.pairwise(rank, 1 - rank), pairwise.tail,
-              contiguous_fifo_bytes(plan.pairwise));
+    for (const PairwiseUse use : {PairwiseUse::exchanges, PairwiseUse::trees}) {
+      const FifoMemory pairwise = segment.pairwise_fifo(use, rank, 1 - rank);
+      expect_in(segment.pairwise(use, rank, 1 - rank), pairwise.tail,
+                contiguous_fifo_bytes(plan.pairwise[Index(use)]));
+    }
   }
 }
 

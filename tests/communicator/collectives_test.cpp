@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/collective_checks.hpp"
+#include "tests/support/exchange_checks.hpp"
 #include "tests/support/ranks.hpp"
 
 namespace rondo::test {
@@ -82,6 +83,57 @@ TEST_P(OneShot, CallsFollowEachOtherAndOtherAlgorithms) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, OneShot, ::testing::Values(1, 2, 3, 4, 8));
+
+class Tree : public ::testing::TestWithParam<int> {};
+
+TEST_P(Tree, EveryTypeAndReduction) {
+  const auto n = static_cast<std::size_t>(GetParam());
+  // Fewer slots than its schedule needs, too.
+  for (const CommunicatorOptions& options :
+       {kSmallSlots, CommunicatorOptions{.slot_bytes = 64, .slots = 2}}) {
+    run_ranks(GetParam(), options, [n](Communicator& comm) {
+      for_each_type_and_op([&]<class T>(ReduceOp op) {
+        for (const std::size_t count : {std::size_t{0}, std::size_t{1}, n - 1, n + 1, 5 * n + 3}) {
+          CollectiveCheck<T>(comm, count, op, Algorithm::tree).all_but_all_reduce();
+        }
+      });
+      CollectiveCheck<float>(comm, 2311, ReduceOp::avg, Algorithm::tree).all_but_all_reduce();
+    });
+  }
+}
+
+TEST_P(Tree, ChunksOfOtherSizes) {
+  run_ranks(GetParam(), {.algorithm = Algorithm::tree, .slots = 6}, [](Communicator& comm) {
+    for (const std::size_t each : {0U, 1U, 300U, 20'000U}) {
+      ExchangeCheck<float>(comm, each, false).with_counts();
+    }
+  });
+}
+
+TEST_P(Tree, LargeOddCountsWithDefaultSlots) {
+  run_ranks(GetParam(), {}, [](Communicator& comm) {
+    CollectiveCheck<float>(comm, 345677, ReduceOp::sum, Algorithm::tree).all_but_all_reduce();
+  });
+}
+
+// A message that is received only afterwards does not stand in a tree's way.
+TEST_P(Tree, PassesMessagesThatNobodyHasReceivedYet) {
+  if (GetParam() == 1) return;
+  run_ranks(GetParam(), {}, [](Communicator& comm) {
+    const int n = comm.size();
+    const int next = (comm.rank() + 1) % n;
+    const int prev = (comm.rank() + n - 1) % n;
+    for (int round = 0; round < 50; ++round) {
+      std::vector<int> message(10, 1000 * round + comm.rank());
+      comm.send(std::span<const int>(message), next);
+      CollectiveCheck<int>(comm, 40, ReduceOp::sum, Algorithm::tree).all_but_all_reduce();
+      comm.recv(std::span<int>(message), prev);
+      ASSERT_EQ(message, std::vector<int>(10, 1000 * round + prev));
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Tree, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 11));
 
 TEST(ManyRanks, OfOneHostAgree) {
   run_ranks(128, {}, [](Communicator& comm) {

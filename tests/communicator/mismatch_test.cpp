@@ -35,7 +35,7 @@ class EveryMismatch : public testing::TestWithParam<std::tuple<int, bool>> {
 TEST_P(EveryMismatch, OfThreadsIsAnErrorOnEveryRank) {
   int odd = 0;
   for (const Mismatch& mismatch :
-       mismatches({Algorithm::ring, Algorithm::naive, Algorithm::chain})) {
+       mismatches({Algorithm::ring, Algorithm::naive, Algorithm::chain, Algorithm::tree})) {
     odd = (odd + 1) % ranks();
     run_ranks(ranks(), {.timeout = std::chrono::seconds(60)},
               [&](Communicator& comm) { EXPECT_EQ(complaint_about(comm, mismatch, odd), ""); });
@@ -53,8 +53,8 @@ TEST_P(EveryMismatch, OfProcessesIsAnErrorOnEveryRank) {
   const std::vector<int> codes = run_forked(ranks(), [&](const ForkedRank& me) {
     int wrong = 0;
     std::size_t number = 0;
-    for (const Mismatch& mismatch : mismatches(
-             {Algorithm::ring, Algorithm::naive, Algorithm::chain, Algorithm::hierarchical})) {
+    for (const Mismatch& mismatch : mismatches({Algorithm::ring, Algorithm::naive, Algorithm::chain,
+                                                Algorithm::hierarchical, Algorithm::tree})) {
       Communicator comm = from_socket(me.socket + std::to_string(number++), me.rank, me.size,
                                       {.timeout = std::chrono::seconds(60)});
       const std::string complaint =

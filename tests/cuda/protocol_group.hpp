@@ -56,7 +56,8 @@ class ProtocolGroup {
   detail::gpu::KernelArguments arguments(int rank, const Call& call, Algorithm algorithm,
                                          const detail::gpu::CallBlocks& blocks,
                                          std::chrono::nanoseconds timeout, bool reachable = true) {
-    const detail::RingPlace place{rank, size_, &ring_, geometry_, geometry_, geometry_};
+    const detail::RingPlace place{rank,      size_,     &ring_,
+                                  geometry_, geometry_, {geometry_, geometry_}};
     std::optional<detail::gpu::ShownBuffers> shown;
     if (reachable) {
       shown.emplace();

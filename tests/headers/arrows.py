@@ -20,7 +20,7 @@ BELOW = {
     "src/plan": "src/fifo src/schedule",
     "src/net": "src/carrier src/fifo src/memory",
     "src/engine": "src/carrier src/fifo src/memory src/net src/plan src/reduce src/schedule",
-    "src/joining": "src/bootstrap src/carrier src/engine src/fifo src/memory src/net src/topology",
+    "src/joining": "src/bootstrap src/carrier src/engine src/fifo src/memory src/net src/schedule src/topology",
     "src/communicator": "src/bootstrap src/engine src/joining src/net src/plan",
     "src/gradient": "src/communicator src/reduce src/schedule",
     "cuda/api": "",

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/index.hpp"
 #include "joining/fifo_sizes.hpp"
 
 namespace rondo::detail {
@@ -67,21 +68,42 @@ TEST(Geometries, ManyRanksOfAHostTakeLittleMemory) {
       EXPECT_LE(plan.bytes(), std::size_t{27} << 20U) << ranks;
       // Before any call.
       EXPECT_LE(plan.reserved_bytes(), static_cast<std::size_t>(1 + ranks) * 3072) << ranks;
-      const SegmentPlan pairwise{ranks, 0, {}, 0, 0, chosen.pairwise, ranks};
+      const FifoGeometry exchanges = chosen.pairwise[Index(PairwiseUse::exchanges)];
+      const SegmentPlan pairwise{ranks, 0, {}, 0, 0, {exchanges, {}}, ranks};
       EXPECT_LE(pairwise.bytes() - pairwise.reserved_bytes(), std::size_t{200} << 20U) << ranks;
       // However large and many the slots are that a user names.
-      const SegmentPlan named{
-          ranks,
-          0,
-          {},
-          0,
-          0,
-          choose_geometries({.slot_bytes = 1U << 22U, .slots = 4096}, kCache, link, local).pairwise,
-          ranks};
+      const Geometries large =
+          choose_geometries({.slot_bytes = 1U << 22U, .slots = 4096}, kCache, link, local);
+      const SegmentPlan named{ranks, 0, {}, 0, 0, {large.pairwise[0], {}}, ranks};
       EXPECT_LE(named.bytes() - named.reserved_bytes(), std::size_t{256} << 20U) << ranks;
       if (ranks <= 8 && !link) {
         EXPECT_EQ(chosen.memory.ring.slot_bytes, 65536U);
       }
+    }
+  }
+}
+
+// With fewer, what its schedule publishes before it takes anything would not fit.
+TEST(Geometries, ATreeHasTheSlotsThatItNeeds) {
+  for (const std::uint32_t slots : {2U, 3U, 6U, 7U, 64U}) {
+    const Geometries chosen = choose_geometries({.slots = slots}, 1U << 20U, std::nullopt, {});
+    EXPECT_EQ(chosen.pairwise[Index(PairwiseUse::exchanges)].slots, slots);
+    EXPECT_EQ(chosen.pairwise[Index(PairwiseUse::trees)].slots, std::max(slots, 6U));
+  }
+  for (int ranks = 1; ranks <= 128; ++ranks) {
+    LocalEdges local;
+    local.ranks = static_cast<std::uint64_t>(ranks);
+    // The edges that a tree's schedules use.
+    std::size_t edges = 0;
+    for (int distance = 1; distance < ranks; distance *= 2) {
+      edges += 2 * static_cast<std::size_t>(ranks);
+    }
+    for (const CommunicatorOptions& options :
+         {CommunicatorOptions{}, CommunicatorOptions{.slot_bytes = 1U << 22U, .slots = 4096}}) {
+      const FifoGeometry trees = choose_geometries(options, 1U << 20U, std::nullopt, local)
+                                     .pairwise[Index(PairwiseUse::trees)];
+      EXPECT_LE(edges * trees.slots * trees.slot_bytes, std::size_t{32} << 20U) << ranks;
+      EXPECT_GE(trees.slots, 6U);
     }
   }
 }

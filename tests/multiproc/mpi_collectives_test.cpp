@@ -118,18 +118,25 @@ TEST(Mpi, HalvingAndDoubling) {
     if (!leaves_memory(comm)) return;  // its edges are made between hosts only
     for_each_type_and_op([&]<class T>(ReduceOp op) {
       for (const std::size_t count : {0U, 1U, 15U, 17U, 100U, 1000U, 20001U}) {
-        const Call call{.collective = Collective::all_reduce,
-                        .count = count,
-                        .type = kDataTypeOf<T>,
-                        .op = op,
-                        .options = {.algorithm = Algorithm::halving_doubling}};
-        if (fits(comm, call)) {
-          CollectiveCheck<T>(comm, count, op, Algorithm::halving_doubling).all_reduce();
-        } else {
-          EXPECT_GT(count * sizeof(T), slot_bytes == 0 ? 100'000U : 3000U);
-        }
+        CollectiveCheck<T>(comm, count, op, Algorithm::halving_doubling).all_reduce();
       }
     });
+    CollectiveCheck<float>(comm, 1'234'567, ReduceOp::avg, Algorithm::halving_doubling)
+        .all_reduce();
+  }
+}
+
+TEST(Mpi, Tree) {
+  for (const std::size_t slot_bytes : {0U, 512U}) {
+    CommunicatorOptions with = options();
+    with.slot_bytes = slot_bytes;
+    Communicator comm = from_mpi(MPI_COMM_WORLD, with);
+    for_each_type_and_op([&]<class T>(ReduceOp op) {
+      for (const std::size_t count : {0U, 1U, 17U, 1000U}) {
+        CollectiveCheck<T>(comm, count, op, Algorithm::tree).all_but_all_reduce();
+      }
+    });
+    CollectiveCheck<float>(comm, 123'457, ReduceOp::avg, Algorithm::tree).all_but_all_reduce();
   }
 }
 
@@ -297,7 +304,8 @@ TEST(Mpi, EveryMismatchIsAnErrorOnEveryRank) {
   // tests/communicator/mismatch_test.cpp tests groups that use shared memory only.
   if (size > 4 || !leaves_memory(from_mpi(MPI_COMM_WORLD, with))) return;
   std::vector<Algorithm> algorithms = {Algorithm::ring, Algorithm::naive,
-                                       Algorithm::recursive_doubling, Algorithm::halving_doubling};
+                                       Algorithm::recursive_doubling, Algorithm::halving_doubling,
+                                       Algorithm::tree};
   const Call hierarchical{.collective = Collective::all_reduce,
                           .options = {.algorithm = Algorithm::hierarchical}};
   if (fits(from_mpi(MPI_COMM_WORLD, with), hierarchical)) {

@@ -21,7 +21,7 @@ struct Asked {
 // each other's buffers.
 PlannedCall plan_for(const Asked& asked) {
   const Tuning tuning = parse_tuning("shm 4 0 naive\nbuffers 4 0 direct\n", "the test's rules");
-  const Tuned tuned(tuning, 4, 1);
+  const Tuned tuned(tuning, 4, std::nullopt);
   Offers offers = basic_offers(4);
   offers.of(Algorithm::recursive_doubling).most_bytes = kAnySize;
   if (asked.has_reachable_memory) offers.of(Algorithm::direct).most_bytes = kAnySize;

@@ -42,7 +42,7 @@ TEST(Plan, ExchangesOnSharedWiresKeepLittleUnderWay) {
   const FifoGeometry fifo{1024, 16};
   const auto window = [&](Collective collective, int size, bool has_pump, FifoGeometry pairs) {
     const Call call{.collective = collective, .count = 1 << 20, .type = DataType::f32};
-    const RingPlace place{0, size, &ring, fifo, fifo, pairs, has_pump};
+    const RingPlace place{0, size, &ring, fifo, fifo, {pairs, pairs}, has_pump};
     return make_plan(call, Algorithm::pairwise, place, 64).slicing.window;
   };
   EXPECT_EQ(window(Collective::all_to_all, 4, true, fifo), 2U);
@@ -57,7 +57,7 @@ TEST(Plan, ExchangesKeepLongLinksFull) {
   const FifoGeometry fifo{1024, 16};
   const auto window = [&](double latency_us) {
     const Call call{.collective = Collective::all_to_all, .count = 1 << 20, .type = DataType::f32};
-    const RingPlace place{0, 4, &ring, fifo, fifo, fifo, true, LinkFacts{latency_us, 100}};
+    const RingPlace place{0, 4, &ring, fifo, fifo, {fifo, fifo}, true, LinkFacts{latency_us, 100}};
     return make_plan(call, Algorithm::pairwise, place, 64).slicing.window;
   };
   EXPECT_EQ(window(10), 2U);

@@ -3,24 +3,31 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <deque>
 #include <limits>
 #include <map>
 #include <numeric>
+#include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "engine/run_schedule.hpp"
+#include "tests/support/draw.hpp"
 
 namespace rondo::detail {
 namespace {
 
 constexpr int kMostRanks = 17;
+// Of which some are drawn beyond kMostRanks.
+constexpr int kMostDrawn = 67;
+using Heard = std::bitset<256>;
 
 // How often each rank's input is in an element.
-using Contributions = std::array<std::uint8_t, kMostRanks>;
+using Contributions = std::array<std::uint8_t, kMostDrawn>;
 
 Contributions operator+(Contributions a, const Contributions& b) {
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<std::uint8_t>(a[i] + b[i]);
@@ -55,7 +62,8 @@ struct Slot {
   Range slice;
   std::vector<Contributions> elements;
   std::vector<bool> finished;
-  std::uint32_t heard = 0;  // a bit for each position that its sender has heard of
+  Heard heard = {};  // a bit for each position that its sender has heard of
+  int hops = 0;      // after so many messages, one after the other
 };
 
 struct Rank {
@@ -64,7 +72,8 @@ struct Rank {
   std::vector<Contributions> in;
   std::vector<Contributions> out;
   std::vector<bool> finished;  // each element of out: whether an average has been divided
-  std::uint32_t heard = 0;     // a bit for each position that this one has heard of, and its own
+  Heard heard;                 // a bit for each position that this one has heard of, and its own
+  int hops = 0;                // after so many messages, one after the other
 };
 
 struct Setting {
@@ -76,21 +85,23 @@ struct Setting {
   std::uint64_t slice_elems;
   std::uint64_t window;
   std::size_t depth;
+  int most_halvings = 31;
 };
 
 class Simulation {
  public:
   explicit Simulation(const Setting& setting) : setting_(setting) {
     for (int position = 0; position < setting.size; ++position) {
-      const Schedule schedule{setting.collective, setting.algorithm, position, setting.size,
-                              setting.root};
+      const Schedule schedule{
+          setting.collective, setting.algorithm, position, setting.size,
+          setting.root,       kNobody,           kNobody,  setting.most_halvings};
       const Slicing slicing{setting.count, static_cast<std::uint64_t>(schedule.chunks()), 1,
                             setting.slice_elems, setting.window};
       RecordingPort port;
       EXPECT_TRUE(run_schedule(schedule, slicing, port));
       Rank rank;
       rank.actions = std::move(port.actions);
-      rank.heard = 1U << static_cast<unsigned>(position);
+      rank.heard.set(static_cast<std::size_t>(position));
       rank.in.assign(setting.count, {});
       for (Contributions& element : rank.in) element[static_cast<std::size_t>(position)] = 1;
       rank.out.assign(setting.count, {});
@@ -115,6 +126,13 @@ class Simulation {
   [[nodiscard]] bool fifos_empty() const {
     return std::all_of(fifos_.begin(), fifos_.end(),
                        [](const auto& entry) { return entry.second.empty(); });
+  }
+  // Of the rank that comes last, when all have ended.
+  [[nodiscard]] int hops() {
+    EXPECT_TRUE(run());
+    int most = 0;
+    for (const Rank& rank : ranks_) most = std::max(most, rank.hops);
+    return most;
   }
   [[nodiscard]] const Rank& rank(int position) const {
     return ranks_[static_cast<std::size_t>(position)];
@@ -159,8 +177,12 @@ class Simulation {
       result.elements.push_back(value);
       result.finished.push_back(finished);
     }
-    if (from != nullptr) rank.heard |= from->front().heard;
+    if (from != nullptr) {
+      rank.heard |= from->front().heard;
+      rank.hops = std::max(rank.hops, from->front().hops);
+    }
     result.heard = rank.heard;
+    result.hops = rank.hops + 1;
     if (from != nullptr) from->pop_front();
     if (to != nullptr) to->push_back(std::move(result));
     ++rank.done;
@@ -234,7 +256,7 @@ void expect_correct(const Setting& setting) {
           .confirming_position();
   for (int position = 0; position < setting.size; ++position) {
     if (hears_of_all == kNobody || hears_of_all == position) {
-      ASSERT_EQ(simulation.rank(position).heard, (1U << static_cast<unsigned>(setting.size)) - 1)
+      ASSERT_EQ(simulation.rank(position).heard.count(), static_cast<std::size_t>(setting.size))
           << where() << ", position " << position;
     }
     for (std::uint64_t element = 0; element < setting.count; ++element) {
@@ -323,36 +345,110 @@ INSTANTIATE_TEST_SUITE_P(Sizes, DoublingOfAllRanks, ::testing::Range(1, kMostRan
 
 class HalvingOfAllRanks : public ::testing::TestWithParam<int> {};
 
-// In one window, with FIFOs that hold the largest range.
-TEST_P(HalvingOfAllRanks, ReducesEachElementOnce) {
-  const int size = GetParam();
-  for (const std::uint64_t count : {0U, 1U, 2U, 5U, 31U, 64U, 129U}) {
-    for (const std::uint64_t slice_elems : {1U, 3U}) {
-      const auto chunks = static_cast<std::uint64_t>(halving::chunks(size));
-      std::uint64_t largest = count;
-      if (chunks == static_cast<std::uint64_t>(size) && size > 1) {
-        largest = chunk_range(count, chunks, chunks / 2).offset;
+TEST_P(HalvingOfAllRanks, ReducesEachElementOnceAtAnyDepth) {
+  for (const std::size_t depth : {2U, 3U, 4U, 8U}) {
+    const std::uint64_t window = window_for(static_cast<std::uint32_t>(depth));
+    for (const std::uint64_t count : {0U, 1U, 2U, 5U, 31U, 64U, 129U}) {
+      for (const std::uint64_t slice_elems : {1U, 3U}) {
+        for (const int halvings : {0, 1, 2, 3, 4}) {
+          expect_correct({Collective::all_reduce, Algorithm::halving_doubling, GetParam(), 0, count,
+                          slice_elems, window, depth, halvings});
+        }
       }
-      const std::uint64_t depth =
-          std::max<std::uint64_t>((largest + slice_elems - 1) / slice_elems, 2);
-      expect_correct({Collective::all_reduce, Algorithm::halving_doubling, size, 0, count,
-                      slice_elems, count + 1, depth});
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, HalvingOfAllRanks, ::testing::Range(1, kMostRanks + 1));
 
+// Why a receive that lags needs two windows.
+TEST(Halving, AWindowOfMoreThanHalfTheFifoDeadlocks) {
+  EXPECT_FALSE(
+      Simulation({Collective::all_reduce, Algorithm::halving_doubling, 4, 0, 64, 1, 3, 4}).run());
+}
+
+class TreeOfAllRanks : public ::testing::TestWithParam<int> {};
+
+TEST_P(TreeOfAllRanks, MovesEachElementOnceAtAnyDepth) {
+  const int size = GetParam();
+  const auto n = static_cast<std::uint64_t>(size);
+  for (const std::size_t depth : {6U, 8U, 16U}) {
+    for (const std::uint64_t slice_elems : {1U, 3U}) {
+      for (const std::uint64_t count :
+           {std::uint64_t{0}, std::uint64_t{1}, n - 1, n, n + 1, 5 * n + 3}) {
+        for (const Collective collective : {Collective::reduce_scatter, Collective::all_gather}) {
+          expect_correct({collective, Algorithm::tree, size, 0, count, slice_elems,
+                          tree::window_for_pieces(static_cast<std::uint32_t>(depth)), depth});
+        }
+        for (int root = 0; root < size; ++root) {
+          for (const Collective collective : {Collective::broadcast, Collective::reduce}) {
+            expect_correct({collective, Algorithm::tree, size, root, count, slice_elems,
+                            window_for(static_cast<std::uint32_t>(depth)), depth});
+          }
+        }
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, TreeOfAllRanks, ::testing::Range(1, kMostRanks + 1));
+
+// Of more ranks than are tried one by one, by all that has log-many hops.
+TEST(ManyRanks, HaveRightResultsToo) {
+  const std::uint64_t seed = test::test_number("RONDO_TEST_SEED", 1);
+  std::mt19937_64 random(seed);
+  const auto draw = [&](int least, int most) {
+    return std::uniform_int_distribution<int>(least, most)(random);
+  };
+  for (int trial = 0; trial < 40; ++trial) {
+    const int size = draw(kMostRanks + 1, kMostDrawn);
+    const int root = draw(0, size - 1);
+    const auto count = static_cast<std::uint64_t>(draw(0, 4 * size));
+    const auto slice_elems = static_cast<std::uint64_t>(draw(1, 9));
+    const auto depth = static_cast<std::uint32_t>(draw(6, 16));
+    SCOPED_TRACE("RONDO_TEST_SEED=" + std::to_string(seed));
+    for (const Collective collective : {Collective::broadcast, Collective::reduce,
+                                        Collective::all_gather, Collective::reduce_scatter}) {
+      const bool pieces =
+          collective == Collective::all_gather || collective == Collective::reduce_scatter;
+      expect_correct({collective, Algorithm::tree, size, root, count, slice_elems,
+                      pieces ? tree::window_for_pieces(depth) : window_for(depth), depth});
+    }
+    for (const Algorithm algorithm : {Algorithm::halving_doubling, Algorithm::recursive_doubling}) {
+      expect_correct({Collective::all_reduce, algorithm, size, 0, count, slice_elems,
+                      window_for(depth), depth, draw(0, 7)});
+    }
+  }
+}
+
+// No rank is later than after so many hops, if every message takes one.
+TEST(Tree, HasLogManyHops) {
+  for (int size = 2; size <= 200; ++size) {
+    int rounds = 0;
+    while ((1 << rounds) < size) ++rounds;
+    const auto hops = [&](Collective collective) {
+      return Simulation({collective, Algorithm::tree, size, 0, 0, 1, 1, 6}).hops();
+    };
+    EXPECT_EQ(hops(Collective::reduce_scatter), rounds);
+    EXPECT_EQ(hops(Collective::all_gather), rounds);
+    EXPECT_LE(hops(Collective::reduce), rounds);
+    EXPECT_LE(hops(Collective::broadcast), 2 * rounds);  // the greetings go back
+  }
+}
+
 // Both partners must name the operands in the same order.
 TEST(Doubling, TheLowerPositionIsTheLeftOperand) {
   for (int size = 2; size <= kMostRanks; ++size) {
     for (int position = 0; position < size; ++position) {
-      const Schedule schedule{Collective::all_reduce, Algorithm::recursive_doubling, position, size,
-                              0};
-      for (int index = 0; index < schedule.steps(); ++index) {
-        const Step step = schedule.step(index);
-        if (!step.has(kReduce)) continue;
-        EXPECT_EQ(step.has(kMineFirst), position < step.from);
+      for (const Algorithm algorithm :
+           {Algorithm::recursive_doubling, Algorithm::halving_doubling}) {
+        Schedule schedule{Collective::all_reduce, algorithm, position, size, 0};
+        schedule.most_halvings = 0;
+        for (int index = 0; index < schedule.steps(); ++index) {
+          const Step step = schedule.step(index);
+          if (!step.has(kReduce)) continue;
+          EXPECT_EQ(step.has(kMineFirst), position < step.from);
+        }
       }
     }
   }

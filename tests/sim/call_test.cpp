@@ -66,8 +66,13 @@ TEST(RecursiveDoubling, WaitsForAnswersBetweenDistantHosts) {
   EXPECT_LT(us(half, 2), 3 * 3000 + half / 12.0);
 }
 
-TEST(HalvingDoubling, OfEightRanksHasSixHops) {
-  EXPECT_DOUBLE_EQ(call_us(hops_of(10, 1), Strategy::halving_doubling, 8, 512), 6 * (10 + 2 * 1));
+// Where bytes cost nothing, halving saves nothing.
+TEST(HalvingDoubling, OfEightRanksHalvesAsOftenAsPays) {
+  EXPECT_DOUBLE_EQ(call_us(hops_of(10, 1), Strategy::halving_doubling, 8, 512), 3 * (10 + 2 * 1));
+  Network network = hops_of(10, 1);
+  network.link_bytes_per_us = 10;
+  // It halves once: 4 hops, and twice 256 bytes in the first exchange and the last, and in between.
+  EXPECT_NEAR(call_us(network, Strategy::halving_doubling, 8, 512), 4 * (10 + 2 * 1) + 4 * 25.6, 1);
 }
 
 TEST(HalvingDoubling, SendsAsManyBytesAsARing) {
@@ -188,13 +193,14 @@ TEST(Actors, StandForAllRanks) {
     network.ranks_per_host = ranks_per_host;
     for (const Strategy strategy : {Strategy::ring, Strategy::hierarchical,
                                     Strategy::halving_doubling, Strategy::recursive_doubling}) {
-      const bool round = strategy == Strategy::ring || strategy == Strategy::hierarchical;
-      const int ranks = round && ranks_per_host <= 2 ? 250 : 256;
+      const int ranks = strategy == Strategy::ring && ranks_per_host <= 2 ? 250 : 256;
       for (const std::size_t each : {std::size_t{16}, std::size_t{4096}}) {  // elements of a chunk
         const std::size_t bytes = each * static_cast<std::size_t>(ranks) * sizeof(float);
         const double all = sim::call_us(network, strategy, ranks, bytes, {.most_actors = 256});
+        // Owners of a host share its link; in which order their slices come to it may differ.
+        const double part = strategy == Strategy::hierarchical ? 5e-3 : 1e-3;
         EXPECT_NEAR(sim::call_us(network, strategy, ranks, bytes, {.most_actors = 64}), all,
-                    all * 1e-3)
+                    all * part)
             << name(strategy) << ", " << ranks_per_host << " ranks a host, " << bytes << " bytes";
       }
     }

@@ -51,7 +51,7 @@ refuses "is for the strategy 'server'" --strategies ring --servers 2
 refuses "does not go with --measure" --measure "$folder/network" --ranks 8
 refuses "none of this can be simulated" --ranks 8 --ranks-per-host 3
 # What the library would refuse is marked, and not recommended.
-"$sim" --ranks 8 --strategies halving_doubling --kib 64,16384 >"$folder/marked"
+"$sim" --ranks 8,16 --ranks-per-host 8 --strategies halving_doubling --kib 64 >"$folder/marked"
 [ "$(grep -c 'halving_doubling \*' "$folder/marked")" = 1 ] || { cat "$folder/marked"; exit 1; }
-"$sim" --ranks 32768 --ranks-per-host 8 --strategies ring,halving_doubling --model "$model" --bucket-kib 16384 >"$folder/marked"
-if grep -q 'shortest.*halving' "$folder/marked" && grep -q ' \*' "$folder/marked"; then cat "$folder/marked"; exit 1; fi
+"$sim" --ranks 256 --ranks-per-host 256 --strategies ring,recursive_doubling --model "$model" --bucket-kib 64 >"$folder/marked"
+if grep -q 'shortest.*recursive' "$folder/marked" && grep -q ' \*' "$folder/marked"; then cat "$folder/marked"; exit 1; fi

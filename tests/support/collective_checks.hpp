@@ -77,13 +77,18 @@ class CollectiveCheck {
 
   void all() {
     all_reduce();
+    all_but_all_reduce();
+    comm_.barrier(options_);
+  }
+
+  // What `tree` carries.
+  void all_but_all_reduce() {
     reduce_scatter();
     all_gather();
     for (int root = 0; root < comm_.size(); ++root) {
       broadcast(root);
       reduce(root);
     }
-    comm_.barrier(options_);
   }
 
   void all_reduce() {

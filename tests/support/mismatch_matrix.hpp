@@ -28,9 +28,9 @@ inline std::vector<Call> different_calls(std::size_t count,
   };
   const auto as_it_is = [](Call&) {};
   for (const Algorithm algorithm : algorithms) {
-    add(Collective::all_reduce, algorithm, as_it_is);
+    if (algorithm != Algorithm::tree) add(Collective::all_reduce, algorithm, as_it_is);
     if (algorithm == Algorithm::chain || algorithm == Algorithm::halving_doubling) continue;
-    add(Collective::barrier, algorithm, as_it_is);
+    if (algorithm != Algorithm::tree) add(Collective::barrier, algorithm, as_it_is);
     const bool sums_for_all =
         algorithm == Algorithm::recursive_doubling || algorithm == Algorithm::hierarchical;
     if (sums_for_all) continue;
@@ -60,7 +60,7 @@ inline std::vector<Call> different_calls(std::size_t count,
     add(collective, Algorithm::ring, [](Call& call) { call.op = ReduceOp::max; });
   }
   for (const Algorithm algorithm : algorithms) {
-    if (algorithm == Algorithm::ring) continue;
+    if (algorithm == Algorithm::ring || algorithm == Algorithm::tree) continue;
     add(Collective::all_reduce, algorithm, [](Call& call) { call.type = DataType::i32; });
     add(Collective::all_reduce, algorithm, [](Call& call) { ++call.count; });
     add(Collective::all_reduce, algorithm, [](Call& call) { call.op = ReduceOp::max; });
@@ -155,7 +155,7 @@ struct LateRank {
 
 inline std::vector<LateRank> every_late_rank(int ranks) {
   std::vector<LateRank> all;
-  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive}) {
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::naive, Algorithm::tree}) {
     for (const Collective collective : {Collective::broadcast, Collective::reduce}) {
       for (int rank = 0; rank < ranks; ++rank) {
         for (const int stride : {0, 1, ranks - 1}) {

@@ -35,15 +35,32 @@ TEST(Rails, AreAsManyAsTheSmallestHostHasRanks) {
   EXPECT_TRUE(edges[4].bulk);
 }
 
-TEST(Leaders, AlsoHaveEdgesForFewBytes) {
+// The first rail is the leaders', which also use the edges of naive and recursive_doubling.
+TEST(Rails, HaveTheEdgesOfEachWayBetweenHosts) {
   const AlgorithmSet hierarchical = {Algorithm::hierarchical};
+  const AlgorithmSet pairs = {Algorithm::recursive_doubling, Algorithm::halving_doubling};
+  AlgorithmSet all = pairs;
+  all.add(Algorithm::naive);
+  AlgorithmSet in_ring = pairs;
+  in_ring.add(Algorithm::ring);
+  AlgorithmSet every = all;
+  every.add(Algorithm::ring);
   std::vector<ScheduleEdge> edges;
   add_rail_edges(edges, {{0, 2, 4}});
-  add_leader_edges(edges, {0, 2, 4});
   const std::vector<ScheduleEdge> expected = {
-      {{0, 2}, hierarchical, true},  {{2, 4}, hierarchical, true},  {{4, 0}, hierarchical, true},
-      {{0, 4}, hierarchical, false}, {{2, 0}, hierarchical, false}, {{4, 2}, hierarchical, false}};
+      {{0, 2}, hierarchical, true, every},
+      {{2, 4}, hierarchical, true, in_ring},
+      {{4, 0}, hierarchical, true, {Algorithm::ring, Algorithm::naive}},
+      {{0, 4}, hierarchical, false, {Algorithm::naive}},
+      {{2, 0}, hierarchical, false, all},
+      {{4, 2}, hierarchical, false, pairs}};
   EXPECT_TRUE(std::is_permutation(edges.begin(), edges.end(), expected.begin(), expected.end()));
+  edges.clear();
+  add_rail_edges(edges, {{0, 2}, {1, 3}});
+  for (const ScheduleEdge& edge : edges) {
+    EXPECT_TRUE(edge.between_hosts.has(Algorithm::halving_doubling));
+    EXPECT_EQ(edge.between_hosts.has(Algorithm::naive), edge.ranks.from % 2 == 0);
+  }
 }
 
 TEST(RingOrder, IsRankOrderOnOneHost) {
