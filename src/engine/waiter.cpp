@@ -25,6 +25,7 @@ Waiter::Waiter(Wiring& wiring)
       pace_({pump_ != nullptr, wiring.waiting.crowded, wiring.waiting.naps,
              wiring.waiting.short_of_quota, drive_program_ != nullptr}),
       short_of_quota_(wiring.waiting.short_of_quota),
+      learns_of_core_(pump_ == nullptr && !wiring.waiting.crowded),
       eager_looks_(pace_.eager_looks()),
       looks_per_round_(pace_.looks_per_round()),
       ends_(wiring) {}
@@ -53,9 +54,8 @@ void Waiter::begin_rounds_on_wanted_core() {
   pace_.begin_wait(core.is_wanted());
 }
 
-// With a pump, what a yield tells of the core is of no use.
 void Waiter::yield() {
-  if (pump_ != nullptr) {
+  if (!learns_of_core_) {
     ::sched_yield();
     return;
   }

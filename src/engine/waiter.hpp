@@ -100,7 +100,8 @@ class Waiter {
   bool works_meanwhile() { return meanwhile_ && meanwhile_(); }
   void begin_rounds() {
     has_yielded_ = false;
-    if (short_of_quota_ || core_of_this_thread().is_wanted()) begin_rounds_on_wanted_core();
+    const bool wanted = learns_of_core_ && core_of_this_thread().is_wanted();
+    if (short_of_quota_ || wanted) begin_rounds_on_wanted_core();
   }
   void begin_rounds_on_wanted_core();
   // Those that make work possible ring the bell too.
@@ -128,6 +129,10 @@ class Waiter {
   std::size_t ranks_;
   Pace pace_;
   bool short_of_quota_;
+  // Whether what a yield takes tells of the core: not with a pump, nor where ranks share cores.
+  // There a yield takes as long as the other ranks work, and what they do is what this one waits
+  // for.
+  bool learns_of_core_;
   int eager_looks_;
   int looks_per_round_;
   CallDeadline deadline_;
