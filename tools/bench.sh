@@ -2,13 +2,13 @@
 # Measures Rondo beside its peers, on one host and on test hosts, and writes the tables of bench/results/tables.md and docs, and
 # pictures from what was measured.
 #
-#   tools/bench.sh [one] [busy] [direct] [types] [many] [gradients] [parts] [sim] [exchange] [report]
+#   tools/bench.sh [one] [busy] [direct] [types] [many] [choice] [gradients] [parts] [sim] [exchange] [report]
 #
 # All of them unless some are named.
 #
 # one: on this host, against Open MPI (its default and each of its tuned algorithms), MPICH and Gloo. busy: on cores that other
 # programs use, too. direct: with registered memory, with ordinary memory of many ranks, and on test hosts of several
-# ranks. types: 16-bit floats. many: on test hosts, which needs root. gradients: how much of their communication hides
+# ranks. types: 16-bit floats. many: on test hosts, which needs root. choice: how near `auto` is to the best there. gradients: how much of their communication hides
 # behind backprop, on test hosts and on this one. parts: kernels, FIFOs and small calls. sim: what rondo-sim says of many
 # ranks, and how far it is right on test hosts, which needs root. exchange: parameter servers beside the ring, on test
 # hosts, which needs root. report: only writes tables and pictures, from bench/results/*.json.
@@ -18,7 +18,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 sections=("${@:-all}")
 for section in "${sections[@]}"; do
-  case $section in all | one | busy | direct | types | many | gradients | parts | sim | exchange | report) ;; *) sed -n '2,16s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
+  case $section in all | one | busy | direct | types | many | choice | gradients | parts | sim | exchange | report) ;; *) sed -n '2,17s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
 done
 wants() { [[ " ${sections[*]} " =~ \ (all|$1)\  ]]; }
 results=$PWD/bench/results
@@ -104,6 +104,8 @@ direct() {
   done
 }
 
+choice() { measure choice tools/check_choice.py $build; }
+
 busy() { measure busy tools/measure_busy.py $build; }
 
 types() {
@@ -179,12 +181,13 @@ sim() {
 
 exchange() { measure exchange tools/measure_exchange.py $build; }
 
-if wants one || wants busy || wants direct || wants types || wants many || wants gradients || wants parts || wants sim || wants exchange; then build_all; fi
+if wants one || wants busy || wants direct || wants types || wants many || wants choice || wants gradients || wants parts || wants sim || wants exchange; then build_all; fi
 if wants one; then one_host; fi
 if wants busy; then busy; fi
 if wants direct; then direct; fi
 if wants types; then types; fi
 if wants many; then many_hosts; fi
+if wants choice; then choice; fi
 if wants gradients; then gradients; fi
 if wants parts; then parts; fi
 if wants sim; then sim; fi

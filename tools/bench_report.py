@@ -139,6 +139,19 @@ def table_busy():
     return table(["ranks", "size"] + list(peers.values()) + ["of the best"], body) + "\n\n" + source("busy")
 
 
+def table_others():
+    run = load("others")
+    body = []
+    for row in run["rows"]:
+        mine = {who: us_ for who, us_ in row["us"].items() if who.startswith("Rondo")}
+        ordinary, reachable = mine["Rondo, ordinary memory"], mine["Rondo, reachable memory"]
+        best = min((who for who in row["us"] if who not in mine), key=row["us"].get)
+        body.append([str(row["processes"]), size(row["bytes"]), "in place" if row["in_place"] else "out of place", us(ordinary), us(reachable),
+                     us(row["us"][best]), best, f"{ordinary / row['us'][best]:.2f}", f"{reachable / row['us'][best]:.2f}"])
+    head = ["processes", "size", "", "Rondo, ordinary memory, us", "reachable memory", "the best of the others", "", "ordinary / best", "reachable / best"]
+    return table(head, body) + "\n\n" + source("others")
+
+
 def table_direct():
     body = []
     for ranks in (2, 4, 8):
@@ -480,6 +493,7 @@ TABLES = {
     "ordinary": (table_ordinary, ["64 KiB", "1 MiB"]),
     "crowded": (table_crowded, ["4 B", "1 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB"]),
     "busy": (table_busy, []),
+    "others": (table_others, ["4 B", "1 KiB", "16 KiB", "64 KiB", "1 MiB", "16 MiB"]),
     "types": (table_types, ["4 B", "1 KiB", "64 KiB", "1 MiB", "64 MiB"]),
     "many": (table_many, ["8 MiB"]),
     "several": (table_several, ["64 MiB"]),
