@@ -131,7 +131,7 @@ double by_schedule(const Network& network, Strategy strategy, int ranks, std::si
   place.ring = &order;
   place.ring_geometry = sizes.ring;
   place.off_ring_geometry = sizes.off_ring;
-  if (ranks > network.ranks_per_host) place.slowest_link = link_of(network);
+  if (ranks > network.ranks_per_host) place.link_costs = detail::link_costs(link_of(network));
   Call call;
   call.collective = Collective::all_reduce;
   call.count = bytes / kElementBytes;
@@ -211,7 +211,7 @@ Owner owner_of(const Network& network, int ranks, std::size_t bytes, int owners,
   place.ring = &rail;
   place.ring_geometry = sizes.ring;
   place.off_ring_geometry = sizes.off_ring;
-  place.slowest_link = link_of(network);
+  place.link_costs = detail::link_costs(link_of(network));
   place.sharing_link = owners;
   return {detail::make_plan(call, between.algorithm, place, detail::kChunkGranuleBytes),
           sizes.off_ring};

@@ -5,6 +5,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "plan/cost_model.hpp"
+
 namespace rondo::sim {
 
 struct Network {
@@ -21,9 +23,9 @@ struct Network {
   // By so much, on average, a message is late, exponentially distributed.
   double jitter_us = 0;
   // What a rank computes: for each slice that it sends or receives, and for its bytes.
-  double slice_us = 2;
-  double reduce_bytes_per_us = 8000;
-  double copy_bytes_per_us = 8000;
+  double slice_us = detail::kSliceNs / 1e3;
+  double reduce_bytes_per_us = 1e6 / detail::kReducePsPerByte;
+  double copy_bytes_per_us = 1e6 / detail::kCopyPsPerByte;
 };
 
 // Reads what write_network() wrote: all of Network but `servers`. Throws std::runtime_error that

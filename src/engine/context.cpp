@@ -25,6 +25,7 @@ Context::Context(Wiring& with)
              &in_rank_order_,
              &borders_} {
   std::iota(in_rank_order_.begin(), in_rank_order_.end(), 0);
+  place_.link_costs = link_costs(with.links.slowest_link);
 }
 
 void Context::begin_call(const Call& call, const Signature& signature,

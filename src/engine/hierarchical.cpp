@@ -13,7 +13,7 @@ Hierarchical::Hierarchical(Context& context)
       inside_(context),
       along_rail_{context.wiring.rank, context.wiring.links.hosts, &context.wiring.links.rail,
                   context.wiring.links.ring_geometry, context.wiring.links.off_ring_geometry} {
-  along_rail_.slowest_link = context.wiring.links.slowest_link;
+  along_rail_.link_costs = link_costs(context.wiring.links.slowest_link);
 }
 
 std::uint64_t Hierarchical::piece_elems(const Call& call, const BetweenHosts& between_hosts) const {
@@ -23,7 +23,7 @@ std::uint64_t Hierarchical::piece_elems(const Call& call, const BetweenHosts& be
   if (!between_hosts.along_rails) return std::max<std::uint64_t>(call.count, 1);
   if (links.hosts == 1) return 0;
   return rail_piece_bytes(between_hosts.algorithm, call.count * element, links.hosts, links.rails,
-                          link_costs(links.slowest_link)) /
+                          along_rail_.link_costs) /
          element;
 }
 

@@ -23,7 +23,8 @@
 
 namespace rondo::detail {
 
-// What a rank's own work takes: of a processor of 2025, by rondo-sim --measure.
+// What a rank's own work takes. These are assumed, and rondo-sim assumes them for a network that it
+// has not measured.
 inline constexpr std::uint64_t kSliceNs = 2000;  // to send or to receive a slice
 inline constexpr std::uint64_t kReducePsPerByte = 125;
 inline constexpr std::uint64_t kCopyPsPerByte = 125;
@@ -43,7 +44,7 @@ struct LinkCosts {
 // last bits.
 LinkCosts link_costs(const std::optional<LinkFacts>& link);
 
-// What calls of a communicator cost. Hosts have equally many ranks, but for rounding.
+// What calls of a communicator cost. The formulas take all hosts to have equally many ranks.
 struct CostPlace {
   int ranks = 1;
   int hosts = 1;

@@ -1,7 +1,6 @@
 #include "plan/model_table.hpp"
 
 #include <span>
-#include <vector>
 
 #include "base/collective_traits.hpp"
 

@@ -5,7 +5,6 @@
 
 #include "base/collective_traits.hpp"
 #include "base/index.hpp"
-#include "plan/cost_model.hpp"
 #include "plan/parts.hpp"
 
 namespace rondo::detail {
@@ -90,9 +89,8 @@ Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
   if (sends(call.collective)) plan.schedule.to = position_of(*plan.ring, call.to);
   if (receives(call.collective)) plan.schedule.from = position_of(*plan.ring, call.from);
   if (algorithm == Algorithm::halving_doubling) {
-    plan.schedule.most_halvings =
-        halvings_that_pay(call.count * element_bytes, place.size, link_costs(place.slowest_link),
-                          {}, place.sharing_link);
+    plan.schedule.most_halvings = halvings_that_pay(call.count * element_bytes, place.size,
+                                                    place.link_costs, {}, place.sharing_link);
   }
   plan.chunks_are_ranks = algorithm != Algorithm::halving_doubling &&
                           !is_message(call.collective) && plan.schedule.chunks() == place.size;

@@ -11,6 +11,7 @@
 #include "base/link_facts.hpp"
 #include "base/pairwise_use.hpp"
 #include "fifo/fifo.hpp"
+#include "plan/cost_model.hpp"
 #include "schedule/schedule.hpp"
 #include "schedule/slicing.hpp"
 
@@ -34,6 +35,9 @@ struct RingPlace {
   // Where make_plan() leaves the borders of chunks that have sizes of their own: size + 1 elements,
   // in use until the next call.
   std::vector<std::uint64_t>* borders = nullptr;
+  // Of `slowest_link`, for halving_doubling. Computed once, since a call must not compute with
+  // floating-point numbers in the state of its caller's thread.
+  LinkCosts link_costs = {};
 };
 
 struct Plan {

@@ -68,8 +68,7 @@ double simulated_us(const Setting& setting, Collective collective, Algorithm alg
   place.ring_geometry = costs.ring;
   place.off_ring_geometry = costs.off_ring;
   place.pairwise = {costs.trees, costs.trees};
-  place.slowest_link =
-      detail::LinkFacts{setting.network.latency_us, setting.network.link_bytes_per_us};
+  place.link_costs = costs.link;
   const Call call{.collective = collective,
                   .count = bytes / sizeof(float),
                   .type = DataType::f32,
