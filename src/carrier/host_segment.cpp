@@ -33,7 +33,7 @@ std::size_t outboxes_bytes(const SegmentPlan& plan) {
 std::size_t stages_offset(const SegmentPlan& plan) {
   return plan.reserved_bytes() + in_pages(outboxes_bytes(plan));
 }
-std::size_t stages_stride(const SegmentPlan& plan) { return in_pages(kHalves * plan.stage_bytes); }
+std::size_t stages_stride(const SegmentPlan& plan) { return in_pages(plan.stage_bytes); }
 std::size_t slots_offset(const SegmentPlan& plan) {
   return stages_offset(plan) + static_cast<std::size_t>(plan.sharing) * stages_stride(plan);
 }
@@ -107,9 +107,7 @@ OutboxHeader* HostSegment::outbox(int rank, std::uint64_t number) const {
                                          index * box_stride(plan_.one_shot_bytes));
 }
 
-std::byte* HostSegment::stage(int index, std::uint64_t pass) const {
-  return mapping_.data() + stages_of(index).offset + pass % kHalves * plan_.stage_bytes;
-}
+std::byte* HostSegment::stage(int index) const { return mapping_.data() + stage_of(index).offset; }
 
 std::optional<FifoMemory> HostSegment::fifo(const RankPair& ranks) const {
   const EdgePlace place = place_of(plan_, ranks);
@@ -127,7 +125,7 @@ SegmentPart HostSegment::outboxes() const {
   return {plan_.reserved_bytes(), in_pages(outboxes_bytes(plan_))};
 }
 
-SegmentPart HostSegment::stages_of(int index) const {
+SegmentPart HostSegment::stage_of(int index) const {
   return {stages_offset(plan_) + static_cast<std::size_t>(index) * stages_stride(plan_),
           stages_stride(plan_)};
 }

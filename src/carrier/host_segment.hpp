@@ -63,9 +63,8 @@ class HostSegment {
   // Outboxes alternate: call number k of one_shot uses half k mod 2.
   [[nodiscard]] OutboxHeader* outbox(int rank, std::uint64_t number) const;
   [[nodiscard]] std::size_t one_shot_bytes() const { return plan_.one_shot_bytes; }
-  // Returns the stage of the rank with number `index` among those of this host. Stages alternate,
-  // as outboxes do.
-  [[nodiscard]] std::byte* stage(int index, std::uint64_t pass) const;
+  // Returns the stage of the rank with number `index` among those of this host.
+  [[nodiscard]] std::byte* stage(int index) const;
   [[nodiscard]] std::size_t stage_bytes() const { return plan_.stage_bytes; }
   // Returns the FIFO of the edge; nothing if this segment does not carry the edge.
   [[nodiscard]] std::optional<FifoMemory> fifo(const RankPair& ranks) const;
@@ -73,11 +72,11 @@ class HostSegment {
   // that share the segment.
   [[nodiscard]] FifoMemory pairwise_fifo(PairwiseUse use, int from, int to) const;
 
-  // These return what a rank has to reserve before it uses an outbox, its own stages, the slots of
+  // These return what a rank has to reserve before it uses an outbox, its own stage, the slots of
   // an edge, or a pairwise FIFO. A rank reserves also what it only reads, even if another rank has
   // reserved it.
   [[nodiscard]] SegmentPart outboxes() const;
-  [[nodiscard]] SegmentPart stages_of(int index) const;
+  [[nodiscard]] SegmentPart stage_of(int index) const;
   [[nodiscard]] SegmentPart slots_of(const RankPair& ranks) const;
   [[nodiscard]] SegmentPart pairwise(PairwiseUse use, int from, int to) const;
   // Throws TransportError (too little memory).

@@ -32,6 +32,12 @@ class CoreShare {
   // Since then, a yield has taken longer than kLongYield.
   void note_long_yield(Clock::time_point now, std::int64_t interruptions);
 
+  // Where ranks share cores, a long yield may be the turn of another rank, for which this one
+  // waits. There a thread notes what each yield takes. Returns whether most of the time of late
+  // went in long ones: then it calls lose_slices().
+  bool note_shared_yield(Clock::duration took);
+  void lose_slices(Clock::time_point now, std::int64_t interruptions);
+
   // Whether try_again() would do anything.
   [[nodiscard]] bool is_due(Clock::time_point now) const { return wanted_ && now >= until_; }
   // A wait begins on a core that was wanted. A program that computes between its calls is
@@ -42,6 +48,8 @@ class CoreShare {
   bool wanted_ = false;
   Clock::time_point until_;
   std::chrono::milliseconds period_{};
+  Clock::duration yields_{};       // of late, where ranks share cores
+  Clock::duration long_yields_{};  // those of them that took longer than kLongYield
   std::int64_t before_yields_ = 0;
   std::int64_t counted_ = 0;  // interruptions
   Clock::time_point counted_at_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -38,7 +39,8 @@ inline constexpr std::uint64_t kPieceBytes = 8192;
 class HostPort {
  public:
   HostPort(Context& context, const HostCall& call)
-      : wiring_(context.wiring),
+      : context_(context),
+        wiring_(context.wiring),
         to_(is_pairwise(call) ? pairwise_of(call).to : wiring_.links.to),
         from_(is_pairwise(call) ? pairwise_of(call).from : wiring_.links.from),
         waiter_(context.waiter),
@@ -72,7 +74,7 @@ class HostPort {
     }
     const std::byte* source = received != nullptr ? received : mine(step, slice);
     if (copied == source) copied = nullptr;
-    if (sent != nullptr) copy_.cached(sent, source, bytes(slice));
+    if (sent != nullptr) copy_to_slot(step.to, sent, source, bytes(slice));
     if (copied != nullptr)
       (call_.non_temporal ? copy_.non_temporal : copy_.cached)(copied, source, bytes(slice));
   }
@@ -134,38 +136,75 @@ class HostPort {
   [[nodiscard]] std::size_t link_to(int position) const {
     return wiring_.links.positions[Index(rank_at(position))];
   }
+  void copy_to_slot(int to, std::byte* sent, const std::byte* source, std::size_t bytes) {
+    if (is_in_segment(to)) {
+      context_.copy_to_others(sent, source, bytes);
+    } else {
+      copy_.cached(sent, source, bytes);
+    }
+  }
   void reduce(const Step& step, const Range& slice, const std::byte* received, std::byte* copied,
               std::byte* sent) {
-    const ReduceFunction function = step.has(kFinish) ? call_.kernel.finish : call_.kernel.combine;
     const bool own_first = step.has(kMineFirst);
-    const AverageStep average = average_step(step, own_first);
-    if (copied == nullptr || sent == nullptr || !call_.non_temporal || own_first ||
-        call_.alike_nans_of) {
-      std::byte* first = copied != nullptr ? copied : sent;
-      std::byte* second = copied != nullptr ? sent : nullptr;
-      const std::byte* own = mine(step, slice);
-      function(first, second, own_first ? own : received, own_first ? received : own, slice.count,
-               average);
-      if (call_.alike_nans_of) {
-        make_nans_alike(first, *call_.alike_nans_of, slice.count);
-        if (second != nullptr) make_nans_alike(second, *call_.alike_nans_of, slice.count);
-      }
+    const std::byte* own = mine(step, slice);
+    const Reduction reduction{step.has(kFinish) ? call_.kernel.finish : call_.kernel.combine,
+                              average_step(step, own_first), own_first ? own : received,
+                              own_first ? received : own, slice.count};
+    // In a call in place the lines of the output have just been read.
+    const Stores to_output =
+        call_.non_temporal && sent != nullptr ? Stores::non_temporal : Stores::cached;
+    if (sent == nullptr || !is_in_segment(step.to)) {
+      reduce_to(reduction, {copied, to_output}, {sent, Stores::cached});
       return;
     }
-    // Piece by piece, so that the non-temporal copy to the output reads from the L1 cache.
-    const std::uint64_t piece_elems = kPieceBytes / call_.element_bytes;
-    for (std::uint64_t done = 0; done < slice.count; done += piece_elems) {
-      const std::uint64_t count = std::min(piece_elems, slice.count - done);
-      const std::uint64_t offset = done * call_.element_bytes;
-      function(sent + offset, nullptr, received + offset, mine(step, slice) + offset, count,
-               average);
-      copy_.non_temporal(copied + offset, sent + offset, count * call_.element_bytes);
+    context_.sums_to_others.write(bytes(slice), [&](Stores stores) {
+      reduce_to(reduction, {copied, to_output}, {sent, stores});
+    });
+  }
+  struct Reduction {
+    ReduceFunction function = nullptr;
+    AverageStep average;
+    const std::byte* a = nullptr;
+    const std::byte* b = nullptr;
+    std::uint64_t count = 0;
+  };
+  struct Target {
+    std::byte* data = nullptr;  // null: there is none
+    Stores stores = Stores::cached;
+
+    [[nodiscard]] bool is(Stores wanted) const { return data != nullptr && stores == wanted; }
+  };
+  // Non-temporal stores are copies, piece by piece, so that they read from the L1 cache.
+  void reduce_to(const Reduction& r, const Target& output, const Target& slot) {
+    const bool copies = output.is(Stores::non_temporal) || slot.is(Stores::non_temporal);
+    const std::uint64_t piece_elems = copies ? kPieceBytes / call_.element_bytes : r.count;
+    alignas(64) std::array<std::byte, kPieceBytes> piece;  // NOLINT: written before it is read
+    for (std::uint64_t done = 0; done < r.count; done += piece_elems) {
+      const std::uint64_t count = std::min(piece_elems, r.count - done);
+      const std::uint64_t at = done * call_.element_bytes;
+      std::byte* cached_output = output.is(Stores::cached) ? output.data + at : nullptr;
+      std::byte* cached_slot = slot.is(Stores::cached) ? slot.data + at : nullptr;
+      std::byte* first = cached_output != nullptr ? cached_output : cached_slot;
+      std::byte* second = cached_output != nullptr ? cached_slot : nullptr;
+      if (first == nullptr) first = piece.data();
+      r.function(first, second, r.a + at, r.b + at, count, r.average);
+      if (call_.alike_nans_of) {
+        make_nans_alike(first, *call_.alike_nans_of, count);
+        if (second != nullptr) make_nans_alike(second, *call_.alike_nans_of, count);
+      }
+      const std::uint64_t bytes = count * call_.element_bytes;
+      if (output.is(Stores::non_temporal)) copy_.non_temporal(output.data + at, first, bytes);
+      if (slot.is(Stores::non_temporal)) copy_.non_temporal(slot.data + at, first, bytes);
     }
   }
   [[nodiscard]] AverageStep average_step(const Step& step, bool own_first) const {
     const float own = step.has(kMineIsOutput) ? 1 : call_.average.scale;
     const float received = step.has(kReceivedIsInput) ? call_.average.scale : 1;
     return {own_first ? own : received, own_first ? received : own, call_.average.divisor};
+  }
+  // Whether the other end of the edge is in the host's segment; else the pump of this process is.
+  [[nodiscard]] bool is_in_segment(int position) const {
+    return wiring_.links.bells[link_to(position)] != nullptr;
   }
   void ring_bell(int position) {
     if (Bell* bell = wiring_.links.bells[link_to(position)]) bell->ring();
@@ -183,6 +222,7 @@ class HostPort {
     return call_.out + (slice.offset - call_.plan.out_origin) * call_.element_bytes;
   }
 
+  Context& context_;
   Wiring& wiring_;
   std::vector<SendEnd>& to_;
   std::vector<RecvEnd>& from_;

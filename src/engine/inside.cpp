@@ -12,6 +12,10 @@ namespace {
 // has nothing to move.
 constexpr int kStepsPerPoll = 16;
 
+// How much of a stage a pass takes at most. With a third or less, passes that follow each other
+// never overlap.
+constexpr std::size_t kPassesInAStage = 4;
+
 }  // namespace
 
 Inside::Inside(Context& context)
@@ -26,13 +30,13 @@ void Inside::begin(const Call& call, ReduceOp op, const AverageFactors& average,
                    bool crosses, std::uint64_t most_elems) {
   const std::size_t element = size_of(call.type);
   const std::uint64_t granule = kChunkGranuleBytes / element;
-  const std::size_t stage_bytes = wiring_.links.segment->stage_bytes();
+  const std::size_t pass_bytes = wiring_.links.segment->stage_bytes() / kPassesInAStage;
   call_ = &call;
   op_ = op;
   average_ = average;
   owners_ = owners;
-  elems_reduced_ = stage_bytes / static_cast<std::size_t>(owners) / element / granule * granule;
-  elems_spread_ = stage_bytes / element;
+  elems_reduced_ = pass_bytes / static_cast<std::size_t>(owners) / element / granule * granule;
+  elems_spread_ = pass_bytes / element / granule * granule;
   const auto all = static_cast<std::uint64_t>(owners);
   most_elems_ = most_elems > 0 ? most_elems : all * all * elems_reduced_;
   pieces_ = std::max<std::uint64_t>((call.count + most_elems_ - 1) / most_elems_, 1);
@@ -82,7 +86,7 @@ bool Inside::work() {
   }
   if (!reaches_ && missing()) return false;
   if (!job.spreads) {
-    if (owns()) fold(elements(job, index_));
+    if (owns()) fold(job, elements(job, index_));
   } else if (reaches_) {
     spread_to_all(elements(job, index_));
   } else {
@@ -191,25 +195,39 @@ void Inside::spread_to_all(const Range& slice) {
   }
 }
 
-std::byte* Inside::stage(int index, std::uint64_t pass) const {
-  return wiring_.links.segment->stage(index, pass);
+std::byte* Inside::stage(int index) const {
+  return wiring_.links.segment->stage(index) + pass_begin_;
+}
+
+std::size_t Inside::area_bytes(const Job& job) const {
+  const std::size_t bytes = elements(job, 0).count * size_of(call_->type);  // no owner has more
+  return (bytes + kChunkGranuleBytes - 1) / kChunkGranuleBytes * kChunkGranuleBytes;
+}
+
+void Inside::place_pass(const Job& job) {
+  const std::size_t areas = job.spreads ? 1 : static_cast<std::size_t>(owners_);
+  const std::size_t bytes = areas * area_bytes(job);
+  const bool fits = pass_end_ + bytes <= wiring_.links.segment->stage_bytes();
+  pass_begin_ = fits ? pass_end_ : 0;
+  pass_end_ = pass_begin_ + bytes;
 }
 
 // To reduce, each owner has an area of its own in each stage; to spread, its own stage.
 void Inside::write_stage(const Job& job) {
+  place_pass(job);
   const std::size_t element = size_of(call_->type);
-  std::byte* to = stage(index_, passes_);
+  std::byte* to = stage(index_);
   const auto put = [&](const void* from, const Range& slice) {
     if (slice.count == 0) return;  // the buffers of an empty vector may be null
-    copy_.cached(to, static_cast<const std::byte*>(from) + slice.offset * element,
-                 slice.count * element);
+    context_.copy_to_others(to, static_cast<const std::byte*>(from) + slice.offset * element,
+                            slice.count * element);
   };
   if (job.spreads) {
     const bool anyone_reads = ins_.size() > 1;
     if (owns() && anyone_reads) put(call_->out, elements(job, index_));
     return;
   }
-  for (int owner = 0; owner < owners_; ++owner, to += elems_reduced_ * element) {
+  for (int owner = 0; owner < owners_; ++owner, to += area_bytes(job)) {
     if (owner != index_) put(call_->in, elements(job, owner));
   }
 }
@@ -220,30 +238,30 @@ void Inside::read_stages(const Job& job) {
   for (int owner = 0; owner < owners_; ++owner) {
     const Range slice = elements(job, owner);
     if (owner == index_ || slice.count == 0) continue;
-    copy_.cached(static_cast<std::byte*>(call_->out) + slice.offset * element,
-                 stage(owner, passes_ - 1), slice.count * element);
+    copy_.cached(static_cast<std::byte*>(call_->out) + slice.offset * element, stage(owner),
+                 slice.count * element);
   }
 }
 
-void Inside::find_inputs(const Range& slice) {
+void Inside::find_inputs(const Job& job, const Range& slice) {
   const std::size_t element = size_of(call_->type);
   const std::size_t offset = slice.offset * element;
-  const std::size_t in_stage = static_cast<std::size_t>(index_) * elems_reduced_ * element;
+  const std::size_t in_stage = static_cast<std::size_t>(index_) * area_bytes(job);
   for (std::size_t i = 0; i < ins_.size(); ++i) {
     if (static_cast<int>(i) == index_) {
       ins_[i] = static_cast<const std::byte*>(call_->in) + offset;
     } else if (reaches_) {
       ins_[i] = find(i, buffers_[i].in) + offset;
     } else {
-      ins_[i] = stage(static_cast<int>(i), passes_ - 1) + in_stage;
+      ins_[i] = stage(static_cast<int>(i)) + in_stage;
     }
   }
 }
 
 // Reduces this slice of all ranks' elements into the owner's output.
-void Inside::fold(const Range& slice) {
+void Inside::fold(const Job& job, const Range& slice) {
   if (slice.count == 0) return;  // the buffers of an empty vector may be null
-  find_inputs(slice);
+  find_inputs(job, slice);
   std::byte* out = static_cast<std::byte*>(call_->out) + slice.offset * size_of(call_->type);
   vector_fold(call_->type, op_)({&out, 1, ins_.data(), ins_.size(), average_}, slice.count);
 }

@@ -22,17 +22,20 @@
 //
 // Else data goes through stages, memory in the host's segment into which each rank copies data, and
 // from which the others read it. A job takes one pass of the stages, or several: each rank writes
-// its stage, all wait for all, then they read. A rank has two stages and takes them in turn, so
-// that one wait in each pass is enough: it writes the stage of pass p again for pass p + 2. By then
-// all ranks have arrived at pass p + 1, and a rank arrives there only after it has read the stages
-// of pass p.
+// a part of its stage, all wait for all, then they read. A pass takes at most a quarter of a stage,
+// the next one what follows, and from the front again where too little is left. So passes that
+// follow each other take different parts, and one wait in each pass is enough: what pass p wrote is
+// written over in pass p + 2 at the earliest. By then all ranks have arrived at pass p + 1, and a
+// rank arrives there only after it has read the stages of pass p. Small calls go through the whole
+// stage, too: when a part is written again, the other cores' own caches have mostly let go of it,
+// and it need not be fetched from them.
 //
-// Example: four ranks, of which 0 and 1 are owners, and a piece of 1024 elements; a stage holds
-// 256. Rank 0 owns 0-511, rank 1 owns 512-1023. To reduce, each stage has an area of 128 elements
-// for each owner, so there are four passes: in the first, rank 3 writes its elements 0-127 and
-// 512-639 to its stage; rank 0 adds 0-127 of all stages, and rank 1 adds 512-639. To spread, an
-// owner has its stage for itself: in the first of two passes rank 0 writes 0-255, rank 1 512-767,
-// and all read both.
+// Example: four ranks, of which 0 and 1 are owners, and a piece of 1024 elements; a quarter of a
+// stage holds 256. Rank 0 owns 0-511, rank 1 owns 512-1023. To reduce, each pass has an area of 128
+// elements for each owner, so there are four passes: in the first, rank 3 writes its elements 0-127
+// and 512-639 to its stage; rank 0 adds 0-127 of all stages, and rank 1 adds 512-639. To spread, an
+// owner has a pass for itself: in the first of two passes rank 0 writes 0-255, rank 1 512-767, and
+// all read both.
 #pragma once
 
 #include <cstdint>
@@ -101,7 +104,11 @@ class Inside {
   [[nodiscard]] std::byte* find(std::size_t index, std::uint64_t location) const;
 
   // Ranks copy through stages.
-  [[nodiscard]] std::byte* stage(int index, std::uint64_t pass) const;
+  // Returns the part of the stage that the pass in progress takes.
+  [[nodiscard]] std::byte* stage(int index) const;
+  // Of each owner, in the stages of a pass that reduces.
+  [[nodiscard]] std::size_t area_bytes(const Job& job) const;
+  void place_pass(const Job& job);
   void write_stage(const Job& job);
   void read_stages(const Job& job);
   void arrive();
@@ -109,14 +116,18 @@ class Inside {
   [[nodiscard]] std::optional<int> missing() const;
 
   // Where owner `index_` finds the elements of the ranks' inputs from `slice` on.
-  void find_inputs(const Range& slice);
-  void fold(const Range& slice);
+  void find_inputs(const Job& job, const Range& slice);
+  void fold(const Job& job, const Range& slice);
 
   Context& context_;
   Wiring& wiring_;
   CopyKernel copy_;
   int index_ = 0;             // this rank's among those of its host
   std::uint64_t passes_ = 0;  // of stages at which this rank has arrived, on its communicator
+  // Where the pass in progress, or the last one, begins and ends in the stages; the same on all
+  // ranks of the host.
+  std::size_t pass_begin_ = 0;
+  std::size_t pass_end_ = 0;
   // Indexed by the rank's number among those of its host.
   std::vector<BufferLocations> buffers_;
   std::vector<const std::byte*> ins_;

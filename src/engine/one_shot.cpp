@@ -17,7 +17,9 @@ Range OneShot::posted(const Call& call, int rank) const {
   return reads_input(call, rank) ? input_range(call, rank, wiring_.size) : Range{};
 }
 
-const std::byte* OneShot::payload_of(int rank, const Call& call) const {
+const std::byte* OneShot::contribution_of(int rank, const Call& call) const {
+  // Its own outbox may be in no cache of this core.
+  if (rank == wiring_.rank) return static_cast<const std::byte*>(call.in);
   OutboxHeader* outbox = wiring_.links.segment->outbox(rank, number_);
   return outbox_payload(outbox, posted(call, rank).count * size_of(call.type));
 }
@@ -26,7 +28,8 @@ void OneShot::post(const Call& call, const Signature& signature) {
   OutboxHeader* outbox = wiring_.links.segment->outbox(wiring_.rank, number_);
   const std::size_t bytes = posted(call, wiring_.rank).count * size_of(call.type);
   if (bytes > 0) {
-    copy_.cached(outbox_payload(outbox, bytes), static_cast<const std::byte*>(call.in), bytes);
+    context_.copy_to_others(outbox_payload(outbox, bytes), static_cast<const std::byte*>(call.in),
+                            bytes);
   }
   outbox->signature = signature;
   // Release pairs with the acquire in wait_for: the reader then sees the whole outbox.
@@ -47,13 +50,14 @@ void OneShot::wait_for(int rank, const Signature& signature) {
 void OneShot::copy_from(int rank, const Call& call) {
   const std::size_t element = size_of(call.type);
   const Range range = posted(call, rank);
-  copy_.cached(static_cast<std::byte*>(call.out) + range.offset * element, payload_of(rank, call),
-               range.count * element);
+  std::byte* to = static_cast<std::byte*>(call.out) + range.offset * element;
+  const std::byte* from = contribution_of(rank, call);
+  if (from != to) copy_.cached(to, from, range.count * element);
 }
 
 void OneShot::reduce(const Call& call, const Range& wanted) {
   for (int rank = 0; rank < wiring_.size; ++rank) {
-    contributions_[Index(rank)] = payload_of(rank, call) + wanted.offset * size_of(call.type);
+    contributions_[Index(rank)] = contribution_of(rank, call) + wanted.offset * size_of(call.type);
   }
   auto* out = static_cast<std::byte*>(call.out);
   vector_fold(call.type, call.op)(

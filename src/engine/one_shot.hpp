@@ -38,7 +38,7 @@ class OneShot {
   void copy_from(int rank, const Call& call);
   // `wanted`: the part of the vector that this rank outputs.
   void reduce(const Call& call, const Range& wanted);
-  [[nodiscard]] const std::byte* payload_of(int rank, const Call& call) const;
+  [[nodiscard]] const std::byte* contribution_of(int rank, const Call& call) const;
 
   Context& context_;
   Wiring& wiring_;

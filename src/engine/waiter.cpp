@@ -25,7 +25,8 @@ Waiter::Waiter(Wiring& wiring)
       pace_({pump_ != nullptr, wiring.waiting.crowded, wiring.waiting.naps,
              wiring.waiting.short_of_quota, drive_program_ != nullptr}),
       short_of_quota_(wiring.waiting.short_of_quota),
-      learns_of_core_(pump_ == nullptr && !wiring.waiting.crowded),
+      learns_of_core_(pump_ == nullptr),
+      shares_core_(wiring.waiting.crowded),
       eager_looks_(pace_.eager_looks()),
       looks_per_round_(pace_.looks_per_round()),
       ends_(wiring) {}
@@ -60,13 +61,21 @@ void Waiter::yield() {
     return;
   }
   CoreShare& core = core_of_this_thread();
-  if (!std::exchange(has_yielded_, true)) core.begin_yields(times_interrupted());
-  const Clock::time_point before = Clock::now();
+  // After the first yield of a wait, the end of the last one is the time: looks take little.
+  const bool first = !std::exchange(has_yielded_, true);
+  if (first && !shares_core_) core.begin_yields(times_interrupted());
+  const Clock::time_point before = first ? Clock::now() : yield_ended_;
   ::sched_yield();
-  const Clock::time_point after = Clock::now();
-  if (after - before <= CoreShare::kLongYield) return;
-  core.note_long_yield(after, times_interrupted());
-  if (!core.is_wanted()) return;
+  yield_ended_ = Clock::now();
+  const Clock::duration took = yield_ended_ - before;
+  if (shares_core_) {
+    if (!core.note_shared_yield(took)) return;
+    core.lose_slices(yield_ended_, times_interrupted());
+  } else {
+    if (took <= CoreShare::kLongYield) return;
+    core.note_long_yield(yield_ended_, times_interrupted());
+    if (!core.is_wanted()) return;
+  }
   borrow_short_slices();
   pace_.begin_wait(true);
 }

@@ -129,10 +129,8 @@ class Waiter {
   std::size_t ranks_;
   Pace pace_;
   bool short_of_quota_;
-  // Whether what a yield takes tells of the core: not with a pump, nor where ranks share cores.
-  // There a yield takes as long as the other ranks work, and what they do is what this one waits
-  // for.
-  bool learns_of_core_;
+  bool learns_of_core_;  // from what a yield takes: not with a pump
+  bool shares_core_;     // with other ranks of this host
   int eager_looks_;
   int looks_per_round_;
   CallDeadline deadline_;
@@ -140,6 +138,7 @@ class Waiter {
   std::function<bool()> meanwhile_;
   std::optional<Clock::time_point> waits_since_;  // the first look at the clock of this wait
   bool has_yielded_ = false;                      // this wait
+  Clock::time_point yield_ended_;                 // the last one
 };
 
 }  // namespace rondo::detail

@@ -23,7 +23,7 @@ constexpr std::uint32_t kMostLinkSlots = 64;
 // many. The rings along rails have the sizes of the ring.
 constexpr std::uint64_t kMostOffRingSlotBytes = std::uint64_t{32} << 10U;
 // Limits for all ring edges, and for all off-ring edges, within a host. Together with the outboxes
-// of one_shot (at most 1 MiB), the stages (at most 2 MiB) and the state that ranks show each other,
+// of one_shot (at most 1 MiB), the stages (at most 4 MiB) and the state that ranks show each other,
 // they stay within 27 MiB, even for 128 ranks.
 constexpr std::uint64_t kMostRingBytes = std::uint64_t{12} << 20U;
 constexpr std::uint64_t kMostOffRingBytes = std::uint64_t{8} << 20U;
@@ -86,10 +86,11 @@ std::size_t one_shot_limit_bytes(int size) {
 }
 
 std::size_t stage_bytes_for(std::size_t ranks) {
-  constexpr std::size_t kMost = std::size_t{256} << 10U;
-  constexpr std::size_t kMostOfAHost = std::size_t{2} << 20U;
-  const std::size_t bytes = std::min(kMost, kMostOfAHost / (2 * ranks) / 64 * 64);
-  const std::size_t least = ranks * 64;  // a granule for each owner
+  constexpr std::size_t kMost = std::size_t{2} << 20U;
+  constexpr std::size_t kMostOfAHost = std::size_t{4} << 20U;
+  const std::size_t bytes = std::min(kMost, kMostOfAHost / ranks / 256 * 256);
+  // A pass takes a quarter (engine/inside.hpp), in which each owner has at least a granule.
+  const std::size_t least = 4 * ranks * 64;
   return bytes < least ? 0 : bytes;
 }
 

@@ -27,8 +27,8 @@ void validate_fifo_size(const char* options_name, std::size_t slot_bytes, std::u
 // every rank's whole vector costs more than the hops of the ring.
 std::size_t one_shot_limit_bytes(int size);
 
-// Returns the size of each of a rank's two stages, where `ranks` ranks share a host; 0 if these are
-// too many for stages.
+// Returns the size of a rank's stage, where `ranks` ranks share a host; 0 if these are too many for
+// stages.
 std::size_t stage_bytes_for(std::size_t ranks);
 
 // The FIFO sizes of the edges that long vectors go along (ScheduleEdge::bulk: the ring and rails),

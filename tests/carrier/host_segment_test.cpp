@@ -39,7 +39,7 @@ TEST(HostSegment, GetsMemoryForWhatIsReserved) {
   const HostSegment segment(std::move(object.mapping), plan);
   std::size_t expected = plan.reserved_bytes();
   for (const SegmentPart& part :
-       {segment.outboxes(), segment.stages_of(0), segment.stages_of(1), segment.slots_of({0, 1}),
+       {segment.outboxes(), segment.stage_of(0), segment.stage_of(1), segment.slots_of({0, 1}),
         segment.slots_of({1, 0}), segment.pairwise(PairwiseUse::exchanges, 0, 1),
         segment.pairwise(PairwiseUse::exchanges, 1, 0), segment.pairwise(PairwiseUse::trees, 0, 1),
         segment.pairwise(PairwiseUse::trees, 1, 0)}) {
@@ -104,8 +104,8 @@ TEST(HostSegment, ItsPartsAreWhatTheyAreFor) {
     expect_in(reserved, &segment.bell(rank), sizeof(Bell));
     for (const std::uint64_t half : {0U, 1U}) {
       expect_in(segment.outboxes(), segment.outbox(rank, half), box_stride(plan.one_shot_bytes));
-      expect_in(segment.stages_of(rank), segment.stage(rank, half), plan.stage_bytes);
     }
+    expect_in(segment.stage_of(rank), segment.stage(rank), plan.stage_bytes);
     const RankPair edge{rank, 1 - rank};
     const FifoMemory fifo = *segment.fifo(edge);
     expect_in(reserved, fifo.head, sizeof(FifoCounter));

@@ -117,7 +117,7 @@ TEST(Registered, AlgorithmsAreChosenByWhatIsReachable) {
               .in = ordinary.data(),
               .out = ordinary.data(),
               .count = ordinary.size()};
-    if (comm.algorithm_for(call) != Algorithm::ring) return 1;
+    if (comm.algorithm_for(call) != Algorithm::hierarchical) return 1;
     call.options.algorithm = Algorithm::direct;
     try {
       static_cast<void>(comm.algorithm_for(call));

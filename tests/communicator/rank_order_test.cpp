@@ -124,9 +124,9 @@ TEST(RankOrderOption, NamesTheAlgorithmThatKeepsIt) {
     Call to_one = call_of(1'000'000, DataType::f32, ReduceOp::sum);
     to_one.collective = Collective::reduce;
     named(comm, to_one, Algorithm::chain);
-    named(comm, call_of(1'000'000, DataType::i32, ReduceOp::sum), Algorithm::ring);
+    named(comm, call_of(1'000'000, DataType::i32, ReduceOp::sum), Algorithm::hierarchical);
     named(comm, call_of(10, DataType::f32, ReduceOp::sum), Algorithm::one_shot);
-    named(other, call_of(1'000'000, DataType::f32, ReduceOp::sum), Algorithm::ring);
+    named(other, call_of(1'000'000, DataType::f32, ReduceOp::sum), Algorithm::hierarchical);
     other.barrier();  // all have joined before one ends
     return ::testing::Test::HasFailure() ? 1 : 0;
   });

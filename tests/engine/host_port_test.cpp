@@ -1,5 +1,12 @@
 // What a receiver compares before it believes a slot.
 
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "engine/host_port.hpp"
@@ -100,6 +107,58 @@ TEST(HostPort, TakesWhatItExpectsAlone) {
         other([](Signature& s) { ++s.algorithm; }), other([](Signature& s) { ++s.type; }),
         other([](Signature& s) { ++s.op; })}) {
     EXPECT_FALSE(takes(sent, 40, own, {0, 10}));
+  }
+}
+
+// So many slices that each of the stores is tried for the slots.
+TEST(HostPort, SumsAreTheSameByAllStores) {
+  constexpr std::uint64_t kSlice = 1000;  // does not fill whole pieces
+  constexpr std::uint64_t kSlices = 200;
+  constexpr std::uint64_t kPieces = 5;
+  std::vector<Wiring> group = wire_local_group(2, {});
+  Context context(group[1]);
+  const std::uint64_t most_elems = group[1].links.ring_geometry.slot_bytes / sizeof(float);
+  for (const std::uint8_t verb : {kRecvReduceSend, kRecvReduceCopySend}) {
+    for (const bool non_temporal : {false, true}) {
+      std::vector<float> in(kPieces * kSlice);
+      std::vector<float> out(in.size());
+      std::iota(in.begin(), in.end(), 1.0F);
+      HostCall call;
+      call.in = reinterpret_cast<const std::byte*>(in.data());
+      call.out = reinterpret_cast<std::byte*>(out.data());
+      call.element_bytes = sizeof(float);
+      call.kernel = vector_kernel(DataType::f32, ReduceOp::sum);
+      call.plan.ring = &group[1].topology.ring;
+      call.non_temporal = non_temporal;
+      HostPort port(context, call);
+      context.waiter.begin_call(call.signature, std::chrono::seconds(60), false);
+      for (std::uint64_t i = 0; i < kSlices; ++i) {
+        const std::uint64_t offset = i % kPieces * kSlice;
+        const Range slice{offset, std::min(in.size() - offset, most_elems)};
+        SendEnd& sender = group[0].links.to[1];
+        ASSERT_TRUE(sender.can_acquire());
+        sender.slot()->signature = call.signature;
+        sender.slot()->bytes = slice.count * sizeof(float);
+        auto* const sent = reinterpret_cast<float*>(payload(sender.slot()));
+        for (std::uint64_t k = 0; k < slice.count; ++k) sent[k] = static_cast<float>(3 * k + i);
+        sender.publish();
+        const Step step{verb, 0, 0, 0};
+        ASSERT_TRUE(port.acquire(step, slice));
+        port.move(step, slice);
+        port.hand_on(step, slice);
+        RecvEnd& receiver = group[0].links.from[1];
+        ASSERT_TRUE(receiver.can_peek());
+        const auto* const sum = reinterpret_cast<const float*>(payload(receiver.slot()));
+        for (std::uint64_t k = 0; k < slice.count; ++k) {
+          const float expected = static_cast<float>(3 * k + i) + in[slice.offset + k];
+          ASSERT_EQ(sum[k], expected) << k << " of slice " << i;
+          if (verb == kRecvReduceCopySend) {
+            ASSERT_EQ(out[slice.offset + k], expected) << k;
+          }
+        }
+        receiver.release();
+      }
+    }
   }
 }
 

@@ -21,7 +21,7 @@
 namespace rondo::detail {
 namespace {
 
-// Ranks whose segment has stages of 256 bytes each.
+// Ranks whose segment has stages of which a pass takes 256 bytes.
 struct GroupWithRails {
   std::vector<Wiring> wirings;
   std::shared_ptr<HostSegment> of_fifos;  // the segment in which their FIFOs are
@@ -30,7 +30,7 @@ struct GroupWithRails {
 GroupWithRails group_with_rails(int ranks, int rails) {
   std::vector<Wiring> group = wire_local_group(ranks, {});
   auto of_fifos = group[0].links.segment;
-  const SegmentPlan plan{ranks, 0, {}, ranks, 256};
+  const SegmentPlan plan{ranks, 0, {}, ranks, 1024};
   const auto segment = std::make_shared<HostSegment>(map_private(plan.bytes()), plan);
   for (Wiring& wiring : group) {
     wiring.links.segment = segment;
@@ -85,7 +85,7 @@ TEST_P(InsideOfRails, EachOwnerGetsItsChunkAndAllGetAll) {
       Context context(wiring);
       Inside inside(context);
       std::uint64_t sequence = 0;
-      // A stage holds 64 elements, so that a piece takes one pass, or several.
+      // A pass takes 64 elements, so that a piece takes one pass, or several.
       for (const std::size_t count : {0U, 1U, 17U, 64U, 500U, 9000U}) {
         for (const std::uint64_t most_elems : {0U, 16U, 300U, 10000U}) {
           std::vector<int> inputs(count);

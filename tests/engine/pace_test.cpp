@@ -197,6 +197,26 @@ TEST(CoreShare, IsFreeForAProgramThatCallsSeldom) {
   EXPECT_FALSE(core.is_wanted()) << "ten interruptions a second are usual";
 }
 
+// Ranks that share cores: the turn of another rank is no lost slice.
+TEST(CoreShare, IsJudgedByMostOfItsYieldsWhereRanksShareIt) {
+  CoreShare core;
+  const auto note = [&](int times, Clock::duration took) {
+    bool lost = false;
+    for (int i = 0; i < times; ++i) lost = core.note_shared_yield(took);
+    return lost;
+  };
+  EXPECT_FALSE(note(6, milliseconds(3))) << "too few to judge by";
+  EXPECT_TRUE(note(1, milliseconds(3)));
+  core.lose_slices(Clock::time_point{seconds(1000)}, 7);
+  EXPECT_TRUE(core.is_wanted());
+  EXPECT_FALSE(note(6, milliseconds(3))) << "it begins anew";
+  EXPECT_FALSE(note(100, microseconds(100)));
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(note(1, milliseconds(3)) || note(100, microseconds(20))) << i;
+  }
+  EXPECT_TRUE(note(100, milliseconds(3))) << "what was long ago counts less";
+}
+
 TEST(Pace, SleepsSoonWhereRanksAreShortOfTheirQuota) {
   Surroundings around;
   around.short_of_quota = true;

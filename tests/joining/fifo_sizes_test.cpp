@@ -64,7 +64,7 @@ TEST(Geometries, ManyRanksOfAHostTakeLittleMemory) {
       const SegmentPlan plan{ranks, one_shot_limit_bytes(ranks),
                              with_geometry(edges, chosen.memory), ranks,
                              stage_bytes_for(static_cast<std::size_t>(ranks))};
-      EXPECT_GE(plan.stage_bytes, static_cast<std::size_t>(ranks) * 64);
+      EXPECT_GE(plan.stage_bytes, 4 * static_cast<std::size_t>(ranks) * 64);
       EXPECT_LE(plan.bytes(), std::size_t{27} << 20U) << ranks;
       // Before any call.
       EXPECT_LE(plan.reserved_bytes(), static_cast<std::size_t>(1 + ranks) * 3072) << ranks;
@@ -109,8 +109,8 @@ TEST(Geometries, ATreeHasTheSlotsThatItNeeds) {
 }
 
 TEST(Geometries, TooManyRanksHaveNoStages) {
-  EXPECT_EQ(stage_bytes_for(2), std::size_t{256} << 10U);
-  EXPECT_EQ(stage_bytes_for(128), std::size_t{8} << 10U);
+  EXPECT_EQ(stage_bytes_for(2), std::size_t{2} << 20U);
+  EXPECT_EQ(stage_bytes_for(128), std::size_t{32} << 10U);
   EXPECT_EQ(stage_bytes_for(129), 0U);
 }
 
