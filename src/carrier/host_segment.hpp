@@ -42,7 +42,7 @@ struct SegmentPlan {
   std::size_t one_shot_bytes = 0;  // that an outbox holds; 0: no outboxes
   std::vector<SegmentEdge> edges;
   int sharing = 0;                            // ranks of this host, which have stages
-  std::size_t stage_bytes = 0;                // of each stage, a multiple of 64; 0: no stages
+  std::size_t stage_bytes = 0;                // of each stage, a multiple of 256; 0: no stages
   ByPairwiseUse<FifoGeometry> pairwise = {};  // of the FIFOs between any two ranks of this host
   int pairwise_ranks = 0;                     // how many ranks have pairwise edges
 

@@ -118,8 +118,12 @@ std::optional<Communicator> Communicator::split_for(detail::PartOf function,
   std::exception_ptr error;
   try {
     if (color) {
-      made = std::make_unique<CommunicatorState>(wire_members(group, *state_, members),
-                                                 state_->defaults, state_->options);
+      Wiring wiring = wire_members(group, *state_, members);
+      // The other ranks use these cores, too.
+      wiring.waiting.crowded |= state_->wiring.waiting.crowded;
+      wiring.waiting.short_of_quota |= state_->wiring.waiting.short_of_quota;
+      made =
+          std::make_unique<CommunicatorState>(std::move(wiring), state_->defaults, state_->options);
     }
   } catch (const MemberHasLeft& failure) {
     error = std::make_exception_ptr(

@@ -16,7 +16,6 @@
 #include "engine/waiter.hpp"
 #include "engine/wiring.hpp"
 #include "plan/plan.hpp"
-#include "reduce/kernels.hpp"
 
 namespace rondo::detail {
 
@@ -36,12 +35,6 @@ class Context {
   [[nodiscard]] Plan plan(const Call& call, Algorithm algorithm) {
     return make_plan(call, algorithm, place_, kChunkGranuleBytes);
   }
-  // Copies to memory of the segment that other ranks read next. The buffers do not overlap.
-  void copy_to_others(std::byte* dst, const std::byte* src, std::size_t bytes) {
-    copies_to_others_.write(bytes, [&](Stores stores) {
-      (stores == Stores::cached ? copy_.cached : copy_.non_temporal)(dst, src, bytes);
-    });
-  }
   // Reserves what this rank uses of the segment in calls by `algorithm`, in the first of them.
   // Throws TransportError.
   void reserve_for(Algorithm algorithm);
@@ -54,11 +47,13 @@ class Context {
   Progress progress;  // of the call in progress
   Touching touching;
   Confirmation confirmation;
-  LearnedStores sums_to_others;  // reductions whose results go to memory that others read next
+  // What a rank learns of writing to slots in the segment: copies, sums, and sums that it writes to
+  // its output as well.
+  LearnedCopy copy_to_slot;
+  LearnedStores sums_to_slot;
+  LearnedStores sums_to_slot_and_output;
 
  private:
-  CopyKernel copy_ = vector_copy();
-  LearnedStores copies_to_others_;
   std::vector<std::uint64_t> borders_;  // of the chunks of the call in progress: see RingPlace
   std::vector<int> in_rank_order_;      // all ranks
   RingPlace place_;

@@ -12,20 +12,22 @@ constexpr std::chrono::milliseconds kLongestPeriod{1000};
 // On a core that nobody else wants, the system itself interrupts a thread less often than this.
 constexpr std::chrono::milliseconds kBetweenInterruptions{20};
 
-// Of yields, where ranks share cores: the least that is judged, and what is looked back on.
-constexpr std::chrono::milliseconds kLeastYields{20};
-constexpr std::chrono::milliseconds kMostYields{80};
+// Where ranks share cores: from how much time in yields on a thread judges, and how far it looks
+// back; and which part of it must be in long yields.
+constexpr std::chrono::milliseconds kLeastYieldTime{20};
+constexpr std::chrono::milliseconds kMostYieldTime{80};
+constexpr double kMostOfTheTime = 0.75;
 
 }  // namespace
 
 bool CoreShare::note_shared_yield(Clock::duration took) {
-  yields_ += took;
-  if (took > kLongYield) long_yields_ += took;
-  if (yields_ > kMostYields) {
-    yields_ /= 2;
-    long_yields_ /= 2;
+  yield_time_ += took;
+  if (took > kLongYield) long_yield_time_ += took;
+  if (yield_time_ > kMostYieldTime) {
+    yield_time_ /= 2;
+    long_yield_time_ /= 2;
   }
-  return yields_ >= kLeastYields && 4 * long_yields_ >= 3 * yields_;
+  return yield_time_ >= kLeastYieldTime && long_yield_time_ >= kMostOfTheTime * yield_time_;
 }
 
 void CoreShare::note_long_yield(Clock::time_point now, std::int64_t interruptions) {
@@ -41,7 +43,7 @@ void CoreShare::lose_slices(Clock::time_point now, std::int64_t interruptions) {
   period_ = again ? std::min(2 * period_, kLongestPeriod) : kShortestPeriod;
   until_ = now + period_;
   wanted_ = true;
-  yields_ = long_yields_ = {};
+  yield_time_ = long_yield_time_ = {};
 }
 
 void CoreShare::try_again(Clock::time_point now, std::int64_t interruptions) {

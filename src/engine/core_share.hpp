@@ -7,6 +7,9 @@
 // time that it was not. Example: in a wait beside a busy loop, a yield takes 3 ms at time 0. Waits
 // sleep until 100 ms; the next wait yields, and loses a slice again. Waits sleep for 200 ms, then
 // for 400, up to a second.
+//
+// Where ranks share cores, a yield may take long since another rank works. There the core counts as
+// wanted only if most of the time of all yields goes in long ones.
 #pragma once
 
 #include <chrono>
@@ -36,6 +39,7 @@ class CoreShare {
   // waits. There a thread notes what each yield takes. Returns whether most of the time of late
   // went in long ones: then it calls lose_slices().
   bool note_shared_yield(Clock::duration took);
+  // Other threads want the core, for some time.
   void lose_slices(Clock::time_point now, std::int64_t interruptions);
 
   // Whether try_again() would do anything.
@@ -43,13 +47,15 @@ class CoreShare {
   // A wait begins on a core that was wanted. A program that computes between its calls is
   // interrupted there as long as others want its core: then there is no need to try.
   void try_again(Clock::time_point now, std::int64_t interruptions);
+  // The same where ranks share cores: they interrupt each other, which says nothing.
+  void assume_free() { wanted_ = false; }
 
  private:
   bool wanted_ = false;
   Clock::time_point until_;
   std::chrono::milliseconds period_{};
-  Clock::duration yields_{};       // of late, where ranks share cores
-  Clock::duration long_yields_{};  // those of them that took longer than kLongYield
+  Clock::duration yield_time_{};       // of late, where ranks share cores
+  Clock::duration long_yield_time_{};  // in yields that took longer than kLongYield
   std::int64_t before_yields_ = 0;
   std::int64_t counted_ = 0;  // interruptions
   Clock::time_point counted_at_;

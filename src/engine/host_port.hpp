@@ -138,7 +138,7 @@ class HostPort {
   }
   void copy_to_slot(int to, std::byte* sent, const std::byte* source, std::size_t bytes) {
     if (is_in_segment(to)) {
-      context_.copy_to_others(sent, source, bytes);
+      context_.copy_to_slot(sent, source, bytes);
     } else {
       copy_.cached(sent, source, bytes);
     }
@@ -150,14 +150,16 @@ class HostPort {
     const Reduction reduction{step.has(kFinish) ? call_.kernel.finish : call_.kernel.combine,
                               average_step(step, own_first), own_first ? own : received,
                               own_first ? received : own, slice.count};
-    // In a call in place the lines of the output have just been read.
-    const Stores to_output =
-        call_.non_temporal && sent != nullptr ? Stores::non_temporal : Stores::cached;
+    // Partners that sum alike read their outputs again, in the next round.
+    const bool past_caches = call_.non_temporal && sent != nullptr && !call_.alike_nans_of;
+    const Stores to_output = past_caches ? Stores::non_temporal : Stores::cached;
     if (sent == nullptr || !is_in_segment(step.to)) {
       reduce_to(reduction, {copied, to_output}, {sent, Stores::cached});
       return;
     }
-    context_.sums_to_others.write(bytes(slice), [&](Stores stores) {
+    LearnedStores& learned =
+        copied == nullptr ? context_.sums_to_slot : context_.sums_to_slot_and_output;
+    learned.write(bytes(slice), [&](Stores stores) {
       reduce_to(reduction, {copied, to_output}, {sent, stores});
     });
   }

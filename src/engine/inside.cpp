@@ -12,10 +12,6 @@ namespace {
 // has nothing to move.
 constexpr int kStepsPerPoll = 16;
 
-// How much of a stage a pass takes at most. With a third or less, passes that follow each other
-// never overlap.
-constexpr std::size_t kPassesInAStage = 4;
-
 }  // namespace
 
 Inside::Inside(Context& context)
@@ -30,13 +26,14 @@ void Inside::begin(const Call& call, ReduceOp op, const AverageFactors& average,
                    bool crosses, std::uint64_t most_elems) {
   const std::size_t element = size_of(call.type);
   const std::uint64_t granule = kChunkGranuleBytes / element;
-  const std::size_t pass_bytes = wiring_.links.segment->stage_bytes() / kPassesInAStage;
+  const std::size_t pass_bytes = wiring_.links.segment->stage_bytes() / kStageParts;
   call_ = &call;
   op_ = op;
   average_ = average;
   owners_ = owners;
   elems_reduced_ = pass_bytes / static_cast<std::size_t>(owners) / element / granule * granule;
   elems_spread_ = pass_bytes / element / granule * granule;
+  assert(elems_reduced_ > 0);
   const auto all = static_cast<std::uint64_t>(owners);
   most_elems_ = most_elems > 0 ? most_elems : all * all * elems_reduced_;
   pieces_ = std::max<std::uint64_t>((call.count + most_elems_ - 1) / most_elems_, 1);
@@ -206,10 +203,7 @@ std::size_t Inside::area_bytes(const Job& job) const {
 
 void Inside::place_pass(const Job& job) {
   const std::size_t areas = job.spreads ? 1 : static_cast<std::size_t>(owners_);
-  const std::size_t bytes = areas * area_bytes(job);
-  const bool fits = pass_end_ + bytes <= wiring_.links.segment->stage_bytes();
-  pass_begin_ = fits ? pass_end_ : 0;
-  pass_end_ = pass_begin_ + bytes;
+  pass_begin_ = places_.next(areas * area_bytes(job), wiring_.links.segment->stage_bytes());
 }
 
 // To reduce, each owner has an area of its own in each stage; to spread, its own stage.
@@ -219,8 +213,8 @@ void Inside::write_stage(const Job& job) {
   std::byte* to = stage(index_);
   const auto put = [&](const void* from, const Range& slice) {
     if (slice.count == 0) return;  // the buffers of an empty vector may be null
-    context_.copy_to_others(to, static_cast<const std::byte*>(from) + slice.offset * element,
-                            slice.count * element);
+    copy_to_stage_(to, static_cast<const std::byte*>(from) + slice.offset * element,
+                   slice.count * element);
   };
   if (job.spreads) {
     const bool anyone_reads = ins_.size() > 1;

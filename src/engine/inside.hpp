@@ -47,6 +47,8 @@
 
 #include "carrier/presence.hpp"
 #include "engine/context.hpp"
+#include "engine/learned_stores.hpp"
+#include "engine/stage_places.hpp"
 #include "reduce/kernels.hpp"
 
 namespace rondo::detail {
@@ -106,7 +108,7 @@ class Inside {
   // Ranks copy through stages.
   // Returns the part of the stage that the pass in progress takes.
   [[nodiscard]] std::byte* stage(int index) const;
-  // Of each owner, in the stages of a pass that reduces.
+  // Returns the size of the part that each owner has, in a pass that reduces, of each stage.
   [[nodiscard]] std::size_t area_bytes(const Job& job) const;
   void place_pass(const Job& job);
   void write_stage(const Job& job);
@@ -122,12 +124,11 @@ class Inside {
   Context& context_;
   Wiring& wiring_;
   CopyKernel copy_;
+  LearnedCopy copy_to_stage_;
   int index_ = 0;             // this rank's among those of its host
   std::uint64_t passes_ = 0;  // of stages at which this rank has arrived, on its communicator
-  // Where the pass in progress, or the last one, begins and ends in the stages; the same on all
-  // ranks of the host.
-  std::size_t pass_begin_ = 0;
-  std::size_t pass_end_ = 0;
+  StagePlaces places_;
+  std::size_t pass_begin_ = 0;  // of the pass in progress, in all stages
   // Indexed by the rank's number among those of its host.
   std::vector<BufferLocations> buffers_;
   std::vector<const std::byte*> ins_;

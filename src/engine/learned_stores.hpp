@@ -7,10 +7,11 @@
 
 #include "base/deadline.hpp"
 #include "engine/store_choice.hpp"
+#include "reduce/kernels.hpp"
 
 namespace rondo::detail {
 
-// For one kind of writing: copies, say. To be used by one thread at a time.
+// For one kind of writing, to one kind of place. To be used by one thread at a time.
 class LearnedStores {
  public:
   // Calls write(Stores), which writes `bytes` bytes.
@@ -23,14 +24,35 @@ class LearnedStores {
     }
     const Clock::time_point begin = Clock::now();
     write(next.stores);
-    // Waits until the stores have reached a cache or memory, since the reader waits for that, too.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    wait_for_stores();
     const std::chrono::duration<double, std::nano> took = Clock::now() - begin;
     choice_.note(bytes, took.count());
   }
 
  private:
+  // The reader waits for the stores, too. On x86 processors an exchange waits until all earlier
+  // stores have reached a cache or memory; others may count less.
+  static void wait_for_stores() {
+    std::atomic<int> any{0};
+    any.exchange(1, std::memory_order_seq_cst);
+  }
+
   StoreChoice choice_;
+};
+
+// Copies.
+class LearnedCopy {
+ public:
+  // The buffers do not overlap.
+  void operator()(std::byte* dst, const std::byte* src, std::size_t bytes) {
+    stores_.write(bytes, [&](Stores stores) {
+      (stores == Stores::cached ? copy_.cached : copy_.non_temporal)(dst, src, bytes);
+    });
+  }
+
+ private:
+  CopyKernel copy_ = vector_copy();
+  LearnedStores stores_;
 };
 
 }  // namespace rondo::detail

@@ -28,8 +28,7 @@ void OneShot::post(const Call& call, const Signature& signature) {
   OutboxHeader* outbox = wiring_.links.segment->outbox(wiring_.rank, number_);
   const std::size_t bytes = posted(call, wiring_.rank).count * size_of(call.type);
   if (bytes > 0) {
-    context_.copy_to_others(outbox_payload(outbox, bytes), static_cast<const std::byte*>(call.in),
-                            bytes);
+    copy_to_outbox_(outbox_payload(outbox, bytes), static_cast<const std::byte*>(call.in), bytes);
   }
   outbox->signature = signature;
   // Release pairs with the acquire in wait_for: the reader then sees the whole outbox.
@@ -50,6 +49,7 @@ void OneShot::wait_for(int rank, const Signature& signature) {
 void OneShot::copy_from(int rank, const Call& call) {
   const std::size_t element = size_of(call.type);
   const Range range = posted(call, rank);
+  if (range.count == 0) return;  // the buffers may be null
   std::byte* to = static_cast<std::byte*>(call.out) + range.offset * element;
   const std::byte* from = contribution_of(rank, call);
   if (from != to) copy_.cached(to, from, range.count * element);

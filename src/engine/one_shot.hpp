@@ -1,5 +1,5 @@
 // Small collectives in one hop: every rank posts its contribution in its outbox, which all ranks of
-// its host can read, and reads what it needs from all outboxes.
+// its host can read, and reads what it needs from the outboxes of the others.
 //
 // The call's number in an outbox shows that the outbox is complete. It lies in the same cache line
 // as the signature and the first bytes, so the smallest calls cost one line each way. When all have
@@ -43,6 +43,7 @@ class OneShot {
   Context& context_;
   Wiring& wiring_;
   CopyKernel copy_;
+  LearnedCopy copy_to_outbox_;
   std::uint64_t number_ = 0;  // of this one_shot call on its communicator, from 1
   std::vector<const std::byte*> contributions_;  // by rank, of the call in progress
 };

@@ -6,27 +6,31 @@
 namespace rondo::detail {
 namespace {
 
-// Two copies in a row are measured each time, and the shorter one counts: in the other the thread
-// may have been interrupted.
+// The shorter one of two measured writes counts: in the other the thread may have been interrupted.
 constexpr std::uint32_t kMeasured = 2;
-constexpr std::uint32_t kBetweenMeasured = 16;
-// The first copies of a trial find the lines as the other stores have left them.
-constexpr std::uint32_t kTrial = 2 + kMeasured;
-// The others are tried again after so many copies; sooner, but not before the first of these, if
-// the chosen ones have become slower by this factor.
-constexpr std::uint32_t kLeastBetweenTrials = 128;
+// A prime number, so that no regular pattern of calls has always the same writes measured.
+constexpr std::uint32_t kMeasuringPeriod = 17;
+// The first writes of a trial are not measured. In an outbox, which is two places in turn, they
+// find the lines as the other stores have left them.
+constexpr std::uint32_t kTrialWrites = 2 + kMeasured;
+// The others are tried after so many writes; after the smaller number already, if the chosen ones
+// take so many times as long as before.
 constexpr std::uint32_t kMostBetweenTrials = 1024;
-constexpr double kSlower = 1.5;
-// How much longer the reader takes for a byte that comes from memory in place of a cache.
-constexpr double kReadingMemoryNs = 0.08;
+constexpr std::uint32_t kLeastBetweenTrials = 128;
+constexpr double kSlowerFactor = 1.5;
+// The others must cost at most this part of what the chosen ones do: what is as good is not
+// changed.
+constexpr double kBetterFactor = 0.9;
+// How much longer a reader takes for a byte that comes from memory, and not from a cache.
+constexpr double kReadingMemoryNsPerByte = 0.08;
 
 Stores other_than(Stores stores) {
   return stores == Stores::cached ? Stores::non_temporal : Stores::cached;
 }
 
-// Of a byte: what its writer takes, and what its reader takes more.
-double cost(Stores stores, double ns_per_byte) {
-  return ns_per_byte + (stores == Stores::non_temporal ? kReadingMemoryNs : 0);
+// Returns what a byte costs the writer and the reader, except for what the reader always takes.
+double cost(Stores stores, double writing_ns_per_byte) {
+  return writing_ns_per_byte + (stores == Stores::non_temporal ? kReadingMemoryNsPerByte : 0);
 }
 
 }  // namespace
@@ -38,39 +42,48 @@ StoreChoice::OfSize& StoreChoice::of(std::size_t bytes) {
 StoreChoice::Next StoreChoice::next(std::size_t bytes) {
   if (bytes < kLeastBytes) return {};
   OfSize& size = of(bytes);
-  const std::uint32_t number = size.copies++;
-  if (size.tries_others) return {other_than(size.chosen), number >= kTrial - kMeasured};
-  return {size.chosen, number % kBetweenMeasured >= kBetweenMeasured - kMeasured};
+  const std::uint32_t number = size.writes++;
+  if (size.tries_others) {
+    return {other_than(size.chosen), number >= kTrialWrites - kMeasured};
+  }
+  return {size.chosen, number % kMeasuringPeriod >= kMeasuringPeriod - kMeasured};
 }
 
 void StoreChoice::note(std::size_t bytes, double ns) {
   OfSize& size = of(bytes);
   const double ns_per_byte = ns / static_cast<double>(bytes);
-  size.half_measured = !size.half_measured;
-  if (size.half_measured) {
-    size.least_ns_per_byte = ns_per_byte;
+  if (!size.first_ns_per_byte) {
+    size.first_ns_per_byte = ns_per_byte;
     return;
   }
-  const double least = std::min(size.least_ns_per_byte, ns_per_byte);
+  const double least = std::min(*size.first_ns_per_byte, ns_per_byte);
+  size.first_ns_per_byte.reset();
   if (size.tries_others) {
-    const Stores others = other_than(size.chosen);
-    if (cost(others, least) < cost(size.chosen, size.chosen_ns_per_byte)) {
-      size.chosen = others;
-      size.chosen_ns_per_byte = least;
-    }
-    size.tries_others = false;
-    size.copies = 0;
-    return;
-  }
-  const bool never_tried = size.chosen_ns_per_byte == 0;
-  const bool slower = least > kSlower * size.chosen_ns_per_byte;
-  if (never_tried || size.copies >= kMostBetweenTrials ||
-      (slower && size.copies >= kLeastBetweenTrials)) {
-    size.chosen_ns_per_byte = least;
-    size.tries_others = true;
-    size.copies = 0;
+    end_trial(size, least);
   } else {
-    size.chosen_ns_per_byte = std::min(size.chosen_ns_per_byte, least);
+    judge_chosen(size, least);
+  }
+}
+
+void StoreChoice::end_trial(OfSize& size, double others_ns_per_byte) {
+  const Stores others = other_than(size.chosen);
+  if (cost(others, others_ns_per_byte) <
+      kBetterFactor * cost(size.chosen, *size.chosen_ns_per_byte)) {
+    size.chosen = others;
+    size.chosen_ns_per_byte = others_ns_per_byte;
+  }
+  size.tries_others = false;
+  size.writes = 0;
+}
+
+void StoreChoice::judge_chosen(OfSize& size, double ns_per_byte) {
+  const double before = size.chosen_ns_per_byte.value_or(ns_per_byte);
+  const bool is_slower = size.writes >= kLeastBetweenTrials && ns_per_byte > kSlowerFactor * before;
+  const bool never_tried = !size.chosen_ns_per_byte;
+  size.chosen_ns_per_byte = is_slower ? ns_per_byte : std::min(before, ns_per_byte);
+  if (never_tried || is_slower || size.writes >= kMostBetweenTrials) {
+    size.tries_others = true;
+    size.writes = 0;
   }
 }
 

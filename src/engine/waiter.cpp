@@ -49,7 +49,11 @@ void Waiter::begin_rounds_on_wanted_core() {
   CoreShare& core = core_of_this_thread();
   const Clock::time_point now = Clock::now();
   if (core.is_due(now)) {
-    core.try_again(now, times_interrupted());
+    if (shares_core_) {
+      core.assume_free();
+    } else {
+      core.try_again(now, times_interrupted());
+    }
     if (!core.is_wanted()) give_back_short_slices();
   }
   pace_.begin_wait(core.is_wanted());
@@ -61,23 +65,26 @@ void Waiter::yield() {
     return;
   }
   CoreShare& core = core_of_this_thread();
-  // After the first yield of a wait, the end of the last one is the time: looks take little.
   const bool first = !std::exchange(has_yielded_, true);
   if (first && !shares_core_) core.begin_yields(times_interrupted());
-  const Clock::time_point before = first ? Clock::now() : yield_ended_;
+  // Since the last yield ended, the wait has looked for a moment.
+  const Clock::time_point before = yield_ended_ ? *yield_ended_ : Clock::now();
   ::sched_yield();
   yield_ended_ = Clock::now();
-  const Clock::duration took = yield_ended_ - before;
-  if (shares_core_) {
-    if (!core.note_shared_yield(took)) return;
-    core.lose_slices(yield_ended_, times_interrupted());
-  } else {
-    if (took <= CoreShare::kLongYield) return;
-    core.note_long_yield(yield_ended_, times_interrupted());
-    if (!core.is_wanted()) return;
-  }
+  if (!judge_yield(core, *yield_ended_ - before, *yield_ended_)) return;
   borrow_short_slices();
   pace_.begin_wait(true);
+}
+
+bool Waiter::judge_yield(CoreShare& core, Clock::duration took, Clock::time_point now) const {
+  if (shares_core_) {
+    if (!core.note_shared_yield(took)) return false;
+    core.lose_slices(now, times_interrupted());
+    return true;
+  }
+  if (took <= CoreShare::kLongYield) return false;
+  core.note_long_yield(now, times_interrupted());
+  return core.is_wanted();
 }
 
 // A rank may have ended the communicator and then left since this rank last looked at the board;
@@ -97,6 +104,7 @@ std::optional<Failure> Waiter::look_around(std::uint64_t round, int peer) {
     if (const auto failure = ends_.find_other_call(peer, at_rest)) return first_cause(*failure);
   }
   const Clock::time_point now = Clock::now();
+  yield_ended_.reset();
   if (!waits_since_) waits_since_ = now;
   const CallDeadline::Due due = deadline_.due_at(now);
   if (const auto failure = ends_.find_missing(peer, due.roll_call, *waits_since_)) {

@@ -69,6 +69,7 @@ class Waiter {
       if (works_meanwhile()) {
         round = 0;  // it has not waited in vain
         waits_since_.reset();
+        yield_ended_.reset();
         naps.end();
         continue;
       }
@@ -76,6 +77,7 @@ class Waiter {
       if (rest == Pace::Rest::yield) yield();
       if (rest == Pace::Rest::sleep) {
         slept = true;
+        yield_ended_.reset();
         nap(naps, ready);
       }
     }
@@ -100,6 +102,7 @@ class Waiter {
   bool works_meanwhile() { return meanwhile_ && meanwhile_(); }
   void begin_rounds() {
     has_yielded_ = false;
+    yield_ended_.reset();
     const bool wanted = learns_of_core_ && core_of_this_thread().is_wanted();
     if (short_of_quota_ || wanted) begin_rounds_on_wanted_core();
   }
@@ -117,6 +120,8 @@ class Waiter {
     if (worked) naps.end();
   }
   void yield();
+  // Whether the core is wanted by others, after a yield that took so long.
+  bool judge_yield(CoreShare& core, Clock::duration took, Clock::time_point now) const;
   // Returns nothing while the wait has to go on.
   std::optional<Failure> look_around(std::uint64_t round, int peer);
   [[nodiscard]] Failure first_cause(const Failure& found) const;
@@ -129,8 +134,10 @@ class Waiter {
   std::size_t ranks_;
   Pace pace_;
   bool short_of_quota_;
-  bool learns_of_core_;  // from what a yield takes: not with a pump
-  bool shares_core_;     // with other ranks of this host
+  // Whether it learns from what its yields take. One that drives the pump does not, since it must
+  // not sleep for what comes by network.
+  bool learns_of_core_;
+  bool shares_core_;  // with other ranks of this host
   int eager_looks_;
   int looks_per_round_;
   CallDeadline deadline_;
@@ -138,7 +145,8 @@ class Waiter {
   std::function<bool()> meanwhile_;
   std::optional<Clock::time_point> waits_since_;  // the first look at the clock of this wait
   bool has_yielded_ = false;                      // this wait
-  Clock::time_point yield_ended_;                 // the last one
+  // The last one of this wait; nothing if the wait has done more than look since then.
+  std::optional<Clock::time_point> yield_ended_;
 };
 
 }  // namespace rondo::detail

@@ -8,7 +8,9 @@
 #include <rondo/errors.hpp>
 
 #include "base/index.hpp"
+#include "engine/stage_places.hpp"
 #include "schedule/schedule.hpp"
+#include "schedule/slicing.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -88,9 +90,10 @@ std::size_t one_shot_limit_bytes(int size) {
 std::size_t stage_bytes_for(std::size_t ranks) {
   constexpr std::size_t kMost = std::size_t{2} << 20U;
   constexpr std::size_t kMostOfAHost = std::size_t{4} << 20U;
-  const std::size_t bytes = std::min(kMost, kMostOfAHost / ranks / 256 * 256);
-  // A pass takes a quarter (engine/inside.hpp), in which each owner has at least a granule.
-  const std::size_t least = 4 * ranks * 64;
+  // A pass takes a part of a stage, in which each owner has at least a granule.
+  constexpr std::size_t kParts = kStageParts * kChunkGranuleBytes;
+  const std::size_t bytes = std::min(kMost, kMostOfAHost / ranks / kParts * kParts);
+  const std::size_t least = ranks * kParts;
   return bytes < least ? 0 : bytes;
 }
 

@@ -217,8 +217,10 @@ class JoiningProcess {
     connect_segment(wiring, segment_edges_);
     const std::vector<int>& sharing = wiring.links.ranks_sharing;
     const auto index = std::find(sharing.begin(), sharing.end(), rank_) - sharing.begin();
-    wiring.links.used_parts.push_back(
-        {{Algorithm::hierarchical}, segment_->stage_of(static_cast<int>(index))});
+    if (sharing.size() > 1) {  // else nobody reads the stage
+      wiring.links.used_parts.push_back(
+          {{Algorithm::hierarchical}, segment_->stage_of(static_cast<int>(index))});
+    }
     watch_peers(wiring, facts_);
     wiring.waiting.crowded = crowded(facts_of_host(rank_));
     wiring.links.share_cores = share_cores(facts_);

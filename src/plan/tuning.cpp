@@ -116,7 +116,7 @@ Tuning default_tuning() {
       {Route::buffers, Algorithm::one_shot, 8, 0},
       {Route::buffers, Algorithm::direct, 8, 16384},
       {Route::memory, Algorithm::one_shot, 2, 0},
-      {Route::memory, Algorithm::hierarchical, 2, 8192},
+      {Route::memory, Algorithm::hierarchical, 2, 12288},
       {Route::memory, Algorithm::one_shot, 4, 0},
       {Route::memory, Algorithm::hierarchical, 4, 32768},
       {Route::memory, Algorithm::one_shot, 8, 0},

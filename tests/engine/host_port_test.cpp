@@ -1,10 +1,10 @@
 // What a receiver compares before it believes a slot.
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -110,55 +110,72 @@ TEST(HostPort, TakesWhatItExpectsAlone) {
   }
 }
 
-// So many slices that each of the stores is tried for the slots.
-TEST(HostPort, SumsAreTheSameByAllStores) {
-  constexpr std::uint64_t kSlice = 1000;  // does not fill whole pieces
-  constexpr std::uint64_t kSlices = 200;
-  constexpr std::uint64_t kPieces = 5;
+// A call in which rank 1 of two combines what rank 0 sends with its own elements, and sends the
+// result back.
+struct Reduced {
+  std::uint8_t verb = 0;
+  bool non_temporal = false;
+  bool in_place = false;
+  std::optional<DataType> alike_nans_of;
+};
+
+// Makes so many slices that both kinds of stores are used for the slots.
+void expect_sums(const Reduced& reduced) {
+  constexpr std::uint64_t kSlices = 60;
   std::vector<Wiring> group = wire_local_group(2, {});
   Context context(group[1]);
   const std::uint64_t most_elems = group[1].links.ring_geometry.slot_bytes / sizeof(float);
-  for (const std::uint8_t verb : {kRecvReduceSend, kRecvReduceCopySend}) {
-    for (const bool non_temporal : {false, true}) {
-      std::vector<float> in(kPieces * kSlice);
-      std::vector<float> out(in.size());
-      std::iota(in.begin(), in.end(), 1.0F);
-      HostCall call;
-      call.in = reinterpret_cast<const std::byte*>(in.data());
-      call.out = reinterpret_cast<std::byte*>(out.data());
-      call.element_bytes = sizeof(float);
-      call.kernel = vector_kernel(DataType::f32, ReduceOp::sum);
-      call.plan.ring = &group[1].topology.ring;
-      call.non_temporal = non_temporal;
-      HostPort port(context, call);
-      context.waiter.begin_call(call.signature, std::chrono::seconds(60), false);
-      for (std::uint64_t i = 0; i < kSlices; ++i) {
-        const std::uint64_t offset = i % kPieces * kSlice;
-        const Range slice{offset, std::min(in.size() - offset, most_elems)};
-        SendEnd& sender = group[0].links.to[1];
-        ASSERT_TRUE(sender.can_acquire());
-        sender.slot()->signature = call.signature;
-        sender.slot()->bytes = slice.count * sizeof(float);
-        auto* const sent = reinterpret_cast<float*>(payload(sender.slot()));
-        for (std::uint64_t k = 0; k < slice.count; ++k) sent[k] = static_cast<float>(3 * k + i);
-        sender.publish();
-        const Step step{verb, 0, 0, 0};
-        ASSERT_TRUE(port.acquire(step, slice));
-        port.move(step, slice);
-        port.hand_on(step, slice);
-        RecvEnd& receiver = group[0].links.from[1];
-        ASSERT_TRUE(receiver.can_peek());
-        const auto* const sum = reinterpret_cast<const float*>(payload(receiver.slot()));
-        for (std::uint64_t k = 0; k < slice.count; ++k) {
-          const float expected = static_cast<float>(3 * k + i) + in[slice.offset + k];
-          ASSERT_EQ(sum[k], expected) << k << " of slice " << i;
-          if (verb == kRecvReduceCopySend) {
-            ASSERT_EQ(out[slice.offset + k], expected) << k;
-          }
-        }
-        receiver.release();
+  std::vector<float> in(kSlices * 1000 + most_elems);
+  std::vector<float> other(in.size());
+  HostCall call;
+  std::vector<float>& out = reduced.in_place ? in : other;
+  call.in = reinterpret_cast<const std::byte*>(in.data());
+  call.out = reinterpret_cast<std::byte*>(out.data());
+  call.element_bytes = sizeof(float);
+  call.kernel = vector_kernel(DataType::f32, ReduceOp::sum);
+  call.plan.ring = &group[1].topology.ring;
+  call.non_temporal = reduced.non_temporal;
+  call.alike_nans_of = reduced.alike_nans_of;
+  HostPort port(context, call);
+  context.waiter.begin_call(call.signature, std::chrono::seconds(60), false);
+  for (std::uint64_t i = 0; i < kSlices; ++i) {
+    // They end within a piece, and have another length each.
+    const Range slice{i * 1000, most_elems - i};
+    std::iota(in.begin() + static_cast<std::ptrdiff_t>(slice.offset), in.end(), 1.0F);
+    SendEnd& sender = group[0].links.to[1];
+    ASSERT_TRUE(sender.can_acquire());
+    sender.slot()->signature = call.signature;
+    sender.slot()->bytes = slice.count * sizeof(float);
+    auto* const sent = reinterpret_cast<float*>(payload(sender.slot()));
+    for (std::uint64_t k = 0; k < slice.count; ++k) sent[k] = static_cast<float>(3 * k + i);
+    sender.publish();
+    const Step step{reduced.verb, 0, 0, 0};
+    ASSERT_TRUE(port.acquire(step, slice));
+    port.move(step, slice);
+    port.hand_on(step, slice);
+    RecvEnd& receiver = group[0].links.from[1];
+    ASSERT_TRUE(receiver.can_peek());
+    const auto* const sum = reinterpret_cast<const float*>(payload(receiver.slot()));
+    for (std::uint64_t k = 0; k < slice.count; ++k) {
+      const auto expected = static_cast<float>(3 * k + i + k + 1);
+      ASSERT_EQ(sum[k], expected) << k << " of slice " << i;
+      if (step.has(kCopy)) {
+        ASSERT_EQ(out[slice.offset + k], expected) << k << " of slice " << i;
       }
     }
+    receiver.release();
+  }
+}
+
+TEST(HostPort, SumsAreTheSameByAllStores) {
+  for (const std::uint8_t first : {std::uint8_t{0}, std::uint8_t{kMineFirst}}) {
+    const auto verb = [&](std::uint8_t parts) { return static_cast<std::uint8_t>(parts | first); };
+    for (const bool non_temporal : {false, true}) {
+      expect_sums({verb(kRecvReduceSend), non_temporal, false, {}});
+      expect_sums({verb(kRecvReduceCopySend), non_temporal, false, {}});
+      expect_sums({verb(kRecvReduceCopySend), non_temporal, false, DataType::f32});
+    }
+    expect_sums({verb(kRecvReduceCopySend), false, true, {}});
   }
 }
 

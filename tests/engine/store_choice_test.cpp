@@ -1,4 +1,4 @@
-// Which stores are used after what the copies took; the test supplies the times.
+// Which stores are used after what the writes took; the test supplies the times.
 
 #include <cstddef>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kBytes = std::size_t{64} << 10U;
 
-// What a copy of kBytes takes by each of the stores.
+// What a write of kBytes takes by each of the stores.
 struct Machine {
   double cached_ns = 0;
   double non_temporal_ns = 0;
@@ -24,56 +24,71 @@ struct Machine {
 constexpr Machine kNear{7000, 4000};
 constexpr Machine kFar{28000, 2000};
 
-// Makes copies. Returns how many went by non-temporal stores.
-int copies(StoreChoice& choice, const Machine& machine, int count) {
-  int non_temporal = 0;
-  for (int i = 0; i < count; ++i) {
+// Makes writes. Returns how many were made by non-temporal stores.
+int non_temporal(StoreChoice& choice, const Machine& machine, int writes) {
+  int found = 0;
+  for (int i = 0; i < writes; ++i) {
     const StoreChoice::Next next = choice.next(kBytes);
     if (next.is_measured) choice.note(kBytes, machine.ns(next.stores));
-    non_temporal += next.stores == Stores::non_temporal ? 1 : 0;
+    found += next.stores == Stores::non_temporal ? 1 : 0;
   }
-  return non_temporal;
+  return found;
 }
 
+// The first trial, of four writes, comes after 17, and the next ones 1037 after the end of the one
+// before.
 TEST(StoreChoice, FindsTheFasterStoresSoonAndSeldomTriesTheOthers) {
   StoreChoice near;
-  EXPECT_GT(copies(near, kNear, 32), 0);
-  EXPECT_LT(copies(near, kNear, 10000), 100);
+  EXPECT_EQ(non_temporal(near, kNear, 17), 0);
+  EXPECT_EQ(non_temporal(near, kNear, 4), 4);
+  EXPECT_EQ(non_temporal(near, kNear, 1037), 0);
+  EXPECT_EQ(non_temporal(near, kNear, 4), 4);
+  EXPECT_EQ(non_temporal(near, kNear, 1037), 0);
   StoreChoice far;
-  copies(far, kFar, 32);
-  EXPECT_GT(copies(far, kFar, 10000), 9900);
+  EXPECT_EQ(non_temporal(far, kFar, 17), 0);
+  EXPECT_EQ(non_temporal(far, kFar, 4 + 1037), 4 + 1037);
+  EXPECT_EQ(non_temporal(far, kFar, 4), 0);
+  EXPECT_EQ(non_temporal(far, kFar, 1037), 1037);
 }
 
 TEST(StoreChoice, NoticesThatTheCoresHaveMoved) {
   StoreChoice choice;
-  copies(choice, kNear, 1000);
-  copies(choice, kFar, 200);
-  EXPECT_EQ(copies(choice, kFar, 100), 100);
-  copies(choice, kNear, 200);
-  EXPECT_EQ(copies(choice, kNear, 100), 0);
+  non_temporal(choice, kNear, 17 + 4);
+  EXPECT_EQ(non_temporal(choice, kFar, 136), 0);
+  EXPECT_EQ(non_temporal(choice, kFar, 4 + 136), 4 + 136);
+  // There non-temporal stores take twice as long as before.
+  EXPECT_EQ(non_temporal(choice, kNear, 17 + 4), 17);
+  EXPECT_EQ(non_temporal(choice, kNear, 1037), 0);
 }
 
-// Each pair of measured copies counts by its shorter one.
+TEST(StoreChoice, DoesNotChangeToWhatIsAsGood) {
+  StoreChoice choice;
+  const Machine alike{10000, 10000 - 0.08 * kBytes - 500};
+  non_temporal(choice, alike, 17 + 4);
+  EXPECT_EQ(non_temporal(choice, alike, 1037), 0);
+}
+
+// Each pair of measured writes counts by its shorter one.
 TEST(StoreChoice, ForgivesAnInterruption) {
   StoreChoice choice;
-  copies(choice, kNear, 200);
+  non_temporal(choice, kNear, 17 + 4);
   int measured = 0;
-  for (int i = 0; i < 640; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     const StoreChoice::Next next = choice.next(kBytes);
     EXPECT_EQ(next.stores, Stores::cached) << i;
     if (next.is_measured) choice.note(kBytes, ++measured % 2 == 0 ? 1e6 : kNear.cached_ns);
   }
-  EXPECT_GE(measured, 40);
+  EXPECT_EQ(measured, 2 * (1000 / 17));
 }
 
 TEST(StoreChoice, LearnsOfEachSizeForItself) {
   StoreChoice choice;
-  copies(choice, kFar, 1000);
+  non_temporal(choice, kFar, 17 + 4);
   EXPECT_EQ(choice.next(4 * kBytes).stores, Stores::cached);
   EXPECT_EQ(choice.next(kBytes).stores, Stores::non_temporal);
 }
 
-TEST(StoreChoice, LeavesShortCopiesAlone) {
+TEST(StoreChoice, LeavesShortWritesAlone) {
   StoreChoice choice;
   for (int i = 0; i < 10000; ++i) {
     const StoreChoice::Next next = choice.next(StoreChoice::kLeastBytes - 1);
