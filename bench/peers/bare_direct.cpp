@@ -1,4 +1,4 @@
-// The least that an all-reduce of ranks which reach each other's buffers can be: threads, two spinning barriers, a loop that the
+// The least that an all-reduce of ranks which reach each other's buffers can be: threads, two barriers, a loop that the
 // compiler vectorises, and no checks. Prints the same rows as all_reduce.c: for each size the median of the slowest rank's times, in us.
 //
 //   g++ -std=c++20 -O3 -march=native bare_direct.cpp -o bare_direct -pthread && ./bare_direct RANKS FIRST LAST FACTOR
@@ -73,8 +73,8 @@ void measure(std::size_t bytes, bool in_place) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) return std::fprintf(stderr, "usage: bare_direct RANKS FIRST LAST FACTOR\n"), 2;
-  const int ranks = std::atoi(argv[1]);
+  const int ranks = argc == 5 ? std::atoi(argv[1]) : 0;
+  if (ranks != 2 && ranks != 4) return std::fprintf(stderr, "usage: bare_direct 2|4 FIRST LAST FACTOR\n"), 2;
   for (std::size_t bytes = std::strtoul(argv[2], nullptr, 10); bytes <= std::strtoul(argv[3], nullptr, 10); bytes *= std::strtoul(argv[4], nullptr, 10)) {
     for (const bool in_place : {false, true}) ranks == 2 ? measure<2>(bytes, in_place) : measure<4>(bytes, in_place);
   }

@@ -1,6 +1,7 @@
 #include "engine/direct.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -13,7 +14,7 @@
 namespace rondo::detail {
 namespace {
 
-// A part is copied in pieces that stay in the L1 cache from one target to the next.
+// A part is folded or copied in pieces that stay in the L1 cache from one target to the next.
 constexpr std::uint64_t kCopyBytes = 8192;
 
 }  // namespace
@@ -24,6 +25,7 @@ Direct::Direct(Context& context)
   buffers_.resize(size);
   ins_.resize(size);
   outs_.resize(size);
+  piece_ins_.resize(size);
 }
 
 BufferLocations locations_of(const Wiring& wiring, const Call& call) {
@@ -111,24 +113,54 @@ void Direct::handle(const Range& elements, const RankRange& sources, const RankR
     const int rank = targets.first + i;
     outs_[Index(i)] = find(rank, buffers_[Index(rank)].out, plan_.output(rank));
   }
+  own_out_ = targets.has(wiring_.rank) ? outs_[Index(wiring_.rank - targets.first)] : nullptr;
   const FoldOperands operands{outs_.data(), static_cast<std::size_t>(targets.count), ins_.data(),
                               static_cast<std::size_t>(sources.count),
                               average_of(call_->type, sources.count)};
   if (reduces(call_->collective)) {
-    vector_fold(call_->type, call_->op)(operands, elements.count);
+    stores_of_folds_.write(elements.count * element, [&](Stores stores) {
+      if (stores == Stores::cached) {
+        vector_fold(call_->type, call_->op)(operands, elements.count);
+      } else {
+        fold_past_caches(operands, elements.count);
+      }
+    });
   } else {
     copy_to_all(operands, elements.count * element);
   }
 }
 
-void Direct::copy_to_all(const FoldOperands& operands, std::size_t bytes) {
-  const std::byte* from = operands.ins[0];
-  for (std::size_t at = 0; at < bytes; at += kCopyBytes) {
-    const std::size_t piece = std::min(kCopyBytes, bytes - at);
+void Direct::fold_past_caches(const FoldOperands& operands, std::uint64_t count) {
+  const std::size_t element = size_of(call_->type);
+  const std::uint64_t piece_elems = kCopyBytes / element;
+  const FoldFunction fold = vector_fold(call_->type, call_->op);
+  alignas(64) std::array<std::byte, kCopyBytes> piece;  // NOLINT: written before it is read
+  for (std::uint64_t done = 0; done < count; done += piece_elems) {
+    const std::uint64_t elems = std::min(piece_elems, count - done);
+    const std::size_t at = done * element;
+    for (std::size_t k = 0; k < operands.in_count; ++k) piece_ins_[k] = operands.ins[k] + at;
+    std::byte* result = own_out_ != nullptr ? own_out_ + at : piece.data();
+    fold({&result, 1, piece_ins_.data(), operands.in_count, operands.average}, elems);
     for (std::size_t j = 0; j < operands.out_count; ++j) {
-      if (operands.outs[j] != from) copy_.cached(operands.outs[j] + at, from + at, piece);
+      if (operands.outs[j] == own_out_) continue;
+      copy_.non_temporal(operands.outs[j] + at, result, elems * element);
     }
   }
+}
+
+void Direct::copy_to_all(const FoldOperands& operands, std::size_t bytes) {
+  const std::byte* from = operands.ins[0];
+  stores_of_copies_.write(bytes, [&](Stores stores) {
+    for (std::size_t at = 0; at < bytes; at += kCopyBytes) {
+      const std::size_t piece = std::min(kCopyBytes, bytes - at);
+      for (std::size_t j = 0; j < operands.out_count; ++j) {
+        std::byte* to = operands.outs[j];
+        if (to == from) continue;
+        const bool cached = stores == Stores::cached || to == own_out_;
+        (cached ? copy_.cached : copy_.non_temporal)(to + at, from + at, piece);
+      }
+    }
+  });
 }
 
 bool Direct::finish() {

@@ -21,6 +21,7 @@
 
 #include "carrier/presence.hpp"
 #include "engine/context.hpp"
+#include "engine/learned_stores.hpp"
 #include "engine/run_direct.hpp"
 #include "reduce/fold.hpp"
 #include "reduce/kernels.hpp"
@@ -48,11 +49,16 @@ class Direct {
  private:
   // Whether the buffers that `rank` has shown can be reached.
   bool sees_reachable(int rank);
+  // Folds into this rank's own output, if that is a target, and copies the result to those of the
+  // others by non-temporal stores.
+  void fold_past_caches(const FoldOperands& operands, std::uint64_t count);
   void copy_to_all(const FoldOperands& operands, std::size_t bytes);
 
   Context& context_;
   Wiring& wiring_;
   CopyKernel copy_;
+  LearnedStores stores_of_folds_;
+  LearnedStores stores_of_copies_;
   // The members below belong to the call in progress.
   const Call* call_ = nullptr;
   DirectCall plan_;
@@ -61,6 +67,8 @@ class Direct {
   std::vector<BufferLocations> buffers_;  // by rank
   std::vector<const std::byte*> ins_;
   std::vector<std::byte*> outs_;
+  std::byte* own_out_ = nullptr;             // this rank's part of its output, if it writes there
+  std::vector<const std::byte*> piece_ins_;  // of a piece of the part
   std::optional<int> unreachable_rank_;
 };
 

@@ -188,7 +188,8 @@ void Inside::spread_to_all(const Range& slice) {
   const std::byte* from = static_cast<const std::byte*>(call_->out) + slice.offset * element;
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     if (static_cast<int>(i) == index_) continue;
-    copy_.cached(find(i, buffers_[i].out) + slice.offset * element, from, slice.count * element);
+    copy_to_outputs_(find(i, buffers_[i].out) + slice.offset * element, from,
+                     slice.count * element);
   }
 }
 

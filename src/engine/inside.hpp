@@ -27,8 +27,8 @@
 // follow each other take different parts, and one wait in each pass is enough: what pass p wrote is
 // written over in pass p + 2 at the earliest. By then all ranks have arrived at pass p + 1, and a
 // rank arrives there only after it has read the stages of pass p. Small calls go through the whole
-// stage, too: when a part is written again, the other cores' own caches have mostly let go of it,
-// and it need not be fetched from them.
+// stage, too. Where it is larger than the other cores' own caches, as among few ranks, these have
+// mostly let go of a part when it is written again, and it need not be fetched from them.
 //
 // Example: four ranks, of which 0 and 1 are owners, and a piece of 1024 elements; a quarter of a
 // stage holds 256. Rank 0 owns 0-511, rank 1 owns 512-1023. To reduce, each pass has an area of 128
@@ -125,8 +125,9 @@ class Inside {
   Wiring& wiring_;
   CopyKernel copy_;
   LearnedCopy copy_to_stage_;
-  int index_ = 0;             // this rank's among those of its host
-  std::uint64_t passes_ = 0;  // of stages at which this rank has arrived, on its communicator
+  LearnedCopy copy_to_outputs_;  // of the other ranks, where owners reach them
+  int index_ = 0;                // this rank's among those of its host
+  std::uint64_t passes_ = 0;     // of stages at which this rank has arrived, on its communicator
   StagePlaces places_;
   std::size_t pass_begin_ = 0;  // of the pass in progress, in all stages
   // Indexed by the rank's number among those of its host.

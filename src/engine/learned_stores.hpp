@@ -31,7 +31,7 @@ class LearnedStores {
 
  private:
   // The reader waits for the stores, too. On x86 processors an exchange waits until all earlier
-  // stores have reached a cache or memory; others may count less.
+  // stores have reached a cache or memory; on others some of that time may not be measured.
   static void wait_for_stores() {
     std::atomic<int> any{0};
     any.exchange(1, std::memory_order_seq_cst);
@@ -40,7 +40,7 @@ class LearnedStores {
   StoreChoice choice_;
 };
 
-// Copies.
+// Copies by the stores that it learns to be the faster.
 class LearnedCopy {
  public:
   // The buffers do not overlap.

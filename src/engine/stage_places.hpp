@@ -10,7 +10,7 @@
 
 namespace rondo::detail {
 
-// A pass takes at most this part of a stage. A third would do: a pass that begins at the front lies
+// A pass takes at most one of so many parts of a stage. Three would do: a pass that begins at the front lies
 // before the last one, which ended in the last third and began in the last two.
 inline constexpr std::size_t kStageParts = 4;
 

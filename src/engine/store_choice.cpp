@@ -10,8 +10,8 @@ namespace {
 constexpr std::uint32_t kMeasured = 2;
 // A prime number, so that no regular pattern of calls has always the same writes measured.
 constexpr std::uint32_t kMeasuringPeriod = 17;
-// The first writes of a trial are not measured. In an outbox, which is two places in turn, they
-// find the lines as the other stores have left them.
+// The first writes of a trial are not measured: those to an outbox, which is two places in turn,
+// find the lines as the other stores have left them. Those to stages and slots do so for longer.
 constexpr std::uint32_t kTrialWrites = 2 + kMeasured;
 // The others are tried after so many writes; after the smaller number already, if the chosen ones
 // take so many times as long as before.
@@ -21,7 +21,8 @@ constexpr double kSlowerFactor = 1.5;
 // The others must cost at most this part of what the chosen ones do: what is as good is not
 // changed.
 constexpr double kBetterFactor = 0.9;
-// How much longer a reader takes for a byte that comes from memory, and not from a cache.
+// How much longer a reader takes for a byte that comes from memory, and not from a cache: so much
+// on an AMD EPYC (docs/performance.md).
 constexpr double kReadingMemoryNsPerByte = 0.08;
 
 Stores other_than(Stores stores) {

@@ -101,24 +101,33 @@ HWY_INLINE void prefetch_ahead(const FoldOperands& operands, std::size_t at, std
   }
 }
 
-// `kIns`: the number of operands, or 0 if it is not known when this is compiled. Whole vectors,
-// then single elements.
-template <class T, std::size_t kIns, class VectorWays, class Ways>
+// `kIns`, `kOuts`: the numbers of operands and of outputs, or 0 if they are not known when this is
+// compiled. Whole vectors, then single elements.
+template <class T, std::size_t kIns, std::size_t kOuts, class VectorWays, class Ways>
 HWY_INLINE void fold_vectors(const FoldOperands& operands, std::size_t count,
                              const VectorWays& vector, const Ways& scalar) {
   const typename Lanes<T>::Stored tag;
   using Lane = hn::TFromD<typename Lanes<T>::Stored>;
   const std::size_t elements = hn::Lanes(tag) * sizeof(Lane) / sizeof(T);
   const std::size_t ins = kIns == 0 ? operands.in_count : kIns;
-  const bool in_place = operands.out_count == operands.in_count &&
-                        std::equal(operands.outs, operands.outs + operands.out_count, operands.ins);
+  const std::size_t outs = kOuts == 0 ? operands.out_count : kOuts;
+  const bool in_place =
+      outs == ins && std::equal(operands.outs, operands.outs + outs, operands.ins);
+  // Copies of few pointers stay in registers. The compiler would read those in `operands` again for
+  // each vector, since a store might have changed them.
+  const std::byte* few_ins[kIns + 1];
+  std::byte* few_outs[kOuts + 1];
+  std::copy_n(operands.ins, kIns, few_ins);
+  std::copy_n(operands.outs, kOuts, few_outs);
+  const std::byte* const* from = kIns == 0 ? operands.ins : few_ins;
+  std::byte* const* to = kOuts == 0 ? operands.outs : few_outs;
   std::size_t i = 0;
   for (; i + elements <= count; i += elements) {
     const std::size_t at = i * sizeof(T);
     if (at % kLineBytes == 0) prefetch_ahead(operands, at, count * sizeof(T), in_place);
-    const auto value = folded<T>(operands.ins, ins, at, vector.first, vector.op, vector.last);
-    for (std::size_t j = 0; j < operands.out_count; ++j) {
-      hn::StoreU(value, tag, reinterpret_cast<Lane*>(operands.outs[j] + at));
+    const auto value = folded<T>(from, ins, at, vector.first, vector.op, vector.last);
+    for (std::size_t j = 0; j < outs; ++j) {
+      hn::StoreU(value, tag, reinterpret_cast<Lane*>(to[j] + at));
     }
   }
   scalar_fold<T>(operands, i, count, scalar.first, scalar.op, scalar.last);
@@ -129,10 +138,14 @@ HWY_INLINE void fold(const FoldOperands& operands, std::size_t count, const Vect
                      const Ways& scalar) {
   if constexpr (std::is_same_v<T, Float16> && !kRoundsToF16) {
     scalar_fold<T>(operands, 0, count, scalar.first, scalar.op, scalar.last);
+  } else if (operands.in_count == 2 && operands.out_count == 2) {
+    fold_vectors<T, 2, 2>(operands, count, vector, scalar);
+  } else if (operands.in_count == 4 && operands.out_count == 4) {
+    fold_vectors<T, 4, 4>(operands, count, vector, scalar);
   } else if (operands.in_count == 2) {
-    fold_vectors<T, 2>(operands, count, vector, scalar);
+    fold_vectors<T, 2, 0>(operands, count, vector, scalar);
   } else {
-    fold_vectors<T, 0>(operands, count, vector, scalar);
+    fold_vectors<T, 0, 0>(operands, count, vector, scalar);
   }
 }
 

@@ -97,41 +97,62 @@ TEST(MemoryOfAReducer, IsReachedByTheOtherProcesses) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
 }
 
-// A trainer that keeps each gradient in a std::pmr::vector of reachable memory, and changes nothing
-// else.
+// How the buckets of a trainer went that keeps each gradient in a vector of its own.
+struct BucketsOfVectors {
+  int buckets = 0;
+  int direct = 0;    // went by `direct`
+  int in_place = 0;  // were the gradients themselves
+};
+
+template <class Vector, class... Args>
+BucketsOfVectors reduce_vectors(Communicator& comm, std::size_t bucket_bytes, Args... args) {
+  constexpr std::size_t kElems = 20'000;
+  std::vector<Vector> gradients;
+  std::vector<std::vector<float>> values(4, std::vector<float>(kElems, 1.0F));
+  std::vector<Parameter> parameters;
+  for (std::size_t i = 0; i < values.size(); ++i) gradients.emplace_back(kElems, args...);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    parameters.push_back({"w" + std::to_string(i), gradients[i], values[i]});
+  }
+  GradientOptions options;
+  options.bucket_bytes = options.first_bucket_bytes = bucket_bytes;
+  BucketsOfVectors found;
+  options.hook = [&](Communicator& ranks, const GradientBucket& bucket) {
+    const Call call = sum_of(bucket);
+    ++found.buckets;
+    found.direct += ranks.algorithm_for(call) == Algorithm::direct ? 1 : 0;
+    for (const Vector& gradient : gradients) {
+      found.in_place += call.out == gradient.data() ? 1 : 0;
+    }
+    ranks.run(call);
+  };
+  GradientReducer reducer(comm, parameters, options);
+  for (std::size_t i = values.size(); i-- > 0;) {
+    for (std::size_t e = 0; e < kElems; ++e) {
+      gradients[i][e] = static_cast<float>(gradient_value(comm.rank(), i, e));
+    }
+    reducer.mark_ready(i);
+  }
+  reducer.finish();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    expect_sums<float>(gradients[i], comm.size(), i, 1.0 / comm.size());
+  }
+  return found;
+}
+
+// A trainer that replaces std::vector by std::pmr::vector, and changes nothing else. Of buckets of
+// one gradient each none is copied, so it is the trainer's own memory that decides.
 TEST(MemoryOfAReducer, IsReachedInATrainerThatChangesItsVectorsOnly) {
   const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
     Communicator comm = from_socket(me.socket, me.rank, me.size);
-    std::vector<std::pmr::vector<float>> gradients;
-    std::vector<std::vector<float>> values(4, std::vector<float>(20'000, 1.0F));
-    for (const auto& value : values) gradients.emplace_back(value.size(), &reachable_memory());
-    std::vector<Parameter> parameters;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      parameters.push_back({"w" + std::to_string(i), gradients[i], values[i]});
-    }
-    GradientOptions options;
-    options.bucket_bytes = options.first_bucket_bytes = 160'000;  // two of them
-    int buckets = 0;
-    int direct = 0;
-    options.hook = [&](Communicator& ranks, const GradientBucket& bucket) {
-      const Call call = sum_of(bucket);
-      ++buckets;
-      direct += ranks.algorithm_for(call) == Algorithm::direct ? 1 : 0;
-      ranks.run(call);
-    };
-    GradientReducer reducer(comm, parameters, options);
-    for (std::size_t i = values.size(); i-- > 0;) {
-      for (std::size_t e = 0; e < gradients[i].size(); ++e) {
-        gradients[i][e] = static_cast<float>(gradient_value(me.rank, i, e));
-      }
-      reducer.mark_ready(i);
-    }
-    reducer.finish();
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      expect_sums<float>(gradients[i], me.size, i, 1.0 / me.size);
-    }
-    if (::testing::Test::HasFailure()) return 1;
-    return buckets > 0 && direct == buckets ? 0 : 2;
+    using Reachable = std::pmr::vector<float>;
+    const auto one = reduce_vectors<Reachable>(comm, 80'000, &reachable_memory());
+    if (one.buckets != 4 || one.direct != 4 || one.in_place != 4) return 2;
+    const auto ordinary = reduce_vectors<std::vector<float>>(comm, 80'000);
+    if (ordinary.buckets != 4 || ordinary.direct != 0 || ordinary.in_place != 4) return 3;
+    const auto two = reduce_vectors<Reachable>(comm, 160'000, &reachable_memory());
+    if (two.buckets != 2 || two.direct != 2) return 4;
+    return ::testing::Test::HasFailure() ? 1 : 0;
   });
   EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
 }

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <new>
 #include <span>
@@ -19,6 +20,7 @@
 
 #include <gtest/gtest.h>
 
+#include <rondo/memory.h>
 #include <rondo/rondo.hpp>
 
 #include "memory/process_arena.hpp"
@@ -42,6 +44,48 @@ TEST(ReachableMemory, TakesFewOfTheAddressesWhereTheyAreLimited) {
               const detail::Arena* arena = detail::process_arena();
               return arena != nullptr && arena->bytes() <= most / 8 ? 0 : 2;
             }),
+            0);
+}
+
+TEST(ReachableMemory, IsAsLargeAsTheEnvironmentSays) {
+  const auto with = [](const char* bytes, const auto& use) {
+    return exit_code_of([&] {
+      ::setenv("RONDO_ARENA_BYTES", bytes, 1);
+      return use();
+    });
+  };
+  EXPECT_EQ(with("67108864",
+                 [] {
+                   Floats data(1'000'000, 1.0F, &reachable_memory());
+                   if (detail::process_arena()->bytes() != std::size_t{64} << 20U) return 1;
+                   try {
+                     const Floats more(16'000'000, 1.0F, &reachable_memory());
+                     return 2;
+                   } catch (const std::bad_alloc&) {
+                     return data.back() == 1.0F ? 0 : 3;
+                   }
+                 }),
+            0);
+  EXPECT_EQ(with("1000",
+                 [] {
+                   const Floats data(1'000'000, 1.0F, &reachable_memory());
+                   return detail::process_arena()->bytes() == std::size_t{16} << 20U ? 0 : 1;
+                 }),
+            0);
+  EXPECT_EQ(with("much",
+                 [] {
+                   errno = 0;
+                   if (::rondo_malloc(100'000) != nullptr || errno != ENOMEM) return 1;
+                   try {
+                     static_cast<void>(reachable_memory().allocate(100'000));
+                     return 2;
+                   } catch (const UsageError& error) {
+                     const bool names_it =
+                         std::string(error.what()).find("RONDO_ARENA_BYTES is 'much'") !=
+                         std::string::npos;
+                     return names_it ? 0 : 3;
+                   }
+                 }),
             0);
 }
 
@@ -113,6 +157,28 @@ TEST(ReachableMemory, IsOrdinaryInASandboxThatForbidsItsFile) {
               return wrong == 0 ? 0 : 4;
             }),
             0);
+}
+
+// One rank may make no such file, so all go another way. What that rank adopts stays where it is.
+TEST(ReachableMemory, IsOrdinaryForRanksInASandbox) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    set_log_hook([](LogLevel, std::string_view) {});
+    // Rank 0 makes the segment of the host.
+    if (me.rank == 1 && !forbid_memfd_create()) return 1;
+    Communicator comm = join(me);
+    Floats data(50'000, static_cast<float>(me.rank + 1), &reachable_memory());
+    std::vector<float> own(50'000, static_cast<float>(me.rank + 1));
+    const AdoptedMemory adopted = adopt(std::span(own));
+    if (algorithm_for(comm, data) == Algorithm::direct) return 3;
+    comm.all_reduce(data);
+    comm.all_reduce(own);
+    int wrong = 0;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      wrong += data[i] == 3.0F && own[i] == 3.0F ? 0 : 1;
+    }
+    return wrong == 0 ? 0 : 2;
+  });
+  EXPECT_EQ(codes, zeros(2));
 }
 
 // Of what a control group allows, all can be allocated, and nobody is killed.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -14,10 +15,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <memory_resource>
 #include <new>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -91,19 +94,24 @@ TEST(ReachableMemory, IsFreedOnAnyThreadDuringCalls) {
   const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
     Communicator comm = join(me);
     std::atomic<bool> done = false;
+    std::atomic<Floats*> to_free = nullptr;
     std::thread churns([&] {
       for (std::size_t turn = 0; !done; ++turn) {
         Floats one(1 + turn * 7919 % 300'000, 1.0F, &reachable_memory());
+        delete to_free.exchange(nullptr);
       }
     });
     int wrong = 0;
     for (int call = 0; call < 300; ++call) {
-      Floats data(20'000, static_cast<float>(call + me.rank), &reachable_memory());
-      comm.all_reduce(data);
-      wrong += data[19'999] != static_cast<float>(2 * call + 1) ? 1 : 0;
+      auto data =
+          std::make_unique<Floats>(20'000, static_cast<float>(call + me.rank), &reachable_memory());
+      comm.all_reduce(*data);
+      wrong += data->back() != static_cast<float>(2 * call + 1) ? 1 : 0;
+      delete to_free.exchange(data.release());  // the other thread frees it, or this one later
     }
     done = true;
     churns.join();
+    delete to_free.load();
     return wrong;
   });
   EXPECT_EQ(codes, zeros(2));
@@ -158,6 +166,85 @@ TEST(ReachableMemory, OfARankIsItsOwnWhenOneThatWasStoppedGoesOn) {
   });
   EXPECT_EQ(codes, zeros(2));
   ::munmap(shared, sizeof(Told));
+}
+
+// Objects below 2 KiB are ordinary memory, those that are aligned to a page are not.
+TEST(ReachableMemory, AlignsObjectsOfAllSizes) {
+  std::pmr::memory_resource& memory = reachable_memory();
+  for (std::size_t alignment = 1; alignment <= 8192; alignment *= 2) {
+    for (const std::size_t bytes : {1U, 100U, 2047U, 2048U, 5000U, 100'000U}) {
+      auto* data = static_cast<std::byte*>(memory.allocate(bytes, alignment));
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(data) % alignment, 0U) << bytes;
+      const bool reached = bytes >= 2048 || alignment >= detail::page_bytes();
+      EXPECT_EQ(detail::process_arena()->holds(data), reached) << bytes << ", " << alignment;
+      std::memset(data, 1, bytes);
+      memory.deallocate(data, bytes, alignment);
+    }
+  }
+}
+
+// Each of four threads frees what the one before it has allocated.
+TEST(ReachableMemory, AMillionObjectsOfFourThreads) {
+  constexpr std::size_t kObjects = 250'000;
+  constexpr std::size_t kKept = 64;
+  struct Object {
+    std::size_t* data = nullptr;
+    std::size_t elems = 0;
+  };
+  std::array<std::array<std::atomic<Object*>, kKept>, 4> kept{};
+  std::pmr::memory_resource& memory = reachable_memory();
+  std::atomic<int> wrong = 0;
+  const auto free_object = [&](Object* object) {
+    if (object == nullptr) return;
+    if (object->data[0] != object->elems || object->data[object->elems - 1] != object->elems)
+      ++wrong;
+    memory.deallocate(object->data, object->elems * sizeof(std::size_t));
+    delete object;
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t me = 0; me < 4; ++me) {
+    threads.emplace_back([&, me] {
+      for (std::size_t i = 0; i < kObjects; ++i) {
+        const std::size_t elems = i % 1000 == 0 ? 100'000 : 1 + i * 7919 % 500;
+        auto* data = static_cast<std::size_t*>(memory.allocate(elems * sizeof(std::size_t)));
+        data[0] = data[elems - 1] = elems;
+        free_object(kept[me][i % kKept].exchange(new Object{data, elems}));
+        free_object(kept[(me + 3) % 4][i % kKept].exchange(nullptr));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (auto& of_thread : kept) {
+    for (auto& object : of_thread) free_object(object.exchange(nullptr));
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+// The flags of the mapping that holds an address: "dd" is in no core dump.
+std::string mapping_flags(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  bool is_inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    char dash = 0;
+    std::istringstream words(line);
+    if (words >> std::hex >> begin >> dash >> end && dash == '-') {
+      is_inside = begin <= wanted && wanted < end;
+    } else if (is_inside && line.rfind("VmFlags:", 0) == 0) {
+      return line;
+    }
+  }
+  return {};
+}
+
+TEST(ReachableMemory, IsLeftOutOfCoreDumps) {
+  const Floats data(100'000, 1.0F, &reachable_memory());
+  EXPECT_NE(mapping_flags(data.data()).find(" dd"), std::string::npos)
+      << mapping_flags(data.data());
+  const std::vector<float> ordinary(100'000);
+  EXPECT_EQ(mapping_flags(ordinary.data()).find(" dd"), std::string::npos);
 }
 
 TEST(ReachableMemory, ThatDoesNotExistIsBadAlloc) {

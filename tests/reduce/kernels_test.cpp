@@ -98,12 +98,14 @@ void compare(ReduceOp op, std::size_t count, std::size_t offset, bool two_output
   }
 }
 
-// A fold of `operands` vectors, in place over the second and to a buffer of its own.
+// A fold of `operands` vectors: in place over all of them, or in place over the second and to a
+// buffer of its own.
 template <class T>
-void compare_folds(ReduceOp op, std::size_t operands_count, std::size_t count, std::size_t offset) {
+void compare_folds(ReduceOp op, std::size_t operands_count, std::size_t count, std::size_t offset,
+                   bool over_all) {
   SCOPED_TRACE(::testing::Message()
                << name(kDataTypeOf<T>) << " " << name(op) << " of " << operands_count << ", count "
-               << count << " offset " << offset);
+               << count << " offset " << offset << (over_all ? ", over all" : ""));
   std::vector<std::vector<T>> results[2];
   const FoldFunction folds[] = {vector_fold(kDataTypeOf<T>, op),
                                 reference_fold(kDataTypeOf<T>, op)};
@@ -118,8 +120,10 @@ void compare_folds(ReduceOp op, std::size_t operands_count, std::size_t count, s
       return reinterpret_cast<std::byte*>(v.data() + offset);
     };
     for (std::size_t i = 0; i < operands_count; ++i) ins.push_back(bytes(buffers[i]));
-    std::byte* outs[] = {bytes(buffers[operands_count > 1 ? 1 : 0]), bytes(buffers.back())};
-    folds[k]({outs, 2, ins.data(), operands_count,
+    std::vector<std::byte*> outs;
+    for (std::size_t i = 0; over_all && i < operands_count; ++i) outs.push_back(bytes(buffers[i]));
+    if (!over_all) outs = {bytes(buffers[operands_count > 1 ? 1 : 0]), bytes(buffers.back())};
+    folds[k]({outs.data(), outs.size(), ins.data(), operands_count,
               average_of(kDataTypeOf<T>, static_cast<int>(operands_count))},
              count);
     results[k] = buffers;
@@ -201,10 +205,11 @@ void expect_nan_wins(ReduceOp op, T nan, T number) {
 
 TEST_P(VectorKernels, FoldsAgreeWithTheReference) {
   test::for_each_type_and_op([&]<class T>(ReduceOp op) {
-    for (const std::size_t operands_count : {1U, 2U, 3U, 5U}) {
+    for (const std::size_t operands_count : {1U, 2U, 3U, 4U, 5U}) {
       for (const std::size_t count : {0U, 1U, 15U, 16U, 65U, 700U}) {
         for (const std::size_t offset : {0U, 1U}) {
-          compare_folds<T>(op, operands_count, count, offset);
+          compare_folds<T>(op, operands_count, count, offset, false);
+          compare_folds<T>(op, operands_count, count, offset, true);
         }
       }
     }
