@@ -10,8 +10,8 @@
 
 namespace rondo::detail {
 
-// A pass takes at most one of so many parts of a stage. Three would do: a pass that begins at the front lies
-// before the last one, which ended in the last third and began in the last two.
+// A pass takes at most one of so many parts of a stage. Three would do: a pass that begins at the
+// front lies before the last one, which ended in the last third and began in the last two.
 inline constexpr std::size_t kStageParts = 4;
 
 class StagePlaces {
