@@ -13,10 +13,9 @@ constexpr std::chrono::milliseconds kLongestPeriod{1000};
 constexpr std::chrono::milliseconds kBetweenInterruptions{20};
 
 // Where ranks share cores: from how much time in yields on a thread judges, and how far it looks
-// back; and which part of it must be in long yields.
+// back.
 constexpr std::chrono::milliseconds kLeastYieldTime{20};
 constexpr std::chrono::milliseconds kMostYieldTime{80};
-constexpr double kMostOfTheTime = 0.75;
 
 }  // namespace
 
@@ -27,7 +26,8 @@ bool CoreShare::note_shared_yield(Clock::duration took) {
     yield_time_ /= 2;
     long_yield_time_ /= 2;
   }
-  return yield_time_ >= kLeastYieldTime && long_yield_time_ >= kMostOfTheTime * yield_time_;
+  // Three quarters of the time; in integers, since a call has its caller's floating-point state.
+  return yield_time_ >= kLeastYieldTime && 4 * long_yield_time_ >= 3 * yield_time_;
 }
 
 void CoreShare::note_long_yield(Clock::time_point now, std::int64_t interruptions) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 #include "base/deadline.hpp"
 #include "engine/store_choice.hpp"
@@ -25,8 +26,8 @@ class LearnedStores {
     const Clock::time_point begin = Clock::now();
     write(next.stores);
     wait_for_stores();
-    const std::chrono::duration<double, std::nano> took = Clock::now() - begin;
-    choice_.note(bytes, took.count());
+    const std::chrono::nanoseconds took = Clock::now() - begin;
+    choice_.note(bytes, static_cast<std::uint64_t>(took.count()));
   }
 
  private:

@@ -22,7 +22,8 @@ namespace rondo::detail {
 
 enum class Stores : std::uint8_t { cached, non_temporal };
 
-// Reads no clock: its caller passes times.
+// Reads no clock: its caller passes times. Computes with integers alone, since any call comes here
+// in the floating-point state of its caller.
 class StoreChoice {
  public:
   // Nothing is learned from shorter writes, which go through the caches.
@@ -35,7 +36,7 @@ class StoreChoice {
   // Returns how to write the next `bytes` bytes.
   Next next(std::size_t bytes);
   // The write that next() wanted measured, of as many bytes, took so long.
-  void note(std::size_t bytes, double ns);
+  void note(std::size_t bytes, std::uint64_t ns);
 
  private:
   // Of writes of about one size.
@@ -43,19 +44,19 @@ class StoreChoice {
     Stores chosen = Stores::cached;
     // What a byte takes by the chosen stores: the least since they were last found to be slower, or
     // were chosen. Nothing before the first trial of the others.
-    std::optional<double> chosen_ns_per_byte;
+    std::optional<std::uint64_t> chosen_ps_per_byte;
     bool tries_others = false;
     std::uint32_t writes = 0;  // since the last trial of the others began or ended
     // Two writes are measured, one after the other. This is what the first one took, while the
     // second one is to come.
-    std::optional<double> first_ns_per_byte;
+    std::optional<std::uint64_t> first_ps_per_byte;
   };
   // By the number of bits in the number of bytes.
   static constexpr std::size_t kSizes = 65;
 
   OfSize& of(std::size_t bytes);
-  static void end_trial(OfSize& size, double others_ns_per_byte);
-  static void judge_chosen(OfSize& size, double ns_per_byte);
+  static void end_trial(OfSize& size, std::uint64_t others_ps_per_byte);
+  static void judge_chosen(OfSize& size, std::uint64_t ps_per_byte);
 
   std::array<OfSize, kSizes> by_size_;
 };
