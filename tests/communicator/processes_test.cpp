@@ -17,12 +17,14 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -39,6 +41,7 @@
 #include "communicator/state.hpp"
 #include "joining/wire.hpp"
 #include "tests/support/collective_checks.hpp"
+#include "tests/support/control_group.hpp"
 #include "tests/support/cut_messenger.hpp"
 #include "tests/support/exchange_checks.hpp"
 #include "tests/support/forked.hpp"
@@ -443,6 +446,48 @@ TEST(Processes, KnowWhetherTheyHaveCoresEnough) {
     });
     if (codes[1] == 77) GTEST_SKIP() << "needs two cores";
     EXPECT_EQ(codes, (std::vector<int>{0, 0})) << share;
+  }
+}
+
+detail::Waiting waiting_of(Communicator& comm) { return detail::state_of(comm).wiring.waiting; }
+
+// A part of a communicator shares its cores with the other parts.
+TEST(Processes, OfAPartKnowThatTheWholeLacksCores) {
+  for (const bool share : {true, false}) {
+    const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+      if (!bind_to_core(share ? 0 : static_cast<std::size_t>(me.rank))) return 77;
+      Communicator comm = join(me);
+      std::optional<Communicator> alone = comm.split(me.rank);
+      return waiting_of(*alone).crowded == share ? 0 : 1;
+    });
+    if (codes[1] == 77) GTEST_SKIP() << "needs two cores";
+    EXPECT_EQ(codes, (std::vector<int>{0, 0})) << share;
+  }
+}
+
+TEST(Processes, KnowWhetherTheirControlGroupLetsAllWork) {
+  constexpr int kRefused = 77;
+  const ControlGroupOfTest group("cpu", "cpu.cfs_quota_us");
+  if (!group.made()) GTEST_SKIP() << "needs to make a control group of version 1 for cpu";
+  for (const bool is_short : {true, false}) {
+    const std::vector<int> codes = run_forked(2, [&](const ForkedRank& me) {
+      const char* quota = is_short ? "190000" : "200000";
+      const bool set = group.write("cpu.cfs_period_us", "100000") &&
+                       group.write("cpu.cfs_quota_us", quota) && group.enter();
+      if (!set) return kRefused;
+      Communicator comm = join(me);
+      std::optional<Communicator> alone = comm.split(me.rank);
+      if (waiting_of(comm).short_of_quota != is_short) return 1;
+      if (waiting_of(*alone).short_of_quota != is_short) return 2;
+      for (std::uint32_t call = 0; call < 1000; ++call) {
+        std::uint32_t sum = call + static_cast<std::uint32_t>(me.rank);
+        comm.all_reduce(std::span(&sum, 1));
+        if (sum != 2 * call + 1) return 3;
+      }
+      return 0;
+    });
+    if (codes[0] == kRefused) GTEST_SKIP() << "may not use a control group for cpu";
+    EXPECT_EQ(codes, (std::vector<int>{0, 0})) << is_short;
   }
 }
 

@@ -6,11 +6,14 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -49,6 +52,91 @@ TEST(AdoptedMemory, GoesDirectAtTheSamePlace) {
     return 0;
   });
   EXPECT_EQ(codes, zeros(3));
+}
+
+// Pages of ordinary memory, which no other object shares.
+template <class T>
+class Pages {
+ public:
+  explicit Pages(std::size_t count)
+      : elements_(static_cast<T*>(::mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)),
+                  count) {}
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  ~Pages() { ::munmap(elements_.data(), elements_.size_bytes()); }
+  [[nodiscard]] std::span<T> span() const { return elements_; }
+
+ private:
+  std::span<T> elements_;
+};
+
+bool is_reachable(std::span<const int> data) {
+  return detail::process_arena()->offset_of(data.data(), data.size_bytes()).has_value();
+}
+
+TEST(AdoptedMemory, IsMovedBackByAnyThread) {
+  std::vector<int> data(100'000);
+  std::iota(data.begin(), data.end(), 1);
+  const std::vector<int> copy = data;
+  AdoptedMemory owner;
+  {
+    AdoptedMemory first = adopt(std::span(data));
+    owner = std::move(first);
+  }
+  EXPECT_TRUE(is_reachable(data)) << "its owner has moved";
+  EXPECT_EQ(data, copy);
+  std::thread([&] { owner = AdoptedMemory(); }).join();
+  EXPECT_FALSE(is_reachable(data));
+  EXPECT_EQ(data, copy);
+}
+
+// Two processes of two ranks each, which are threads. While one adopts its pages or gives them
+// back, others are in a call.
+TEST(AdoptedMemory, OfSeveralRanksOfAProcessMovesDuringCalls) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    constexpr std::size_t kCount = 16 * 1024;
+    std::array<int, 2> wrong{};
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 2; ++thread) {
+      threads.emplace_back([&, thread] {
+        const int rank = thread * me.size + me.rank;
+        Communicator comm = from_socket(me.socket, rank, 2 * me.size);
+        const Pages<int> pages(kCount);
+        for (int call = 0; call < 100; ++call) {
+          for (std::size_t i = 0; i < kCount; ++i) {
+            pages.span()[i] = static_cast<int>(i) * (rank + 1) + call;
+          }
+          AdoptedMemory adopted;
+          // If all ranks do, the call goes direct.
+          if (call % 5 < 4 || rank < 3) adopted = adopt(pages.span());
+          comm.all_reduce(pages.span());
+          adopted = AdoptedMemory();
+          for (std::size_t i = 0; i < kCount; ++i) {
+            const int sum = static_cast<int>(i) * 10 + 4 * call;
+            wrong[static_cast<std::size_t>(thread)] += pages.span()[i] == sum ? 0 : 1;
+          }
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return wrong[0] + wrong[1] == 0 ? 0 : 1;
+  });
+  EXPECT_EQ(codes, zeros(2));
+}
+
+TEST(AdoptedMemory, IsLeftWhereItIsIfTheArenaIsTooSmall) {
+  EXPECT_EQ(exit_code_of([] {
+              ::setenv("RONDO_ARENA_BYTES", "16777216", 1);
+              std::vector<int> data(8'000'000, 3);
+              try {
+                static_cast<void>(adopt(std::span(data)));
+                return 1;
+              } catch (const TransportError&) {
+              }
+              return data == std::vector<int>(8'000'000, 3) && !is_reachable(data) ? 0 : 2;
+            }),
+            0);
 }
 
 // What is said of memory that cannot be adopted.

@@ -7,7 +7,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +18,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -86,6 +89,28 @@ TEST(ReachableMemory, IsAsLargeAsTheEnvironmentSays) {
                      return names_it ? 0 : 3;
                    }
                  }),
+            0);
+}
+
+TEST(ReachableMemory, IsFourTimesTheMachinesMemoryLarge) {
+#ifdef RONDO_TEST_SANITIZER
+  GTEST_SKIP() << "sanitizers may need the addresses";
+#endif
+  for (const auto resource : {RLIMIT_AS, RLIMIT_FSIZE}) {
+    rlimit limit{};
+    ::getrlimit(resource, &limit);
+    if (limit.rlim_cur != RLIM_INFINITY) GTEST_SKIP() << "needs no limit of addresses and files";
+  }
+  EXPECT_EQ(exit_code_of([] {
+              ::unsetenv("RONDO_ARENA_BYTES");
+              const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+              const std::size_t memory = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * page;
+              const std::size_t most =
+                  (std::size_t{1} << 46U) / std::max(1U, std::thread::hardware_concurrency());
+              constexpr std::size_t kHugePage = std::size_t{2} << 20U;  // of which it is a multiple
+              const std::size_t bytes = detail::process_arena()->bytes();
+              return bytes - std::min(4 * memory, most) < kHugePage ? 0 : 1;
+            }),
             0);
 }
 

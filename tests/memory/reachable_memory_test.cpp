@@ -364,6 +364,34 @@ TEST(ReachableMemory, CanBeHiddenFromChildren) {
   reachable_memory().deallocate(shared, 4000);
 }
 
+// How many ranges of addresses of this process are of arenas or of the segment of the host.
+int mapped_ranges() {
+  std::ifstream maps("/proc/self/maps");
+  int ranges = 0;
+  for (std::string line; std::getline(maps, line);) {
+    ranges += line.find("memfd:rondo") != std::string::npos ? 1 : 0;
+  }
+  return ranges;
+}
+
+// What is not hidden: memory of other processes, and what was adopted.
+TEST(ReachableMemory, OfOthersAndAdoptedIsSeenByChildren) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    Communicator comm = join(me);
+    Floats data(30'000, static_cast<float>(me.rank + 1), &reachable_memory());
+    comm.all_reduce(data, ReduceOp::sum, {.algorithm = Algorithm::direct});
+    hide_reachable_memory_from_children(true);
+    std::vector<float> own(30'000, 5.0F);
+    const AdoptedMemory adopted = adopt(std::span(own));
+    const int in_child = exit_code_of([&] {
+      if (own != std::vector<float>(30'000, 5.0F)) return 50;
+      return mapped_ranges();
+    });
+    return mapped_ranges() - in_child == 1 ? 0 : in_child;  // its parent's arena is not there
+  });
+  EXPECT_EQ(codes, zeros(2));
+}
+
 // In in_c_test.c, which a C compiler reads.
 extern "C" int use_reachable_memory_in_c(void);
 

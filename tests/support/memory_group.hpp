@@ -1,56 +1,28 @@
 // A control group that limits memory.
 #pragma once
 
-#include <unistd.h>
-
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <string>
-#include <system_error>
-#include <thread>
+
+#include "tests/support/control_group.hpp"
 
 namespace rondo::test {
 
-// A control group for memory, of version 1, below the one that is mounted; it is removed when the
-// processes in it have ended.
 class MemoryGroup {
  public:
-  MemoryGroup() {
-    std::error_code cannot;
-    made_ = std::filesystem::exists("/sys/fs/cgroup/memory/memory.limit_in_bytes") &&
-            std::filesystem::create_directory(folder_, cannot);
-  }
-  MemoryGroup(const MemoryGroup&) = delete;
-  MemoryGroup& operator=(const MemoryGroup&) = delete;
-  ~MemoryGroup() {
-    std::error_code busy;  // processes may not be gone yet, although they have been waited for
-    while (made_ && !std::filesystem::remove(folder_, busy) &&
-           busy == std::errc::device_or_resource_busy) {
-      std::this_thread::yield();
-    }
-  }
-
-  [[nodiscard]] bool made() const { return made_; }
+  [[nodiscard]] bool made() const { return group_.made(); }
   // Each of these is false if the system refuses it.
-  [[nodiscard]] bool enter() const { return write("cgroup.procs", "0"); }
-  [[nodiscard]] bool lift_limit() const { return write("memory.limit_in_bytes", "-1"); }
+  [[nodiscard]] bool enter() const { return group_.enter(); }
+  [[nodiscard]] bool lift_limit() const { return group_.write(kLimit, "-1"); }
   // So much, beside what is used.
   [[nodiscard]] bool leave_room_for(std::uint64_t bytes) const {
-    std::uint64_t used = 0;
-    std::ifstream(folder_ / "memory.usage_in_bytes") >> used;
-    return used != 0 && write("memory.limit_in_bytes", std::to_string(used + bytes));
+    const auto used = group_.read<std::uint64_t>("memory.usage_in_bytes");
+    return used != 0 && group_.write(kLimit, std::to_string(used + bytes));
   }
 
  private:
-  [[nodiscard]] bool write(const char* file, const std::string& text) const {
-    std::ofstream stream(folder_ / file);
-    stream << text << std::flush;
-    return stream.good();
-  }
-
-  std::filesystem::path folder_ = "/sys/fs/cgroup/memory/rondo-test-" + std::to_string(::getpid());
-  bool made_ = false;
+  static constexpr const char* kLimit = "memory.limit_in_bytes";
+  ControlGroupOfTest group_{"memory", kLimit};
 };
 
 }  // namespace rondo::test
