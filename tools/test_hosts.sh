@@ -103,8 +103,9 @@ fi
 for ((i = 0; i < hosts; ++i)); do
   space=$prefix-h$i
   ip -n "$space" address add "10.77.0.$((i + 1))/24" dev eth0
-  ip -n "$space" link set eth0 up
-  ip -n "$prefix-net" link set "port$i" master bridge0 up
+  # As many frames as a wire of some milliseconds holds.
+  ip -n "$space" link set eth0 txqueuelen 20000 up
+  ip -n "$prefix-net" link set "port$i" txqueuelen 20000 master bridge0 up
   shape "$space" eth0
   shape "$prefix-net" "port$i"
   names="$names,h$i:$ranks_per_host"
