@@ -80,7 +80,7 @@ void rondo_lightgbm_all_gather(std::uint8_t* in, std::int32_t /*in_bytes*/,
     const std::vector<std::size_t> counts(lengths, lengths + blocks);
     const int rank = ranks->rank();
     const std::span own(in, counts[static_cast<std::size_t>(rank)]);
-    const auto whole = static_cast<std::size_t>(begins[blocks - 1] + lengths[blocks - 1]);
+    const auto whole = static_cast<std::size_t>(begins[blocks - 1]) + counts.back();
     ranks->all_gather_v(own, std::span(out, whole), counts);
   });
 }

@@ -95,7 +95,7 @@ TEST(AdoptedMemory, IsMovedBackByAnyThread) {
 // back, others are in a call.
 TEST(AdoptedMemory, OfSeveralRanksOfAProcessMovesDuringCalls) {
   const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
-    constexpr std::size_t kCount = 16 * 1024;
+    constexpr std::size_t kCount = 16'384;
     std::array<int, 2> wrong{};
     std::vector<std::thread> threads;
     for (int thread = 0; thread < 2; ++thread) {
