@@ -50,8 +50,8 @@ namespace rondo {
 /// addresses, as soon as no other call uses them. Those are not reachable any more; calls with them
 /// work as with ordinary memory. The pages that they replace stay reserved until the process ends.
 ///
-/// The resource lives as long as the process. Throws UsageError, when it is first used, if
-/// RONDO_ARENA_BYTES is no number of bytes.
+/// The resource lives as long as the process. Throws UsageError, when it first allocates 2 KiB or
+/// more, if RONDO_ARENA_BYTES is no number of bytes.
 RONDO_API std::pmr::memory_resource& reachable_memory();
 
 /// Whether children that this process forks from now on get none of its reachable memory, so that

@@ -2,12 +2,17 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -44,6 +49,44 @@ TEST(FileOffer, EachNameStandsForItsOwnFile) {
   EXPECT_EQ(text_in(receive_file(asked_one, soon())), "one");
   EXPECT_EQ(text_in(receive_file(asked_two, soon())), "two");
   EXPECT_THROW(ask_for_file("rondo-no-such-name", soon()), TransportError);
+}
+
+// Whether a process of another user gets nothing at this name, by the ordinary way and without what
+// the asking side checks.
+bool refuses_another_user(const std::string& name) {
+  if (::setresgid(65534, 65534, 65534) != 0 || ::setresuid(65534, 65534, 65534) != 0) return false;
+  bool asked = true;
+  try {
+    static_cast<void>(ask_for_file(name, soon()));
+  } catch (const TransportError&) {
+    asked = false;
+  }
+  const FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  name.copy(address.sun_path + 1, sizeof(address.sun_path) - 1);
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) {
+    return false;
+  }
+  char any = 0;
+  return !asked && ::read(socket.get(), &any, 1) <= 0;  // the other side has closed it
+}
+
+TEST(FileOffer, IsNotForAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, which can become another user";
+  const FileDescriptor file = file_with("secret");
+  const FileOffer offer(file);
+  const pid_t other_user = ::fork();
+  if (other_user == 0) ::_exit(refuses_another_user(offer.name()) ? 0 : 1);
+  // Asks when the other user is through, or waits for an answer, which it gets from give().
+  std::thread gives([&] { offer.give(1, soon()); });
+  int status = -1;
+  ASSERT_EQ(::waitpid(other_user, &status, 0), other_user);
+  EXPECT_EQ(status, 0);
+  const FileDescriptor asked = ask_for_file(offer.name(), soon());
+  gives.join();
+  EXPECT_EQ(text_in(receive_file(asked, soon())), "secret");
 }
 
 TEST(FileOffer, AReceiverWithoutADescriptorLeftIsToldTheCure) {

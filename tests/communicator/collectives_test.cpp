@@ -296,6 +296,16 @@ TEST(Async, EveryCollectiveHasAnAsynchronousForm) {
   });
 }
 
+TEST(CallOptions, MayDifferInWhetherACallRunsInTheBackground) {
+  run_ranks(3, {}, [](Communicator& comm) {
+    for (int call = 0; call < 20; ++call) {
+      std::vector<int> data(1000, call + comm.rank());
+      comm.all_reduce(data, ReduceOp::sum, {.background = (comm.rank() + call) % 2 == 0});
+      EXPECT_EQ(data, std::vector<int>(1000, 3 * call + 3));
+    }
+  });
+}
+
 TEST(Async, AnEmptyWorkIsDone) {
   const Work work;
   EXPECT_TRUE(work.done());

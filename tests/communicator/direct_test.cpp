@@ -250,6 +250,23 @@ TEST(RegisteredMemoryOwner, ManyAreMadeAndFreed) {
   EXPECT_EQ(codes, zeros(2));
 }
 
+TEST(RegisteredMemoryOwner, OfNothingIsFreed) { free_elements(nullptr); }
+
+// Ranks of one process may read the same elements.
+TEST(Direct, OfOneProcessMayShareWhatItOnlyReads) {
+  std::vector<int> shared(50'000);
+  std::iota(shared.begin(), shared.end(), 1);
+  const std::vector<int> copy = shared;
+  run_ranks(3, {.algorithm = Algorithm::direct}, [&](Communicator& comm) {
+    std::vector<int> sums(shared.size());
+    comm.all_reduce(std::span<const int>(shared), sums);
+    int wrong = 0;
+    for (std::size_t i = 0; i < sums.size(); ++i) wrong += sums[i] == 3 * copy[i] ? 0 : 1;
+    EXPECT_EQ(wrong, 0);
+  });
+  EXPECT_EQ(shared, copy);
+}
+
 TEST(RegisteredMemoryOwner, MovesAndIsZeroedAndMayBeEmptyOrDifferOnRanks) {
   const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
     Communicator comm = join(me);
@@ -262,6 +279,7 @@ TEST(RegisteredMemoryOwner, MovesAndIsZeroedAndMayBeEmptyOrDifferOnRanks) {
       if (element != 0) return 2;
     }
     RegisteredMemory<int> moved = std::move(memory);
+    if (memory.size() != 0 || memory.begin() != memory.end()) return 4;
     memory = comm.allocate<int>(20);
     moved[9] = 1;
     memory[9] = 2;

@@ -16,10 +16,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -39,6 +41,7 @@
 #include "bootstrap/socket_bootstrap.hpp"
 #include "carrier/life_sign.hpp"
 #include "communicator/state.hpp"
+#include "engine/core_share.hpp"
 #include "joining/wire.hpp"
 #include "tests/support/collective_checks.hpp"
 #include "tests/support/control_group.hpp"
@@ -489,6 +492,53 @@ TEST(Processes, KnowWhetherTheirControlGroupLetsAllWork) {
     if (codes[0] == kRefused) GTEST_SKIP() << "may not use a control group for cpu";
     EXPECT_EQ(codes, (std::vector<int>{0, 0})) << is_short;
   }
+}
+
+// For a second nothing comes.
+TEST(Processes, ThatWaitLeaveTheirCoreToOthers) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    Communicator comm = join(me);
+    comm.barrier();
+    const auto processor_time = [] {
+      timespec time{};
+      ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+      return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+    };
+    const auto before = processor_time();
+    if (me.rank == 1) std::this_thread::sleep_for(std::chrono::seconds(1));
+    comm.barrier();
+    // Some milliseconds; with sanitizers, more of them.
+    return processor_time() - before < std::chrono::milliseconds(300) ? 0 : 1;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
+// Rank 0 waits on a core on which another process computes, and learns of that.
+TEST(Processes, ThatWaitLearnOfOthersOnTheirCore) {
+  const pid_t computes = ::fork();
+  if (computes == 0) {
+    if (!bind_to_core(0)) ::_exit(1);
+    for (;;) {
+      asm volatile("");
+    }
+  }
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    if (!bind_to_core(static_cast<std::size_t>(me.rank))) return 77;
+    Communicator comm = join(me);
+    int has_learned = 0;
+    for (int call = 0; call < 1000 && has_learned == 0; ++call) {
+      // What rank 0 waits for: long enough that it yields its core.
+      if (me.rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      comm.barrier();
+      has_learned = detail::core_of_this_thread().is_wanted() ? 1 : 0;
+      comm.broadcast(has_learned, 0);
+    }
+    return has_learned == 1 ? 0 : 1;
+  });
+  ::kill(computes, SIGKILL);
+  ::waitpid(computes, nullptr, 0);
+  if (codes[1] == 77) GTEST_SKIP() << "needs two cores";
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
 }
 
 TEST(Processes, AWrongCarrierOfOneRankIsAnErrorOfAll) {

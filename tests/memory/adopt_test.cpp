@@ -6,10 +6,12 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -38,7 +40,8 @@ TEST(AdoptedMemory, GoesDirectAtTheSamePlace) {
         const AdoptedMemory adopted = adopt(std::span(data));
         if (data[count - 1] != static_cast<float>((count - 1) % 1000) + 1) return 1;
         if (algorithm_for(comm, data) != Algorithm::direct) return 2;
-        comm.all_reduce(data, ReduceOp::sum, {.algorithm = Algorithm::direct});
+        Communicator later = comm.duplicate();
+        later.all_reduce(data, ReduceOp::sum, {.algorithm = Algorithm::direct});
       }
       for (std::size_t i = 0; i < count; ++i) {
         if (data[i] != 3 * (static_cast<float>(i % 1000) + 1)) return 3;
@@ -215,6 +218,9 @@ TEST(AdoptedMemory, ThatAForkedChildInheritsChangesNothingForEither) {
     if (::write(child_has_written[1], "x", 1) != 1) code = 5;
     char any = 0;
     if (::read(parent_has_ended_it[0], &any, 1) != 1) code = 2;
+    if (*static_cast<volatile int*>(&data[3000]) != 7) code = 6;  // its parent has written it
+    if (::write(child_has_written[1], "x", 1) != 1) code = 5;
+    if (::read(parent_has_ended_it[0], &any, 1) != 1) code = 2;
     adopted.reset();
     if (data[5000] != 2 || !are_whole(before) || !are_whole(after)) code = 3;
     data = std::vector<int>(20'000, 5);
@@ -225,6 +231,10 @@ TEST(AdoptedMemory, ThatAForkedChildInheritsChangesNothingForEither) {
   char any = 0;
   ASSERT_EQ(::read(child_has_written[0], &any, 1), 1);
   EXPECT_EQ(data[5000], 1);
+  data[3000] = 7;
+  ASSERT_EQ(::write(parent_has_ended_it[1], "x", 1), 1);
+  ASSERT_EQ(::read(child_has_written[0], &any, 1), 1);
+  data[3000] = 1;
   adopted.reset();
   const Floats other(100'000, 1.0F, &reachable_memory());
   ASSERT_EQ(::write(parent_has_ended_it[1], "x", 1), 1);
@@ -245,14 +255,21 @@ TEST(AdoptedMemory, ThatIsFreedTooEarlyIsNotReachedAnyMore) {
   std::string said;
   set_log_hook([&](LogLevel, std::string_view text) { said += text; });
   auto* memory = static_cast<std::byte*>(map(nullptr, 0));
+  std::optional<std::uint64_t> adopted_at;
   {
     const AdoptedMemory adopted = adopt(memory, bytes);
+    adopted_at = detail::process_arena()->offset_of(memory, bytes);
+    ASSERT_TRUE(adopted_at.has_value());
     ::munmap(memory, bytes);
     ASSERT_EQ(map(memory, MAP_FIXED), memory);
     memory[0] = std::byte{5};
   }
   set_log_hook(nullptr);
   EXPECT_NE(said.find("was freed before"), std::string::npos) << said;
+  // Nobody else gets the pages that another process may still write to.
+  Floats other(bytes / sizeof(float), 1.0F, &reachable_memory());
+  const auto offset = detail::process_arena()->offset_of(other.data(), bytes);
+  EXPECT_NE(offset, adopted_at);
   EXPECT_EQ(memory[0], std::byte{5});
   EXPECT_FALSE(detail::process_arena()->offset_of(memory, 1).has_value());
   ::munmap(memory, bytes);

@@ -153,10 +153,10 @@ TEST(ReachableMemory, IsOrdinaryWhereTheSystemGivesNone) {
 }
 
 // As a sandbox that allows neither files without names nor more.
-bool forbid_memfd_create() {
+bool forbid(unsigned call) {
   sock_filter rules[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
@@ -164,6 +164,8 @@ bool forbid_memfd_create() {
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
+
+bool forbid_memfd_create() { return forbid(SYS_memfd_create); }
 
 TEST(ReachableMemory, IsOrdinaryInASandboxThatForbidsItsFile) {
   EXPECT_EQ(exit_code_of([] {
@@ -174,12 +176,27 @@ TEST(ReachableMemory, IsOrdinaryInASandboxThatForbidsItsFile) {
               if (said.find("ordinary memory") == std::string::npos) return 2;
               said.clear();
               Floats more(100, 2.0F, &reachable_memory());
-              if (!said.empty()) return 3;  // said once
+              hide_reachable_memory_from_children(true);  // there is none to hide
+              if (!said.empty()) return 3;                // said once
               int wrong = 0;
               std::vector<Communicator> alone = local_group(1);
               alone[0].all_reduce(data);
               for (const float element : data) wrong += element == 2.0F ? 0 : 1;
               return wrong == 0 ? 0 : 4;
+            }),
+            0);
+}
+
+TEST(ReachableMemory, ThatTheSystemDoesNotHideIsAnError) {
+  EXPECT_EQ(exit_code_of([] {
+              const Floats data(50'000, 2.0F, &reachable_memory());
+              if (!forbid(SYS_madvise)) return 1;
+              try {
+                hide_reachable_memory_from_children(true);
+                return 2;
+              } catch (const TransportError& error) {
+                return std::string(error.what()).find("madvise") != std::string::npos ? 0 : 3;
+              }
             }),
             0);
 }
@@ -242,6 +259,9 @@ TEST(ReachableMemory, EndsWithBadAllocInAControlGroup) {
     set_log_hook([&](LogLevel, std::string_view text) { said += text; });
     adopted = AdoptedMemory();
     if (said.find("too little memory") == std::string::npos) return 3;
+    // Its pages are nobody else's.
+    all.clear();
+    fill();
     for (const float element : large) {
       if (element != 2.0F) return 4;
     }

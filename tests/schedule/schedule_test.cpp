@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -38,6 +39,18 @@ int ranks_in(const Contributions& element) {
   return std::accumulate(element.begin(), element.end(), 0);
 }
 
+// Stands for the order in which a value was added up: equal for two sums of the same parts,
+// whatever their left and right operands.
+using Order = std::uint64_t;
+
+Order order_of_part(int position) { return static_cast<Order>(position) + 1; }
+Order order_of_sum(Order a, Order b) {
+  Order mixed = a + b;  // by the finaliser of SplitMix64 (Steele et al., OOPSLA 2014)
+  mixed = (mixed ^ (mixed >> 30U)) * 0xBF58476D1CE4E5B9U;
+  mixed = (mixed ^ (mixed >> 27U)) * 0x94D049BB133111EBU;
+  return mixed ^ (mixed >> 31U);
+}
+
 struct Action {
   Step step;
   Range slice;
@@ -62,6 +75,7 @@ struct Slot {
   Range slice;
   std::vector<Contributions> elements;
   std::vector<bool> finished;
+  std::vector<Order> orders = {};
   Heard heard = {};  // a bit for each position that its sender has heard of
   int hops = 0;      // after so many messages, one after the other
 };
@@ -72,8 +86,10 @@ struct Rank {
   std::vector<Contributions> in;
   std::vector<Contributions> out;
   std::vector<bool> finished;  // each element of out: whether an average has been divided
-  Heard heard;                 // a bit for each position that this one has heard of, and its own
-  int hops = 0;                // after so many messages, one after the other
+  std::vector<Order> in_orders;
+  std::vector<Order> out_orders;
+  Heard heard;   // a bit for each position that this one has heard of, and its own
+  int hops = 0;  // after so many messages, one after the other
 };
 
 struct Setting {
@@ -106,6 +122,8 @@ class Simulation {
       for (Contributions& element : rank.in) element[static_cast<std::size_t>(position)] = 1;
       rank.out.assign(setting.count, {});
       rank.finished.assign(setting.count, false);
+      rank.in_orders.assign(setting.count, order_of_part(position));
+      rank.out_orders.assign(setting.count, 0);
       ranks_.push_back(std::move(rank));
     }
   }
@@ -159,7 +177,11 @@ class Simulation {
       Contributions value = from != nullptr ? from->front().elements[i] : mine;
       bool finished = from != nullptr ? from->front().finished[i]
                                       : step.has(kMineIsOutput) && rank.finished[element];
+      const Order my_order =
+          step.has(kMineIsOutput) ? rank.out_orders[element] : rank.in_orders[element];
+      Order order = from != nullptr ? from->front().orders[i] : my_order;
       if (step.has(kReduce)) {
+        order = order_of_sum(order, my_order);
         // Inputs are what averages of 16-bit floats still have to divide, and sums are what they
         // have divided.
         EXPECT_EQ(step.has(kReceivedIsInput), ranks_in(value) == 1);
@@ -173,8 +195,10 @@ class Simulation {
       if (step.has(kCopy)) {
         rank.out[element] = value;
         rank.finished[element] = finished;
+        rank.out_orders[element] = order;
       }
       result.elements.push_back(value);
+      result.orders.push_back(order);
       result.finished.push_back(finished);
     }
     if (from != nullptr) {
@@ -360,6 +384,24 @@ TEST_P(HalvingOfAllRanks, ReducesEachElementOnceAtAnyDepth) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, HalvingOfAllRanks, ::testing::Range(1, kMostRanks + 1));
+
+// How often vectors are halved depends on how fast the link is; results do not.
+TEST(Halving, AddsInOneOrderHoweverOftenItHalves) {
+  for (int size = 2; size <= kMostRanks; ++size) {
+    std::optional<Order> order;
+    for (const int halvings : {0, 1, 2, 3, 4, 31}) {
+      Simulation simulation(
+          {Collective::all_reduce, Algorithm::halving_doubling, size, 0, 37, 1, 1, 4, halvings});
+      ASSERT_TRUE(simulation.run());
+      for (int position = 0; position < size; ++position) {
+        for (const Order of_element : simulation.rank(position).out_orders) {
+          if (!order) order = of_element;
+          ASSERT_EQ(of_element, *order) << size << " ranks, " << halvings << " halvings";
+        }
+      }
+    }
+  }
+}
 
 // Why a receive that lags needs two windows.
 TEST(Halving, AWindowOfMoreThanHalfTheFifoDeadlocks) {
