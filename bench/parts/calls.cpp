@@ -3,6 +3,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <rondo/calls.h>
 #include <algorithm>
 #include <chrono>
 #include <rondo/communicator.hpp>
@@ -74,6 +75,23 @@ void all_reduce_async(benchmark::State& state) {
   });
 }
 BENCHMARK(all_reduce_async)->Arg(2)->ArgName("ranks")->UseManualTime();
+
+// What a call takes beside waiting for others, in C++ and in C.
+void all_reduce_alone(benchmark::State& state) {
+  std::vector<Communicator> group = local_group(1);
+  float value = 0;
+  for (auto _ : state) group[0].all_reduce(value);
+}
+BENCHMARK(all_reduce_alone);
+
+void all_reduce_alone_in_c(benchmark::State& state) {
+  rondo_comm* comm = nullptr;
+  rondo_local_group(1, nullptr, &comm);
+  float value = 0;
+  for (auto _ : state) rondo_all_reduce(comm, &value, &value, 1, RONDO_F32, RONDO_SUM, nullptr);
+  rondo_comm_destroy(comm);
+}
+BENCHMARK(all_reduce_alone_in_c);
 
 }  // namespace
 }  // namespace rondo::bench

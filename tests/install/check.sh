@@ -58,6 +58,12 @@ read -ra static_flags <<<"$(pkg-config --static --cflags --libs rondo | sed 's/-
 ${CXX:-c++} -std=c++20 "$program" -o "$prefix/static_program" "${static_flags[@]}"
 "$prefix/static_program"
 
+# A program in C.
+${CC:-cc} -std=c11 -Wall -Wextra -Werror -pedantic "${program%.cpp}.c" -o "$prefix/program_in_c" "${flags[@]}"
+LD_LIBRARY_PATH=$(dirname "$library") "$prefix/program_in_c"
+${CC:-cc} -std=c11 "${program%.cpp}.c" -o "$prefix/static_program_in_c" "${static_flags[@]}"
+"$prefix/static_program_in_c"
+
 # With other layouts of strings or containers, the program does not link, against either library.
 for setting in _GLIBCXX_USE_CXX11_ABI=0 _GLIBCXX_DEBUG; do
   for link in flags static_flags; do
@@ -85,7 +91,14 @@ for header in "$(pkg-config --variable=includedir rondo)"/rondo/*.hpp; do
   [ "$(grep -c 'error: ' <<<"$errors")" -le 2 ] || { echo "$errors" >&2; exit 1; }
 done
 
+# The functions of the headers for C, and no others.
+headers=$(pkg-config --variable=includedir rondo)/rondo
+declared=$(cat "$headers"/*.h | grep -oE '\brondo_[a-z_]+\(' | tr -d '(' | sort -u)
+exported=$(nm -D --defined-only "$library" | grep -oE '\brondo_[a-z_]+$' | sort -u)
+difference=$(diff <(echo "$declared") <(echo "$exported") || true)
+[ -z "$difference" ] || { printf 'declared in C (<), exported (>):\n%s\n' "$difference" >&2; exit 1; }
+
 foreign=$(nm -D --defined-only --demangle "$library" | cut -d' ' -f3- |
-  grep -vE '^(rondo::[A-Za-z]|rondo_(malloc|free|realloc)$|(typeinfo|typeinfo name|vtable) for rondo::|GLIBC|RONDO)' || true)
+  grep -vE '^(rondo::[A-Za-z]|rondo_[a-z_]+$|(typeinfo|typeinfo name|vtable) for rondo::|GLIBC|RONDO)' || true)
 inner=$(nm -D --defined-only --demangle "$library" | grep -E ' rondo::detail::' || true)
 [ -z "$foreign$inner" ] || { printf 'exported, but not public:\n%s\n%s\n' "$foreign" "$inner" >&2; exit 1; }
