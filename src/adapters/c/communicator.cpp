@@ -73,7 +73,7 @@ rondo_status rondo_split(rondo_comm* comm, const int* color, int key, rondo_comm
     const std::optional<int> its_color =
         color == nullptr ? std::nullopt : std::optional<int>(*color);
     std::optional<rondo::Communicator> made = c::communicator_of(comm).split(its_color, key);
-    if (made) result = new rondo_comm(std::move(*made));
+    if (made) result = std::make_unique<rondo_comm>(std::move(*made)).release();
   });
 }
 

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,6 +20,9 @@
 namespace c = rondo::c_interface;
 
 struct rondo_reducer {
+  rondo_reducer(rondo::GradientReducer&& its_reducer, std::vector<rondo::DataType> its_types)
+      : reducer(std::move(its_reducer)), types(std::move(its_types)) {}
+
   rondo::GradientReducer reducer;
   std::vector<rondo::DataType> types;
   std::optional<rondo::GradientReducer::NoSync> no_sync = std::nullopt;
@@ -99,9 +104,11 @@ rondo_status rondo_reducer_create(rondo_comm* comm, const rondo_parameter* param
       all.push_back(parameter_of(parameters, i));
       types.push_back(all.back().type);
     }
-    result = new rondo_reducer{
-        rondo::GradientReducer(c::communicator_of(comm), std::move(all), options_of(options)),
-        std::move(types)};
+    result =
+        std::make_unique<rondo_reducer>(
+            rondo::GradientReducer(c::communicator_of(comm), std::move(all), options_of(options)),
+            std::move(types))
+            .release();
   });
 }
 

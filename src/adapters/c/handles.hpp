@@ -108,7 +108,7 @@ rondo_status make_comm(rondo_comm** comm, const Make& make) noexcept {
   if (comm != nullptr) *comm = nullptr;
   return status_of([&] {
     rondo_comm*& result = required(comm, "comm");
-    result = new rondo_comm(make());
+    result = std::make_unique<rondo_comm>(make()).release();
   });
 }
 
