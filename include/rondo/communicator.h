@@ -60,6 +60,10 @@ RONDO_C_API int rondo_size(const rondo_comm* comm) RONDO_NOEXCEPT;
  * RONDO_PEER_ERROR and `reason`. Any thread may call; does not block. */
 RONDO_C_API rondo_status rondo_abort(rondo_comm* comm, const char* reason) RONDO_NOEXCEPT;
 
+/** Whether the communicator has ended, as far as this host has heard: each call fails then. Any
+ * thread may ask; does not block. */
+RONDO_C_API int rondo_ended(const rondo_comm* comm) RONDO_NOEXCEPT;
+
 /** Who started this process, as rondo_from_environment() sees it: "rondo-launch", "torchrun",
  * "Open MPI", "Slurm", or "" for nobody, and where it cannot be told. The text lives until the
  * thread's next call of this. */

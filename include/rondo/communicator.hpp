@@ -127,6 +127,10 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   /// other hosts learn of it from the first rank of this host that is in a call, makes a call or is
   /// destroyed.
   void abort(const std::string& reason);
+  /// Whether the communicator has ended, so that each call fails with PeerError: by an error of a
+  /// call, or by abort(), on a rank of this host, or on one of another host of which this host has
+  /// heard in a call. Any thread may ask; does not block.
+  [[nodiscard]] bool ended() const;
 
  private:
   std::optional<Communicator> split_for(detail::PartOf function, std::optional<int> color, int key);

@@ -136,6 +136,8 @@ Work Communicator::run_async(const Call& call) {
 
 void Communicator::abort(const std::string& reason) { state_->engine.abort(reason); }
 
+bool Communicator::ended() const { return state_->wiring.links.segment->board().raised(); }
+
 detail::CommunicatorState& detail::state_of(const Communicator& communicator) {
   return *communicator.state_;
 }

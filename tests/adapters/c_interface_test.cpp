@@ -289,6 +289,8 @@ TEST(CInterface, SaysWhatWasWrong) {
     EXPECT_EQ(reduce(RONDO_I32, RONDO_AVG), RONDO_USAGE_ERROR);
     EXPECT_EQ(rondo_send(both, &one, 1, RONDO_F32, 7, nullptr), RONDO_USAGE_ERROR);
     EXPECT_OK(rondo_barrier(both, nullptr));
+    EXPECT_EQ(rondo_ended(both), 0) << "by errors of usage";
+    EXPECT_OK(rondo_barrier(both, nullptr));
     const std::size_t count = rondo_rank(both) == 0 ? 1 : 0;
     const rondo_status status =
         rondo_all_reduce(both, &one, &one, count, RONDO_F32, RONDO_SUM, nullptr);
@@ -300,6 +302,7 @@ TEST(CInterface, SaysWhatWasWrong) {
       EXPECT_OK(rondo_abort(both, "enough of it"));
     }
     EXPECT_EQ(rondo_barrier(both, nullptr), RONDO_PEER_ERROR);
+    EXPECT_EQ(rondo_ended(both), 1);
     EXPECT_NE(std::string(rondo_last_error()).find("enough of it"), std::string::npos);
   });
   on_ranks(2, [](rondo_comm* both) {

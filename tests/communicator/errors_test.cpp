@@ -459,6 +459,19 @@ TEST(Abort, EndsACallInProgressOnEveryRank) {
 }
 
 // A rank whose trainer throws will not make the calls that the others wait for.
+// A monitor on another thread asks.
+TEST(Abort, IsSeenWithoutACall) {
+  std::vector<Communicator> group = local_group(3);
+  for (const Communicator& comm : group) EXPECT_FALSE(comm.ended());
+  std::vector<float> data(8);
+  EXPECT_THROW(group[1].broadcast(data, 7), UsageError);
+  EXPECT_FALSE(group[1].ended());
+  group[2].abort("no more data");
+  for (const Communicator& comm : group) EXPECT_TRUE(comm.ended());
+  std::optional<Communicator> alone = std::move(local_group(1)[0]);
+  EXPECT_FALSE(alone->ended());
+}
+
 TEST(Abort, AnExceptionThatUnwindsARankEndsTheOthers) {
   try {
     run_ranks(2, {}, [](Communicator& comm) {

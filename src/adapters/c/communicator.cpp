@@ -90,6 +90,8 @@ rondo_status rondo_abort(rondo_comm* comm, const char* reason) noexcept {
   return c::status_of([&] { c::communicator_of(comm).abort(&c::required(reason, "reason")); });
 }
 
+int rondo_ended(const rondo_comm* comm) noexcept { return comm->communicator->ended() ? 1 : 0; }
+
 const char* rondo_launcher() noexcept {
   thread_local std::string kept;
   const char* launcher = "";
