@@ -1,6 +1,5 @@
 // The C interface, from C++: what it gives, and what it refuses. in_c.c is a program in C.
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +11,6 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
-#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -363,49 +361,6 @@ TEST(CInterface, NamesValues) {
   EXPECT_EQ(rondo_supports(static_cast<rondo_type>(10), RONDO_SUM), 0);
   EXPECT_EQ(rondo_size_of(RONDO_F16), 2U);
   EXPECT_EQ(rondo_size_of(static_cast<rondo_type>(10)), 0U);
-}
-
-TEST(CInterface, LogsToAHook) {
-  std::string said;
-  const rondo_log_hook hook = [](void* user, rondo_log_level level, const char* message) {
-    static_cast<std::string*>(user)->append(level == RONDO_LOG_INFO ? "info: " : "warning: ");
-    static_cast<std::string*>(user)->append(message);
-  };
-  EXPECT_OK(rondo_set_log_hook(hook, &said, RONDO_LOG_INFO));
-  // Memory that is freed too early.
-  constexpr std::size_t kBytes = 1 << 16;
-  void* memory =
-      ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  rondo_adopted* adopted = nullptr;
-  EXPECT_OK(rondo_adopt(memory, kBytes, &adopted));
-  ::munmap(memory, kBytes);
-  rondo_adopted_destroy(adopted);
-  EXPECT_OK(rondo_set_log_hook(nullptr, nullptr, RONDO_LOG_INFO));
-  EXPECT_EQ(said.find("warning: memory was freed before"), 0U) << said;
-  EXPECT_EQ(rondo_set_log_hook(hook, nullptr, static_cast<rondo_log_level>(2)), RONDO_USAGE_ERROR);
-}
-
-TEST(CInterface, AdoptsMemory) {
-  Ints data(100'000);
-  std::iota(data.begin(), data.end(), 0);
-  const Ints copy = data;
-  rondo_adopted* adopted = nullptr;
-  EXPECT_OK(rondo_adopt(data.data(), data.size() * sizeof(std::int32_t), &adopted));
-  EXPECT_EQ(data, copy);
-  rondo_adopted_destroy(adopted);
-  EXPECT_EQ(data, copy);
-  static int of_a_file = 1;
-  EXPECT_EQ(rondo_adopt(&of_a_file, sizeof(of_a_file), &adopted), RONDO_USAGE_ERROR);
-  EXPECT_EQ(adopted, nullptr);
-  rondo_adopted_destroy(nullptr);
-  auto* zeros = static_cast<int*>(rondo_calloc(10'000, sizeof(int)));
-  ASSERT_NE(zeros, nullptr);
-  EXPECT_EQ(std::count(zeros, zeros + 10'000, 0), 10'000);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(zeros) % 4096, 0U);
-  rondo_free(zeros);
-  EXPECT_EQ(rondo_calloc(SIZE_MAX, 2), nullptr);
-  EXPECT_OK(rondo_hide_reachable_memory(1));
-  EXPECT_OK(rondo_hide_reachable_memory(0));
 }
 
 // Two parameters: gradients of one in the program's memory, of the other in the reducer's.
