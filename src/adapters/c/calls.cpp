@@ -13,17 +13,9 @@ namespace {
 using rondo::Call;
 using rondo::Collective;
 
-rondo_status run(rondo_comm* comm, const rondo_call_options* options, Call& call,
-                 rondo_type type) noexcept {
-  return c::status_of([&] {
-    call.type = c::type_of(type);
-    if (options != nullptr) call.options = c::options_of(options);
-    c::communicator_of(comm).run(call);
-  });
-}
-
+// `op`: of calls that reduce.
 rondo_status run(rondo_comm* comm, const rondo_call_options* options, Call& call, rondo_type type,
-                 rondo_op op) noexcept {
+                 rondo_op op = RONDO_SUM) noexcept {
   return c::status_of([&] {
     call.type = c::type_of(type);
     call.op = c::op_of(op);
