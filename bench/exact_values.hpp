@@ -1,9 +1,10 @@
 // Inputs whose reduction is known exactly for every element, in every type, whatever the order of
 // the operations: sums stay within the integers that the type holds, products are a small integer
-// times powers of two, integers wrap. Neighbouring elements differ, so that a slice or a chunk in
-// the wrong place is a wrong answer.
+// times powers of two (of complex numbers, times 1, i, -1 or -i), integers wrap. Neighbouring
+// elements differ, so that a slice or a chunk in the wrong place is a wrong answer.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -13,6 +14,11 @@
 namespace rondo::exact {
 
 inline constexpr int kMostRanks = 16;
+
+template <class T>
+inline constexpr bool kIsComplex = false;
+template <class T>
+inline constexpr bool kIsComplex<std::complex<T>> = true;
 
 constexpr std::uint64_t mix(std::uint64_t value) {  // the finaliser of splitmix64
   value += 0x9E3779B97F4A7C15U;
@@ -34,6 +40,8 @@ template <class T>
 constexpr T from_double(double value) {
   if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>) {
     return T(static_cast<float>(value));
+  } else if constexpr (kIsComplex<T>) {
+    return {static_cast<typename T::value_type>(value), 0};
   } else {
     return static_cast<T>(value);
   }
@@ -55,13 +63,41 @@ double float_input(ReduceOp op, int rank, int ranks, std::uint64_t index) {
     case ReduceOp::max:
       return static_cast<double>(bits % (2 * exact_limit<T>())) -
              static_cast<double>(exact_limit<T>());
+    default:
+      return 0;  // which no floating-point type supports
   }
-  return 0;
+}
+
+template <class T>
+T complex_input(ReduceOp op, int rank, int ranks, std::uint64_t index) {
+  using Part = typename T::value_type;
+  const auto part = [&](std::uint64_t which) {
+    return from_double<Part>(float_input<Part>(op, rank, ranks, 2 * index + which));
+  };
+  if (op != ReduceOp::prod || rank == 0) return {part(0), part(1)};
+  const T units[] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
+  return units[mix(index * kMostRanks + static_cast<std::uint64_t>(rank)) % 4];
+}
+
+// True about as often as not after the reduction, where it is an `and` or an `or`.
+inline bool boolean_input(ReduceOp op, int rank, int ranks, std::uint64_t index) {
+  const std::uint64_t bits = mix(index * kMostRanks + static_cast<std::uint64_t>(rank));
+  if (op == ReduceOp::bit_xor || op == ReduceOp::logical_xor) return bits % 2 == 0;
+  const bool is_and = op == ReduceOp::prod || op == ReduceOp::min || op == ReduceOp::bit_and ||
+                      op == ReduceOp::logical_and;
+  return (bits % (static_cast<std::uint64_t>(ranks) + 1) == 0) != is_and;
 }
 
 template <class T>
 T input(ReduceOp op, int rank, int ranks, std::uint64_t index) {
-  if constexpr (std::is_integral_v<T>) {
+  if constexpr (kIsComplex<T>) {
+    return complex_input<T>(op, rank, ranks, index);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return boolean_input(op, rank, ranks, index);
+  } else if constexpr (std::is_integral_v<T>) {
+    if (op >= ReduceOp::logical_and) {
+      return boolean_input(op, rank, ranks, index) ? static_cast<T>(index | 1U) : T{0};
+    }
     const std::uint64_t bits = mix(index * kMostRanks + static_cast<std::uint64_t>(rank)) >> 7U;
     // Only odd factors: even ones would fill the product's low bits with zeros.
     return static_cast<T>(op == ReduceOp::prod ? bits | 1U : bits);
@@ -93,6 +129,18 @@ T combine_integers(ReduceOp op, T a, T b) {
       return a < b ? a : b;
     case ReduceOp::max:
       return a > b ? a : b;
+    case ReduceOp::bit_and:
+      return static_cast<T>(a & b);
+    case ReduceOp::bit_or:
+      return static_cast<T>(a | b);
+    case ReduceOp::bit_xor:
+      return static_cast<T>(a ^ b);
+    case ReduceOp::logical_and:
+      return static_cast<T>(a && b);
+    case ReduceOp::logical_or:
+      return static_cast<T>(a || b);
+    case ReduceOp::logical_xor:
+      return static_cast<T>(!a != !b);
     default:
       return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
   }
@@ -101,7 +149,15 @@ T combine_integers(ReduceOp op, T a, T b) {
 // The exact reduction of element `index` over all ranks.
 template <class T>
 T result(ReduceOp op, int ranks, std::uint64_t index) {
-  if constexpr (std::is_integral_v<T>) {
+  if constexpr (kIsComplex<T>) {
+    T value = input<T>(op, 0, ranks, index);
+    for (int rank = 1; rank < ranks; ++rank) {
+      const T operand = input<T>(op, rank, ranks, index);
+      value = op == ReduceOp::prod ? value * operand : value + operand;
+    }
+    if (op != ReduceOp::avg) return value;
+    return value / static_cast<typename T::value_type>(ranks);
+  } else if constexpr (std::is_integral_v<T>) {
     T value = input<T>(op, 0, ranks, index);
     for (int rank = 1; rank < ranks; ++rank) {
       value = combine_integers(op, value, input<T>(op, rank, ranks, index));

@@ -175,7 +175,7 @@ bool has_algorithm(const cuda::Communicator& comm, const std::string& algo, cons
 std::optional<Row> measure_on_device(cuda::Communicator& comm, const Options& options,
                                      const std::string& algo, std::uint64_t count) {
   const detail::gpu::DeviceScope scope(comm.device());
-  return detail::with_type(options.type, [&](auto tag) -> std::optional<Row> {
+  return detail::with_common_type(options.type, [&](auto tag) -> std::optional<Row> {
     using T = typename decltype(tag)::Type;
     const ExactData<T> data(comm.rank(), comm.size(), options, count);
     DeviceBuffers<T> buffers(comm, data, options);

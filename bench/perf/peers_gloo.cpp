@@ -105,14 +105,15 @@ Peer gloo_peer(Communicator& comm) {
     if (call.collective != Collective::all_reduce || call.op == ReduceOp::avg || call.count == 0) {
       return std::nullopt;
     }
-    return detail::with_type(call.type, [&](auto tag) -> std::optional<std::function<void()>> {
-      using T = typename decltype(tag)::Type;
-      if constexpr (std::is_arithmetic_v<T>) {
-        return all_reduce<T>(context, call);
-      } else {
-        return std::nullopt;  // Gloo's f16 is another type, and Gloo has no bf16
-      }
-    });
+    return detail::with_common_type(
+        call.type, [&](auto tag) -> std::optional<std::function<void()>> {
+          using T = typename decltype(tag)::Type;
+          if constexpr (std::is_arithmetic_v<T>) {
+            return all_reduce<T>(context, call);
+          } else {
+            return std::nullopt;  // Gloo's f16 is another type, and Gloo has no bf16
+          }
+        });
   };
 }
 

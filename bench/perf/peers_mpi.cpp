@@ -29,6 +29,16 @@ MPI_Datatype mpi_type(DataType type) {
       return MPI_INT64_T;
     case DataType::u64:
       return MPI_UINT64_T;
+    case DataType::i16:
+      return MPI_INT16_T;
+    case DataType::u16:
+      return MPI_UINT16_T;
+    case DataType::c64:
+      return MPI_C_FLOAT_COMPLEX;
+    case DataType::c128:
+      return MPI_C_DOUBLE_COMPLEX;
+    case DataType::boolean:
+      return MPI_C_BOOL;
     case DataType::f16:
     case DataType::bf16:
       break;
@@ -46,6 +56,18 @@ MPI_Op mpi_op(ReduceOp op) {
       return MPI_MIN;
     case ReduceOp::max:
       return MPI_MAX;
+    case ReduceOp::bit_and:
+      return MPI_BAND;
+    case ReduceOp::bit_or:
+      return MPI_BOR;
+    case ReduceOp::bit_xor:
+      return MPI_BXOR;
+    case ReduceOp::logical_and:
+      return MPI_LAND;
+    case ReduceOp::logical_or:
+      return MPI_LOR;
+    case ReduceOp::logical_xor:
+      return MPI_LXOR;
     case ReduceOp::avg:
       break;
   }

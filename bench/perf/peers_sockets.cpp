@@ -205,14 +205,15 @@ Peer sockets_peer(Communicator& comm) {
   return [sockets = std::make_shared<Sockets>(comm)](
              const Call& call) -> std::optional<std::function<void()>> {
     if (call.collective != Collective::all_reduce || call.op != ReduceOp::sum) return std::nullopt;
-    return detail::with_type(call.type, [&](auto tag) -> std::optional<std::function<void()>> {
-      using T = typename decltype(tag)::Type;
-      if constexpr (std::is_arithmetic_v<T>) {
-        return [sum = std::make_shared<Sum<T>>(sockets, call)] { sum->run(); };
-      } else {
-        return std::nullopt;
-      }
-    });
+    return detail::with_common_type(
+        call.type, [&](auto tag) -> std::optional<std::function<void()>> {
+          using T = typename decltype(tag)::Type;
+          if constexpr (std::is_arithmetic_v<T>) {
+            return [sum = std::make_shared<Sum<T>>(sockets, call)] { sum->run(); };
+          } else {
+            return std::nullopt;
+          }
+        });
   };
 }
 

@@ -99,7 +99,9 @@ const void* kernel_of(KernelKind kind) {
   if (kind == KernelKind::pairwise) return copying_kernel<T>();
   // Sums and products of signed integers have the same bits as those of unsigned ones, which have
   // kernels already.
-  if constexpr (std::signed_integral<T> && (op == ReduceOp::sum || op == ReduceOp::prod)) {
+  if constexpr (!is_common(op)) {
+    return nullptr;  // which is not called on devices
+  } else if constexpr (std::signed_integral<T> && (op == ReduceOp::sum || op == ReduceOp::prod)) {
     return kernel_for<std::make_unsigned_t<T>>(op, kind);
   } else {
     using R = Reduction<T, op>;

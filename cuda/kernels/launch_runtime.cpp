@@ -21,7 +21,7 @@ std::size_t shared_bytes(int ranks) {
 constexpr int kThreads = 256;  // of the kernels that are not the protocol's
 
 const void* function_of(const Kernel& kernel) {
-  return with_type(kernel.type, [&kernel](auto tag) {
+  return with_common_type(kernel.type, [&kernel](auto tag) {
     using T = typename decltype(tag)::Type;
     return kernel_for<T>(kernel.op, kernel.kind);
   });
@@ -32,6 +32,7 @@ void for_each_kernel(Visitor&& visit) {
   for (int type = 0; type < kDataTypeCount; ++type) {
     for (int op = 0; op < kReduceOpCount; ++op) {
       Kernel kernel{static_cast<DataType>(type), static_cast<ReduceOp>(op)};
+      if (!is_common(kernel.type) || !is_common(kernel.op)) continue;
       if (!supports(kernel.type, kernel.op)) continue;
       for (int kind = 0; kind < kKernelKinds; ++kind) {
         kernel.kind = static_cast<KernelKind>(kind);

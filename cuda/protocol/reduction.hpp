@@ -12,26 +12,9 @@
 namespace rondo::detail::gpu {
 
 template <class T, ReduceOp op>
-struct OperationOf {
-  using Type = Sum<T>;  // of an average too, until its last step
-};
-template <class T>
-struct OperationOf<T, ReduceOp::prod> {
-  using Type = Prod<T>;
-};
-template <class T>
-struct OperationOf<T, ReduceOp::min> {
-  using Type = Min<T>;
-};
-template <class T>
-struct OperationOf<T, ReduceOp::max> {
-  using Type = Max<T>;
-};
-
-template <class T, ReduceOp op>
 struct Reduction {
   using Element = T;
-  using Combine = typename OperationOf<T, op>::Type;
+  using Combine = OperationOf<T, op>;
 
   // Averages of 16-bit floats are summed as parts (reduce/average.hpp).
   static constexpr bool kAsParts = op == ReduceOp::avg && kSumsAsParts<T>;
@@ -50,7 +33,7 @@ struct Reduction {
     }
   }
   RONDO_HOST_DEVICE static Accumulator combine(Accumulator a, Accumulator b) {
-    return typename OperationOf<Accumulator, op>::Type{}(a, b);
+    return OperationOf<Accumulator, op>{}(a, b);
   }
   RONDO_HOST_DEVICE static T result(Accumulator sum, const AverageFactors& average) {
     if constexpr (op == ReduceOp::avg) sum /= static_cast<Accumulator>(average.divisor);

@@ -10,6 +10,7 @@
 
 #include <rondo/options.hpp>
 #include <rondo/types.hpp>
+#include <rondo/user_reduction.hpp>
 
 namespace rondo {
 
@@ -23,13 +24,14 @@ enum class PartOf : std::uint8_t {
   split,
   duplicate,
   allocate,
+  all_reduce_coalesced,
   making_reducer,
   iteration,
   write_trace,
   cuda_join,
   cuda_allocate
 };
-inline constexpr int kPartOfCount = 9;
+inline constexpr int kPartOfCount = 10;
 }  // namespace detail
 
 /// One call without C++ element types: what the typed members of Communicator build.
@@ -42,8 +44,8 @@ struct Call {
   /// gather: written on the root only, may be null elsewhere.
   void* out = nullptr;
   /// In collectives, elements of the whole vector: all chunks together. gather, scatter and
-  /// all_to_all cut it into equal chunks. In messages, the elements of the message; in sendrecv,
-  /// those that are sent.
+  /// all_to_all cut it into equal chunks, unless `counts` says others. In messages, the elements of
+  /// the message; in sendrecv, those that are sent.
   std::size_t count = 0;
   DataType type = DataType::f32;
   /// For all_reduce, reduce_scatter and reduce.
@@ -54,15 +56,27 @@ struct Call {
   /// The rank to which send and sendrecv send, and that from which recv and sendrecv receive.
   int to = kNoRank;
   int from = kNoRank;
-  /// Elements that sendrecv receives.
+  /// Elements that sendrecv receives; and all_to_all with counts: the sum of `received_counts`.
   std::size_t received = 0;
-  /// Elements of each rank's chunk, by rank, in reduce_scatter and all_gather: `count` is their
-  /// sum. Null: the chunks of chunk_range. The call copies them.
+  /// Elements of each rank's chunk, by rank, in reduce_scatter, all_gather, gather and scatter; in
+  /// all_to_all, those that this rank sends to each rank. `count` is their sum. Null: the chunks of
+  /// chunk_range. The call copies them.
   const std::size_t* counts = nullptr;
-  /// For the library alone, so that errors name the function that the program has called; programs
-  /// leave it as it is.
+  /// In all_to_all with counts, elements that this rank receives from each rank.
+  const std::size_t* received_counts = nullptr;
+  /// The reduction, in place of `type` and `op`; an element is then one of this. Null: `op`. An
+  /// asynchronous call copies it.
+  const UserReduction* reduction = nullptr;
+  /// For the library alone, so that errors name the function that the program has called, and ranks
+  /// notice that they pass different lists; programs leave them as they are.
   detail::PartOf part_of = detail::PartOf::nothing;
+  std::uint32_t checksum = 0;
 };
+
+/// Bytes of one element of a call.
+inline std::size_t element_bytes(const Call& call) {
+  return call.reduction != nullptr ? call.reduction->element_bytes : size_of(call.type);
+}
 
 namespace detail {
 template <class R>

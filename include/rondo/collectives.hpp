@@ -22,7 +22,7 @@ struct Calls {
   int size = 1;
 
   template <class In, class Out>
-  Call all_reduce(In& in, Out& out, ReduceOp op, CallOptions options) const {
+  Call all_reduce(In& in, Out& out, ReduceOp op = ReduceOp::sum, CallOptions options = {}) const {
     require_size("all_reduce", "out", std::ranges::size(out), std::ranges::size(in));
     return {Collective::all_reduce,
             std::ranges::data(in),
@@ -34,7 +34,8 @@ struct Calls {
             options};
   }
   template <class In, class Out>
-  Call reduce_scatter(const In& in, Out&& out, ReduceOp op, CallOptions options) const {
+  Call reduce_scatter(const In& in, Out&& out, ReduceOp op = ReduceOp::sum,
+                      CallOptions options = {}) const {
     require_size("reduce_scatter", "out", std::ranges::size(out),
                  chunk_of(std::ranges::size(in)).count);
     return {Collective::reduce_scatter,
@@ -47,7 +48,7 @@ struct Calls {
             options};
   }
   template <class In, class Out>
-  Call all_gather(const In& in, Out& out, CallOptions options) const {
+  Call all_gather(const In& in, Out& out, CallOptions options = {}) const {
     require_size("all_gather", "in", std::ranges::size(in), chunk_of(std::ranges::size(out)).count);
     return {Collective::all_gather,
             std::ranges::data(in),
@@ -59,7 +60,7 @@ struct Calls {
             options};
   }
   template <class In, class Out>
-  Call broadcast(In& in, Out& out, int root, CallOptions options) const {
+  Call broadcast(In& in, Out& out, int root, CallOptions options = {}) const {
     if (rank == root) {
       require_size("broadcast", "in", std::ranges::size(in), std::ranges::size(out));
     }
@@ -73,7 +74,8 @@ struct Calls {
             options};
   }
   template <class In, class Out>
-  Call reduce(In& in, Out& out, int root, ReduceOp op, CallOptions options) const {
+  Call reduce(In& in, Out& out, int root, ReduceOp op = ReduceOp::sum,
+              CallOptions options = {}) const {
     if (rank == root) {
       require_size("reduce", "out", std::ranges::size(out), std::ranges::size(in));
     }
@@ -86,7 +88,7 @@ struct Calls {
             root,
             options};
   }
-  static Call barrier(CallOptions options) {
+  static Call barrier(CallOptions options = {}) {
     Call call;
     call.options = options;
     return call;

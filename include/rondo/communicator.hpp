@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <ranges>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,8 +16,10 @@
 #include <rondo/exchanges.hpp>
 #include <rondo/export.hpp>
 #include <rondo/options.hpp>
+#include <rondo/persistent_call.hpp>
 #include <rondo/registered_memory.hpp>
 #include <rondo/topology.hpp>
+#include <rondo/user_reductions.hpp>
 #include <rondo/work.hpp>
 
 namespace rondo {
@@ -30,7 +34,8 @@ Communicator share(Communicator& communicator, const void* user);
 
 /// One rank's membership in a group. It can be moved, not copied; an object that was moved from may
 /// only be destroyed or assigned to. Its calls are members of Collectives and AsyncCollectives
-/// (collectives.hpp), Exchanges and AsyncExchanges (exchanges.hpp):
+/// (collectives.hpp), Exchanges and AsyncExchanges (exchanges.hpp), and UserReductions
+/// (user_reductions.hpp):
 ///
 ///     // Or by from_mpi, from_store, from_environment, local_group.
 ///     rondo::Communicator comm = rondo::from_socket("/tmp/ranks", rank, size);
@@ -74,8 +79,27 @@ Communicator share(Communicator& communicator, const void* user);
 class RONDO_API Communicator : public Collectives<Communicator>,
                                public AsyncCollectives<Communicator>,
                                public Exchanges<Communicator>,
-                               public AsyncExchanges<Communicator> {
+                               public AsyncExchanges<Communicator>,
+                               public UserReductions<Communicator> {
  public:
+  // With a ReduceOp, or with a UserReduction.
+  using AsyncCollectives::all_reduce_async;
+  using AsyncCollectives::reduce_async;
+  using AsyncCollectives::reduce_scatter_async;
+  using AsyncExchanges::reduce_scatter_v_async;
+  using Collectives::all_reduce;
+  using Collectives::reduce;
+  using Collectives::reduce_scatter;
+  using Exchanges::reduce_scatter_v;
+  using UserReductions::all_reduce;
+  using UserReductions::all_reduce_async;
+  using UserReductions::reduce;
+  using UserReductions::reduce_async;
+  using UserReductions::reduce_scatter;
+  using UserReductions::reduce_scatter_async;
+  using UserReductions::reduce_scatter_v;
+  using UserReductions::reduce_scatter_v_async;
+
   explicit Communicator(std::shared_ptr<detail::CommunicatorState> state);
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
@@ -101,6 +125,36 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   /// Runs one call; see Call.
   void run(const Call& call);
   [[nodiscard]] Work run_async(const Call& call);
+  /// Checks and plans a call that is made many times. Copies its counts and its reduction. Throws
+  /// UsageError as the call would.
+  [[nodiscard]] PersistentCall prepare(const Call& call);
+  /// Builds calls of this rank, for run(), run_async() and prepare().
+  [[nodiscard]] UserReductionCalls calls() const { return {{{rank(), size()}}}; }
+
+  /// One all_reduce of many buffers, in place: their elements travel together, packed in memory
+  /// that other ranks reach, so that many small buffers cost little more than one. All ranks pass
+  /// as many buffers, of the same sizes.
+  template <std::ranges::input_range Buffers>
+    requires OutputRange<std::ranges::range_reference_t<Buffers>>
+  void all_reduce_coalesced(Buffers&& buffers, ReduceOp op = ReduceOp::sum,
+                            CallOptions options = {}) {
+    run_coalesced(parts_of(buffers), type_of<Buffers>(), op, options);
+  }
+  template <std::ranges::input_range Buffers>
+    requires OutputRange<std::ranges::range_reference_t<Buffers>>
+  [[nodiscard]] Work all_reduce_coalesced_async(Buffers&& buffers, ReduceOp op = ReduceOp::sum,
+                                                CallOptions options = {}) {
+    return run_coalesced_async(parts_of(buffers), type_of<Buffers>(), op, options);
+  }
+  /// The same with buffers as plain values.
+  struct Part {
+    void* data = nullptr;
+    std::size_t count = 0;  ///< elements
+  };
+  void run_coalesced(std::vector<Part> parts, DataType type, ReduceOp op,
+                     const CallOptions& options);
+  [[nodiscard]] Work run_coalesced_async(std::vector<Part> parts, DataType type, ReduceOp op,
+                                         const CallOptions& options);
 
   /// Memory for `count` elements, zeroed, that the other processes of this host reach: a
   /// RegisteredMemory of this rank alone. Nothing is collective; any thread may call. Throws as its
@@ -133,6 +187,19 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   [[nodiscard]] bool ended() const;
 
  private:
+  template <class Buffers>
+  static std::vector<Part> parts_of(Buffers& buffers) {
+    std::vector<Part> parts;
+    for (auto&& buffer : buffers) {
+      parts.push_back({std::ranges::data(buffer), std::ranges::size(buffer)});
+    }
+    return parts;
+  }
+  template <class Buffers>
+  static constexpr DataType type_of() {
+    return kDataTypeOf<detail::ElementOf<std::ranges::range_reference_t<Buffers>>>;
+  }
+
   std::optional<Communicator> split_for(detail::PartOf function, std::optional<int> color, int key);
   void leave() noexcept;
 

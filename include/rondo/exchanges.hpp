@@ -1,6 +1,6 @@
 /// \file
 /// Calls that move elements without reducing them, from one rank to another or between all; and
-/// reduce_scatter and all_gather with chunks of different sizes.
+/// the forms of calls with chunks of different sizes.
 #pragma once
 
 #include <cstddef>
@@ -22,21 +22,21 @@ using ChunkCounts = std::span<const std::size_t>;
 /// sizes do not fit.
 struct ExchangeCalls : Calls {
   template <class In>
-  Call send(const In& in, int to, CallOptions options) const {
+  Call send(const In& in, int to, CallOptions options = {}) const {
     Call call = call_of<In>(Collective::send, std::ranges::size(in), options);
     call.in = std::ranges::data(in);
     call.to = to;
     return call;
   }
   template <class Out>
-  Call recv(Out& out, int from, CallOptions options) const {
+  Call recv(Out& out, int from, CallOptions options = {}) const {
     Call call = call_of<Out>(Collective::recv, std::ranges::size(out), options);
     call.out = std::ranges::data(out);
     call.from = from;
     return call;
   }
   template <class In, class Out>
-  Call sendrecv(const In& in, int to, Out& out, int from, CallOptions options) const {
+  Call sendrecv(const In& in, int to, Out& out, int from, CallOptions options = {}) const {
     Call call = call_of<In>(Collective::sendrecv, std::ranges::size(in), options);
     call.in = std::ranges::data(in);
     call.to = to;
@@ -46,24 +46,24 @@ struct ExchangeCalls : Calls {
     return call;
   }
   template <class In, class Out>
-  Call gather(const In& in, Out& out, int root, CallOptions options) const {
+  Call gather(const In& in, Out& out, int root, CallOptions options = {}) const {
     const std::size_t whole = std::ranges::size(in) * static_cast<std::size_t>(size);
     if (rank == root) require_size("gather", "out", std::ranges::size(out), whole);
     return between(call_of<In>(Collective::gather, whole, options), in, out, root);
   }
   template <class In, class Out>
-  Call scatter(const In& in, Out& out, int root, CallOptions options) const {
+  Call scatter(const In& in, Out& out, int root, CallOptions options = {}) const {
     const std::size_t whole = std::ranges::size(out) * static_cast<std::size_t>(size);
     if (rank == root) require_size("scatter", "in", std::ranges::size(in), whole);
     return between(call_of<In>(Collective::scatter, whole, options), in, out, root);
   }
   template <class In, class Out>
-  Call all_to_all(const In& in, Out& out, CallOptions options) const {
+  Call all_to_all(const In& in, Out& out, CallOptions options = {}) const {
     require_size("all_to_all", "out", std::ranges::size(out), std::ranges::size(in));
     return between(call_of<In>(Collective::all_to_all, std::ranges::size(in), options), in, out, 0);
   }
   template <class In, class Out>
-  Call all_gather_v(const In& in, Out& out, ChunkCounts counts, CallOptions options) const {
+  Call all_gather_v(const In& in, Out& out, ChunkCounts counts, CallOptions options = {}) const {
     const Range own = chunk_with("all_gather_v", "out", std::ranges::size(out), counts);
     require_size("all_gather_v", "in", std::ranges::size(in), own.count);
     Call call = call_of<In>(Collective::all_gather, std::ranges::size(out), options);
@@ -71,13 +71,45 @@ struct ExchangeCalls : Calls {
     return between(call, in, out, 0);
   }
   template <class In, class Out>
-  Call reduce_scatter_v(const In& in, Out& out, ChunkCounts counts, ReduceOp op,
-                        CallOptions options) const {
+  Call reduce_scatter_v(const In& in, Out& out, ChunkCounts counts, ReduceOp op = ReduceOp::sum,
+                        CallOptions options = {}) const {
     const Range own = chunk_with("reduce_scatter_v", "in", std::ranges::size(in), counts);
     require_size("reduce_scatter_v", "out", std::ranges::size(out), own.count);
     Call call = call_of<In>(Collective::reduce_scatter, std::ranges::size(in), options);
     call.counts = counts.data();
     call.op = op;
+    return between(call, in, out, 0);
+  }
+
+  template <class In, class Out>
+  Call gather_v(const In& in, Out& out, ChunkCounts counts, int root,
+                CallOptions options = {}) const {
+    const Range own = own_chunk("gather_v", counts);
+    require_size("gather_v", "in", std::ranges::size(in), own.count);
+    if (rank == root) require_size("gather_v", "out", std::ranges::size(out), whole_of(counts));
+    Call call = call_of<In>(Collective::gather, whole_of(counts), options);
+    call.counts = counts.data();
+    return between(call, in, out, root);
+  }
+  template <class In, class Out>
+  Call scatter_v(const In& in, Out& out, ChunkCounts counts, int root,
+                 CallOptions options = {}) const {
+    const Range own = own_chunk("scatter_v", counts);
+    require_size("scatter_v", "out", std::ranges::size(out), own.count);
+    if (rank == root) require_size("scatter_v", "in", std::ranges::size(in), whole_of(counts));
+    Call call = call_of<Out>(Collective::scatter, whole_of(counts), options);
+    call.counts = counts.data();
+    return between(call, in, out, root);
+  }
+  template <class In, class Out>
+  Call all_to_all_v(const In& in, ChunkCounts counts, Out& out, ChunkCounts received,
+                    CallOptions options = {}) const {
+    chunk_with("all_to_all_v", "in", std::ranges::size(in), counts);
+    chunk_with("all_to_all_v", "out", std::ranges::size(out), received);
+    Call call = call_of<In>(Collective::all_to_all, std::ranges::size(in), options);
+    call.counts = counts.data();
+    call.received = std::ranges::size(out);
+    call.received_counts = received.data();
     return between(call, in, out, 0);
   }
 
@@ -96,6 +128,13 @@ struct ExchangeCalls : Calls {
     require_size(call, which, whole, whole - left);
     const auto own = counts.begin() + rank;
     return {std::reduce(counts.begin(), own, std::size_t{0}), *own};
+  }
+  /// This rank's chunk. Throws UsageError unless there are `size` counts.
+  Range own_chunk(const char* call, ChunkCounts counts) const {
+    return chunk_with(call, "counts", whole_of(counts), counts);
+  }
+  static std::size_t whole_of(ChunkCounts counts) {
+    return std::reduce(counts.begin(), counts.end(), std::size_t{0});
   }
   template <class R>
   auto own_part(const char* call, R& buffer, ChunkCounts counts) const {
@@ -189,6 +228,28 @@ class Exchanges {
     start(calls().all_to_all(in, out, options), where...);
   }
 
+  /// The same three with chunks of different sizes. In gather_v and scatter_v `counts` is the same
+  /// on all ranks. In all_to_all_v each rank passes its own: of `in`, `counts` elements go to each
+  /// rank, and of `out`, `received` come from each.
+  template <ElementRange In, OutputRange Out>
+    requires SameElements<In, Out>
+  void gather_v(In&& in, Out&& out, ChunkCounts counts, int root, Where... where,
+                CallOptions options = {}) {
+    start(calls().gather_v(in, out, counts, root, options), where...);
+  }
+  template <ElementRange In, OutputRange Out>
+    requires SameElements<In, Out>
+  void scatter_v(In&& in, Out&& out, ChunkCounts counts, int root, Where... where,
+                 CallOptions options = {}) {
+    start(calls().scatter_v(in, out, counts, root, options), where...);
+  }
+  template <ElementRange In, OutputRange Out>
+    requires SameElements<In, Out> && (sizeof...(Where) == 0)
+  void all_to_all_v(In&& in, ChunkCounts counts, Out&& out, ChunkCounts received,
+                    CallOptions options = {}) {
+    start(calls().all_to_all_v(in, counts, out, received, options));
+  }
+
   /// all_gather with chunks of `counts` elements. With one range: in place.
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>
@@ -278,6 +339,24 @@ class AsyncExchanges {
     requires SameElements<In, Out>
   [[nodiscard]] Work all_to_all_async(In&& in, Out&& out, CallOptions options = {}) {
     return start(calls().all_to_all(in, out, options));
+  }
+  template <ElementRange In, OutputRange Out>
+    requires SameElements<In, Out>
+  [[nodiscard]] Work gather_v_async(In&& in, Out&& out, ChunkCounts counts, int root,
+                                    CallOptions options = {}) {
+    return start(calls().gather_v(in, out, counts, root, options));
+  }
+  template <ElementRange In, OutputRange Out>
+    requires SameElements<In, Out>
+  [[nodiscard]] Work scatter_v_async(In&& in, Out&& out, ChunkCounts counts, int root,
+                                     CallOptions options = {}) {
+    return start(calls().scatter_v(in, out, counts, root, options));
+  }
+  template <ElementRange In, OutputRange Out>
+    requires SameElements<In, Out>
+  [[nodiscard]] Work all_to_all_v_async(In&& in, ChunkCounts counts, Out&& out,
+                                        ChunkCounts received, CallOptions options = {}) {
+    return start(calls().all_to_all_v(in, counts, out, received, options));
   }
   template <ElementRange In, OutputRange Out>
     requires SameElements<In, Out>

@@ -10,9 +10,11 @@
 #include <rondo/communicator.hpp>
 #include <rondo/exchanges.hpp>
 #include <rondo/options.hpp>
+#include <rondo/persistent_call.hpp>
 #include <rondo/reachable_memory.hpp>
 #include <rondo/registered_memory.hpp>
 #include <rondo/start.hpp>
+#include <rondo/user_reductions.hpp>
 #include <rondo/work.hpp>
 
 // Averages gradients while backprop goes on.
@@ -22,6 +24,7 @@
 #include <rondo/chunk.hpp>
 #include <rondo/errors.hpp>
 #include <rondo/types.hpp>
+#include <rondo/user_reduction.hpp>
 
 // Where ranks and threads are, what the library says, and which release it is.
 #include <rondo/log.hpp>

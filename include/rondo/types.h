@@ -53,7 +53,12 @@ typedef enum RONDO_ENUM {
   RONDO_I32 = 6,
   RONDO_U32 = 7,
   RONDO_I64 = 8,
-  RONDO_U64 = 9
+  RONDO_U64 = 9,
+  RONDO_I16 = 10,
+  RONDO_U16 = 11,
+  RONDO_C64 = 12,    /**< a complex number of two floats */
+  RONDO_C128 = 13,   /**< a complex number of two doubles */
+  RONDO_BOOLEAN = 14 /**< a byte of 0 or 1 */
 } rondo_type;
 
 typedef enum RONDO_ENUM {
@@ -61,7 +66,13 @@ typedef enum RONDO_ENUM {
   RONDO_PROD = 1,
   RONDO_MIN = 2,
   RONDO_MAX = 3,
-  RONDO_AVG = 4
+  RONDO_AVG = 4,
+  RONDO_BIT_AND = 5,
+  RONDO_BIT_OR = 6,
+  RONDO_BIT_XOR = 7,
+  RONDO_LOGICAL_AND = 8,
+  RONDO_LOGICAL_OR = 9,
+  RONDO_LOGICAL_XOR = 10
 } rondo_op;
 
 typedef enum RONDO_ENUM {
@@ -155,7 +166,7 @@ RONDO_C_API const char* rondo_carrier_name(rondo_carrier carrier) RONDO_NOEXCEPT
 RONDO_C_API rondo_algorithm rondo_algorithm_named(const char* name) RONDO_NOEXCEPT;
 /** Bytes of one element; 0 for what is no type. */
 RONDO_C_API size_t rondo_size_of(rondo_type type) RONDO_NOEXCEPT;
-/** Whether a call may combine them: all, except integers with RONDO_AVG. */
+/** Whether a call may combine them (rondo/types.hpp). */
 RONDO_C_API int rondo_supports(rondo_type type, rondo_op op) RONDO_NOEXCEPT;
 
 /** The version of the library, such as "0.1.0"; RONDO_VERSION is that of the headers. */

@@ -2,6 +2,7 @@
 /// Element types, reductions and algorithms: the vocabulary of every call.
 #pragma once
 
+#include <complex>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -15,9 +16,27 @@
 
 namespace rondo {
 
-/// Element types that travel through a collective.
-enum class DataType : std::uint8_t { f32, f64, f16, bf16, i8, u8, i32, u32, i64, u64 };
-inline constexpr int kDataTypeCount = 10;
+/// Element types that travel through a collective. c64 and c128 are complex numbers of two f32 and
+/// of two f64; `boolean` is a byte of 0 or 1. The types from i16 on, and the reductions from
+/// bit_and on, are for host memory alone, and are loops without vector code of their own.
+enum class DataType : std::uint8_t {
+  f32,
+  f64,
+  f16,
+  bf16,
+  i8,
+  u8,
+  i32,
+  u32,
+  i64,
+  u64,
+  i16,
+  u16,
+  c64,
+  c128,
+  boolean
+};
+inline constexpr int kDataTypeCount = 15;
 
 /// How elements of different ranks become one.
 /// - Integers wrap modulo 2^bits.
@@ -33,8 +52,26 @@ inline constexpr int kDataTypeCount = 10;
 ///   `direct`, and `chain` (which is for host memory), round once, at the end; `hierarchical`
 ///   rounds once inside each host and then at each step between hosts; the other algorithms round
 ///   at each step.
-enum class ReduceOp : std::uint8_t { sum, prod, min, max, avg };
-inline constexpr int kReduceOpCount = 5;
+/// - Complex numbers have no `min` and `max`.
+/// - `bit_and`, `bit_or` and `bit_xor` are for integers. So are `logical_and`, `logical_or` and
+///   `logical_xor`, which take an element that is not 0 as true, and give 1 or 0.
+/// - Of booleans, `sum`, `max` and all forms of `or` are the same, and so are `prod`, `min` and all
+///   forms of `and`.
+/// A reduction of the program's own: user_reductions.hpp.
+enum class ReduceOp : std::uint8_t {
+  sum,
+  prod,
+  min,
+  max,
+  avg,
+  bit_and,
+  bit_or,
+  bit_xor,
+  logical_and,
+  logical_or,
+  logical_xor
+};
+inline constexpr int kReduceOpCount = 11;
 
 /// The operations that a communicator offers.
 enum class Collective : std::uint8_t {
@@ -75,7 +112,8 @@ inline constexpr int kCollectiveCount = 12;
 ///   docs/gpu.md.
 /// - `chain`: the sum goes through all ranks in rank order, then the result does: for reductions of
 ///   host memory whose bits may depend on nothing except the ranks' values
-///   (CommunicatorOptions::rank_order).
+///   (CommunicatorOptions::rank_order), and for a UserReduction that does not commute or whose
+///   elements are larger than a slot.
 /// - `pairwise`: elements go straight from the rank that has them to the rank that gets them,
 ///   through a FIFO that only these two use: gather, scatter, all_to_all, send, recv and sendrecv,
 ///   and nothing else.
@@ -99,9 +137,12 @@ constexpr std::size_t size_of(DataType type) {
   switch (type) {
     case DataType::i8:
     case DataType::u8:
+    case DataType::boolean:
       return 1;
     case DataType::f16:
     case DataType::bf16:
+    case DataType::i16:
+    case DataType::u16:
       return 2;
     case DataType::f32:
     case DataType::i32:
@@ -110,19 +151,36 @@ constexpr std::size_t size_of(DataType type) {
     case DataType::f64:
     case DataType::i64:
     case DataType::u64:
+    case DataType::c64:
       return 8;
+    case DataType::c128:
+      return 16;
   }
   return 0;
 }
 
+constexpr bool is_complex(DataType type) { return type == DataType::c64 || type == DataType::c128; }
+
+/// Whether elements are made of floating-point numbers.
 constexpr bool is_floating(DataType type) {
   return type == DataType::f32 || type == DataType::f64 || type == DataType::f16 ||
-         type == DataType::bf16;
+         type == DataType::bf16 || is_complex(type);
 }
 
-/// Whether a call may combine this type and reduction: all pairs except integers with `avg`.
+/// Whether a call may combine this type and reduction.
 constexpr bool supports(DataType type, ReduceOp op) {
-  return op != ReduceOp::avg || is_floating(type);
+  switch (op) {
+    case ReduceOp::sum:
+    case ReduceOp::prod:
+      return true;
+    case ReduceOp::min:
+    case ReduceOp::max:
+      return !is_complex(type);
+    case ReduceOp::avg:
+      return is_floating(type);
+    default:
+      return !is_floating(type);
+  }
 }
 
 /// The name of a value in errors, logs and RONDO_ALGO; "invalid" for one outside its enumeration.
@@ -141,10 +199,15 @@ constexpr int data_type_of() {
   if constexpr (std::same_as<T, double>) return static_cast<int>(DataType::f64);
   if constexpr (std::same_as<T, Float16>) return static_cast<int>(DataType::f16);
   if constexpr (std::same_as<T, BFloat16>) return static_cast<int>(DataType::bf16);
-  if constexpr (std::integral<T> && std::same_as<T, std::remove_cv_t<T>> &&
-                !std::same_as<T, bool>) {
+  if constexpr (std::same_as<T, std::complex<float>>) return static_cast<int>(DataType::c64);
+  if constexpr (std::same_as<T, std::complex<double>>) return static_cast<int>(DataType::c128);
+  if constexpr (std::same_as<T, bool>) {
+    return static_cast<int>(DataType::boolean);
+  } else if constexpr (std::integral<T> && std::same_as<T, std::remove_cv_t<T>>) {
     constexpr bool is_signed = std::numeric_limits<T>::is_signed;
     if constexpr (sizeof(T) == 1) return static_cast<int>(is_signed ? DataType::i8 : DataType::u8);
+    if constexpr (sizeof(T) == 2)
+      return static_cast<int>(is_signed ? DataType::i16 : DataType::u16);
     if constexpr (sizeof(T) == 4)
       return static_cast<int>(is_signed ? DataType::i32 : DataType::u32);
     if constexpr (sizeof(T) == 8)
@@ -154,8 +217,8 @@ constexpr int data_type_of() {
 }
 }  // namespace detail
 
-/// A C++ type with a DataType: float, double, Float16, BFloat16 and integers of 1, 4 and 8 bytes,
-/// without const or volatile.
+/// A C++ type with a DataType: float, double, Float16, BFloat16, integers of 1, 2, 4 and 8 bytes,
+/// std::complex of float and double, and bool, without const or volatile.
 template <class T>
 concept Element = detail::data_type_of<T>() >= 0;
 

@@ -20,13 +20,15 @@ std::string_view pick(const std::array<std::string_view, N>& names, Enum value) 
 
 std::string_view name(DataType type) {
   static constexpr std::array<std::string_view, kDataTypeCount> kNames = {
-      "f32", "f64", "f16", "bf16", "i8", "u8", "i32", "u32", "i64", "u64"};
+      "f32", "f64", "f16", "bf16", "i8",  "u8",   "i32", "u32",
+      "i64", "u64", "i16", "u16",  "c64", "c128", "bool"};
   return pick(kNames, type);
 }
 
 std::string_view name(ReduceOp op) {
-  static constexpr std::array<std::string_view, kReduceOpCount> kNames = {"sum", "prod", "min",
-                                                                          "max", "avg"};
+  static constexpr std::array<std::string_view, kReduceOpCount> kNames = {
+      "sum",    "prod",    "min",         "max",        "avg",        "bit_and",
+      "bit_or", "bit_xor", "logical_and", "logical_or", "logical_xor"};
   return pick(kNames, op);
 }
 
@@ -72,6 +74,7 @@ std::string_view detail::name_of(PartOf function) {
       "split",
       "duplicate",
       "allocate",
+      "all_reduce_coalesced",
       "making a GradientReducer",
       "a GradientReducer's iteration",
       "GradientReducer::write_trace",

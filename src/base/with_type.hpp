@@ -1,6 +1,7 @@
 // Maps a DataType to its C++ type, for generic code.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 
 #include <rondo/types.hpp>
@@ -12,9 +13,15 @@ struct TypeTag {
   using Type = T;
 };
 
-// Calls `visit(TypeTag<T>{})` with the element type that `type` stands for.
+// The types and reductions that have vector code, and kernels on devices. The others are plain
+// loops over host memory.
+constexpr bool is_common(DataType type) { return type <= DataType::u64; }
+constexpr bool is_common(ReduceOp op) { return op <= ReduceOp::avg; }
+
+// Calls `visit(TypeTag<T>{})` with the element type that `type` stands for, which must be a common
+// one.
 template <class Visitor>
-auto with_type(DataType type, Visitor&& visit) {
+auto with_common_type(DataType type, Visitor&& visit) {
   switch (type) {
     case DataType::f64:
       return visit(TypeTag<double>{});
@@ -34,10 +41,29 @@ auto with_type(DataType type, Visitor&& visit) {
       return visit(TypeTag<std::int64_t>{});
     case DataType::u64:
       return visit(TypeTag<std::uint64_t>{});
-    case DataType::f32:
-      break;
+    default:
+      return visit(TypeTag<float>{});
   }
-  return visit(TypeTag<float>{});
+}
+
+// The same for every type. Booleans are bytes here, since a byte that is neither 0 nor 1 may not be
+// read as a bool.
+template <class Visitor>
+auto with_type(DataType type, Visitor&& visit) {
+  switch (type) {
+    case DataType::i16:
+      return visit(TypeTag<std::int16_t>{});
+    case DataType::u16:
+      return visit(TypeTag<std::uint16_t>{});
+    case DataType::c64:
+      return visit(TypeTag<std::complex<float>>{});
+    case DataType::c128:
+      return visit(TypeTag<std::complex<double>>{});
+    case DataType::boolean:
+      return visit(TypeTag<std::uint8_t>{});
+    default:
+      return with_common_type(type, visit);
+  }
 }
 
 }  // namespace rondo::detail

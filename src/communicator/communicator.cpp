@@ -12,6 +12,8 @@
 #include "bootstrap/release.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
 #include "communicator/join.hpp"
+#include "communicator/plan_on_host.hpp"
+#include "communicator/prepared_call.hpp"
 #include "communicator/state.hpp"
 #include "communicator/within_function.hpp"
 #include "plan/plan_call.hpp"
@@ -26,10 +28,13 @@ void refuse_if(const Call& call, int rank, const std::string& objection) {
   throw UsageError(fmt::format("rank {}: {}: {}", rank, detail::name_of_function(call), objection));
 }
 
-// Throws UsageError for a call that cannot be made.
-PlannedCall plan(const CommunicatorState& state, const Call& call) {
+std::string objection_to_calls_here(const CommunicatorState& state) {
+  const auto& pump = state.wiring.links.pump;
+  return pump == nullptr ? std::string() : pump->objection_to_this_thread();
+}
+
+PlannedCall plan_checked(const CommunicatorState& state, const Call& call) {
   const Wiring& wiring = state.wiring;
-  validate(call, wiring.rank, wiring.size);
   HostCallPlace place;
   place.rank = wiring.rank;
   place.offers = &wiring.offers;
@@ -43,6 +48,38 @@ PlannedCall plan(const CommunicatorState& state, const Call& call) {
 }
 
 }  // namespace
+
+PlannedCall plan_on_host(const CommunicatorState& state, const Call& call) {
+  validate(call, state.wiring.rank, state.wiring.size);
+  return plan_checked(state, call);
+}
+
+PlannedCall plan_packed(const CommunicatorState& state, const Call& call) {
+  validate_without_buffers(call, state.wiring.rank, state.wiring.size);
+  return plan_checked(state, call);
+}
+
+void prepare_to_run(CommunicatorState& state, const Call& call, const void* user) {
+  state.refuse_if_held(name_of_function(call), user);
+  refuse_if(call, state.wiring.rank, objection_to_calls_here(state));
+}
+
+Work enqueue(CommunicatorState& state, const Call& call, const void* user,
+             std::function<void()> run) {
+  state.refuse_if_held(name_of_function(call), user);
+  const int rank = state.wiring.rank;
+  if (const auto& pump = state.wiring.links.pump) {
+    refuse_if(call, rank, pump->objection_to_progress_thread());
+  }
+  try {
+    return Work(state.queue.run_async(std::move(run)));
+  } catch (const TransportError& error) {  // the other ranks may wait for this call
+    const std::string text =
+        fmt::format("rank {}: {}: {}", rank, name_of_function(call), error.what());
+    state.engine.abort(text);
+    throw TransportError(text);
+  }
+}
 
 Defaults resolve_defaults(const CommunicatorOptions& options) {
   Defaults defaults;
@@ -92,7 +129,7 @@ int Communicator::size() const { return state_->wiring.size; }
 const Topology& Communicator::topology() const { return state_->wiring.topology; }
 
 Algorithm Communicator::algorithm_for(const Call& call) const {
-  const detail::PlannedCall planned = detail::plan(*state_, call);
+  const detail::PlannedCall planned = detail::plan_on_host(*state_, call);
   const bool direct =
       planned.algorithm == Algorithm::automatic || planned.algorithm == Algorithm::direct;
   if (!direct) return planned.algorithm;
@@ -106,32 +143,19 @@ Algorithm Communicator::algorithm_for(const Call& call) const {
 void Communicator::run(const Call& made) {
   const std::optional<Call> part = detail::WithinFunction::as_part(made);
   const Call& call = part ? *part : made;
-  const detail::PlannedCall planned = detail::plan(*state_, call);
-  state_->refuse_if_held(detail::name_of_function(call), user_);
-  detail::refuse_if(call, rank(), detail::objection_to_calls_here(*this));
+  const detail::PlannedCall planned = detail::plan_on_host(*state_, call);
+  detail::prepare_to_run(*state_, call, user_);
   state_->queue.run([&planned, &engine = state_->engine] { engine.run(planned); });
 }
 
 Work Communicator::run_async(const Call& call) {
-  detail::PlannedCall planned = detail::plan(*state_, call);
-  state_->refuse_if_held(detail::name_of_function(call), user_);
-  if (const auto& pump = state_->wiring.links.pump) {
-    detail::refuse_if(call, rank(), pump->objection_to_progress_thread());
-  }
-  std::vector<std::size_t> counts;  // the caller may free its own
-  if (call.counts != nullptr) counts.assign(call.counts, call.counts + size());
-  try {
-    return Work(state_->queue.run_async(
-        [&engine = state_->engine, planned, counts = std::move(counts)]() mutable {
-          if (planned.call.counts != nullptr) planned.call.counts = counts.data();
-          engine.run(planned);
-        }));
-  } catch (const TransportError& error) {  // the other ranks may wait for this call
-    const std::string text =
-        fmt::format("rank {}: {}: {}", rank(), detail::name_of_function(call), error.what());
-    state_->engine.abort(text);
-    throw TransportError(text);
-  }
+  detail::PlannedCall planned = detail::plan_on_host(*state_, call);
+  return detail::enqueue(*state_, call, user_,
+                         [&engine = state_->engine, planned,
+                          arguments = detail::CallArguments(call, size())]() mutable {
+                           arguments.lend_to(planned.call);
+                           engine.run(planned);
+                         });
 }
 
 void Communicator::abort(const std::string& reason) { state_->engine.abort(reason); }
@@ -149,8 +173,7 @@ Communicator detail::share(Communicator& communicator, const void* user) {
 }
 
 std::string detail::objection_to_calls_here(const Communicator& communicator) {
-  const auto& pump = state_of(communicator).wiring.links.pump;
-  return pump == nullptr ? std::string() : pump->objection_to_this_thread();
+  return objection_to_calls_here(state_of(communicator));
 }
 
 bool detail::shows_buffers(const Communicator& communicator, const Call& call) {

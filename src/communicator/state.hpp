@@ -44,6 +44,10 @@ struct CommunicatorState {
     exclusive_use.refuse_if_forbidden(call, wiring.rank, user);
   }
 
+  // Memory for so many bytes, in which a call packs buffers; until the next call that does so.
+  // Where there is none, ends the communicator, and throws TransportError.
+  std::byte* packed_elements(std::size_t bytes);
+
   // To be called as the program's communicator, or the last owner, is destroyed.
   void abort_if_unwinding() {
     if (std::uncaught_exceptions() > exceptions_at_start) {
@@ -58,6 +62,7 @@ struct CommunicatorState {
   CommunicatorOptions options;  // for communicators that are split off
   Tuned tuned;
   ExclusiveUse exclusive_use;
+  RegisteredMemory<std::uint8_t> packed;  // what packed_elements() returns a part of
   int exceptions_at_start = std::uncaught_exceptions();
   CallQueue queue;  // last, so that what is queued ends before the engine does
 };

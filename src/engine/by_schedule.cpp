@@ -20,7 +20,8 @@ bool partners_sum_alike(const Schedule& schedule) {
 // Whether the output is larger than what a core's cache keeps, and not already in the cache: in a
 // call in place its cache lines have just been read as input.
 bool stores_non_temporally(const Wiring& wiring, const Call& call) {
-  return call.in != call.out && call.count * size_of(call.type) >= wiring.offers.non_temporal_bytes;
+  return call.in != call.out &&
+         call.count * element_bytes(call) >= wiring.offers.non_temporal_bytes;
 }
 
 }  // namespace
@@ -32,7 +33,8 @@ HostCall host_call_of(const Context& context, const Call& call, const Plan& plan
   host_call.plan = plan;
   host_call.in = static_cast<const std::byte*>(call.in);
   host_call.out = static_cast<std::byte*>(call.out);
-  host_call.element_bytes = size_of(call.type);
+  host_call.element_bytes = element_bytes(call);
+  host_call.by_user = call.reduction;
   host_call.kernel = vector_kernel(call.type, call.op);
   host_call.average = average_of(call.type, context.wiring.size);
   host_call.non_temporal = stores_non_temporally(context.wiring, call);
@@ -63,7 +65,7 @@ void run_by_schedule(Context& context, const Call& call, Algorithm algorithm,
   Call with_scratch = call;
   if (schedule.needs_scratch()) {
     scratch = take_scratch<std::byte>(context.wiring.links.segment->reserving_turn(),
-                                      call.count * size_of(call.type));
+                                      call.count * element_bytes(call));
     with_scratch.out = scratch.data();
     plan.out_origin = 0;  // it holds the whole vector
   }
@@ -72,7 +74,7 @@ void run_by_schedule(Context& context, const Call& call, Algorithm algorithm,
   context.drain();  // this rank may have confirmed
   if (schedule.needs_scratch() && call.collective == Collective::reduce_scatter &&
       plan.own.count > 0) {
-    const std::size_t element = size_of(call.type);
+    const std::size_t element = element_bytes(call);
     std::memcpy(call.out, scratch.data() + plan.own.offset * element, plan.own.count * element);
   }
 }

@@ -16,7 +16,7 @@ namespace {
 // The function of the library whose part the call is; empty if the program has made it.
 std::string_view function_with(const Signature& signature) {
   const auto collective = static_cast<Collective>(signature.collective);
-  if (collective == Collective::all_reduce) return name_of(static_cast<PartOf>(signature.root));
+  if (collective == Collective::all_reduce) return name_of(static_cast<PartOf>(root_of(signature)));
   return reduces(collective) ? std::string_view() : name_of(static_cast<PartOf>(signature.op));
 }
 
@@ -30,29 +30,38 @@ const char* const kUnmatchedMessage =
 
 std::string describe(const Signature& signature) {
   const auto collective = static_cast<Collective>(signature.collective);
-  if (const std::string_view function = function_with(signature); !function.empty()) {
+  const std::uint32_t checksum = is_message(collective) ? 0 : checksum_of(signature);
+  const std::string_view function = function_with(signature);
+  if (!function.empty() && checksum == 0) {
     return fmt::format("call {}, a part of {}", signature.sequence, function);
   }
   std::string arguments;
-  if (collective != Collective::barrier) {
+  if (signature.type == kOfUser) {
+    arguments = fmt::format("{} bytes, a reduction of the program with digest {:x}",
+                            signature.count, signature.op);
+  } else if (signature.root == kCountsOfEachRank) {
+    arguments =
+        fmt::format("{} with counts of each rank", name(static_cast<DataType>(signature.type)));
+  } else if (collective != Collective::barrier) {
     arguments =
         fmt::format("{} x {}", signature.count, name(static_cast<DataType>(signature.type)));
   }
-  if (reduces(collective)) {
+  if (reduces(collective) && signature.type != kOfUser) {
     arguments += fmt::format(", {}", name(static_cast<ReduceOp>(signature.op)));
   }
-  if (has_root(collective)) {
-    arguments += fmt::format(", root {}", signature.root);
-  } else if (is_message(collective)) {
+  if (has_root(collective)) arguments += fmt::format(", root {}", root_of(signature));
+  if (is_message(collective)) {
     const std::uint64_t number = number_of_message(signature);
     const std::string which =
         number == kAllMessages ? "a message" : fmt::format("message {}", number);
     return fmt::format("{} from rank {} ({})", which, signature.root, arguments);
-  } else if (signature.root != 0) {
-    arguments +=
-        fmt::format(", counts with checksum {:x}", static_cast<std::uint32_t>(signature.root));
   }
-  return fmt::format("call {} {}({}) by {}", signature.sequence, name(collective), arguments,
+  if (checksum != 0 && signature.root != kCountsOfEachRank) {
+    arguments +=
+        fmt::format(", {} with checksum {:x}", function.empty() ? "counts" : "sizes", checksum);
+  }
+  return fmt::format("call {} {}({}) by {}", signature.sequence,
+                     function.empty() ? name(collective) : function, arguments,
                      name(static_cast<Algorithm>(signature.algorithm)));
 }
 
@@ -122,6 +131,13 @@ std::string text_of_mismatch(int rank, const Signature& mine, int peer, const Si
         "rank {} expects {}, but rank {} sent {}. Pass the same type and number of elements to "
         "send and recv, and make the messages between two ranks in the same order on both",
         rank, describe(mine), peer, describe(theirs));
+  }
+  if (mine == theirs) {
+    return fmt::format(
+        "rank {} expects {} to bring another number of elements from rank {} than that rank sent. "
+        "In all_to_all with counts, what one rank receives from another must be what that one "
+        "sends to it",
+        rank, describe(mine), peer);
   }
   Signature with_mine = theirs;
   with_mine.algorithm = mine.algorithm;

@@ -12,6 +12,7 @@ Context::Context(Wiring& with)
       touching(with, waiter, progress),
       confirmation(with),
       borders_(static_cast<std::size_t>(with.size) + 1),
+      received_borders_(borders_),
       in_rank_order_(static_cast<std::size_t>(with.size)),
       place_{with.rank,
              with.size,
@@ -23,7 +24,8 @@ Context::Context(Wiring& with)
              with.links.slowest_link,
              1,
              &in_rank_order_,
-             &borders_} {
+             &borders_,
+             &received_borders_} {
   std::iota(in_rank_order_.begin(), in_rank_order_.end(), 0);
   place_.link_costs = link_costs(with.links.slowest_link);
 }

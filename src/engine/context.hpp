@@ -55,7 +55,8 @@ class Context {
 
  private:
   std::vector<std::uint64_t> borders_;  // of the chunks of the call in progress: see RingPlace
-  std::vector<int> in_rank_order_;      // all ranks
+  std::vector<std::uint64_t> received_borders_;
+  std::vector<int> in_rank_order_;  // all ranks
   RingPlace place_;
   AlgorithmSet reserved_;  // for which reserve_for() has done so
 };

@@ -10,6 +10,7 @@
 #include "base/collective_traits.hpp"
 #include "base/index.hpp"
 #include "engine/call_text.hpp"
+#include "engine/fold_call.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -33,14 +34,14 @@ BufferLocations locations_of(const Wiring& wiring, const Call& call) {
   const DirectCall plan = direct_part_of(call, wiring.size);
   const auto locate = [&](const void* data, const Range& range) {
     if (range.count == 0) return kNothingNeeded;
-    return reach.location_of(data, range.count * size_of(call.type));
+    return reach.location_of(data, range.count * element_bytes(call));
   };
   return {locate(call.in, plan.input(wiring.rank)), locate(call.out, plan.output(wiring.rank))};
 }
 
 Arena::Use use_of(const Wiring& wiring, const Call& call, const BufferLocations& buffers) {
   const DirectCall plan = direct_part_of(call, wiring.size);
-  const std::size_t element = size_of(call.type);
+  const std::size_t element = element_bytes(call);
   return wiring.links.reach.use(buffers.in, plan.input(wiring.rank).count * element, buffers.out,
                                 plan.output(wiring.rank).count * element);
 }
@@ -101,7 +102,7 @@ bool Direct::meet() {
 void Direct::handle(const Range& elements, const RankRange& sources, const RankRange& targets) {
   if (elements.count == 0) return;
   const Reach& reach = wiring_.links.reach;
-  const std::size_t element = size_of(call_->type);
+  const std::size_t element = element_bytes(*call_);
   const auto find = [&](int rank, std::uint64_t location, const Range& buffer) {
     return reach.find(rank, location) + (elements.offset - buffer.offset) * element;
   };
@@ -119,8 +120,8 @@ void Direct::handle(const Range& elements, const RankRange& sources, const RankR
                               average_of(call_->type, sources.count)};
   if (reduces(call_->collective)) {
     stores_of_folds_.write(elements.count * element, [&](Stores stores) {
-      if (stores == Stores::cached) {
-        vector_fold(call_->type, call_->op)(operands, elements.count);
+      if (stores == Stores::cached || call_->reduction != nullptr) {
+        fold_call(*call_, call_->op, operands, elements.count);
       } else {
         fold_past_caches(operands, elements.count);
       }
@@ -131,7 +132,7 @@ void Direct::handle(const Range& elements, const RankRange& sources, const RankR
 }
 
 void Direct::fold_past_caches(const FoldOperands& operands, std::uint64_t count) {
-  const std::size_t element = size_of(call_->type);
+  const std::size_t element = element_bytes(*call_);
   const std::uint64_t piece_elems = kCopyBytes / element;
   const FoldFunction fold = vector_fold(call_->type, call_->op);
   alignas(64) std::array<std::byte, kCopyBytes> piece;  // NOLINT: written before it is read

@@ -42,8 +42,9 @@ Engine::~Engine() {
 void Engine::run(const PlannedCall& planned) {
   const Call& call = planned.call;
   // An all_to_all computes by numbers of links how much it keeps under way.
-  const FloatState float_state((reduces(call.collective) && is_floating(call.type)) ||
-                               call.collective == Collective::all_to_all);
+  const bool reduces_floats =
+      reduces(call.collective) && (is_floating(call.type) || call.reduction != nullptr);
+  const FloatState float_state(reduces_floats || call.collective == Collective::all_to_all);
   const WriteSignalsHeld held(is_carried_by_mpi(wiring_));
   if (is_message(call.collective)) {
     messages_.run(call, planned.timeout);

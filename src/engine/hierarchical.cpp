@@ -18,13 +18,13 @@ Hierarchical::Hierarchical(Context& context)
 
 std::uint64_t Hierarchical::piece_elems(const Call& call, const BetweenHosts& between_hosts) const {
   const Links& links = context_.wiring.links;
-  const std::size_t element = size_of(call.type);
+  const std::size_t element = element_bytes(call);
   // Between leaders the whole vector goes at once, since that is what their schedule is made for.
   if (!between_hosts.along_rails) return std::max<std::uint64_t>(call.count, 1);
   if (links.hosts == 1) return 0;
-  return rail_piece_bytes(between_hosts.algorithm, call.count * element, links.hosts, links.rails,
-                          along_rail_.link_costs) /
-         element;
+  const std::uint64_t bytes = rail_piece_bytes(between_hosts.algorithm, call.count * element,
+                                               links.hosts, links.rails, along_rail_.link_costs);
+  return bytes == 0 ? 0 : std::max<std::uint64_t>(bytes / element, 1);
 }
 
 void Hierarchical::run(const Call& call, const BetweenHosts& between_hosts,
@@ -60,7 +60,7 @@ void Hierarchical::run_between(const Call& call, const BetweenHosts& between_hos
                                const Range& chunk, const Signature& signature) {
   const Links& links = context_.wiring.links;
   Call between = call;
-  between.in = between.out = static_cast<std::byte*>(call.out) + chunk.offset * size_of(call.type);
+  between.in = between.out = static_cast<std::byte*>(call.out) + chunk.offset * element_bytes(call);
   between.count = chunk.count;
   Plan plan;
   if (between_hosts.algorithm == Algorithm::ring) {

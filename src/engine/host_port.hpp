@@ -13,6 +13,7 @@
 #include "engine/context.hpp"
 #include "engine/run_schedule.hpp"
 #include "plan/call_signature.hpp"
+#include "reduce/by_user.hpp"
 #include "reduce/kernels.hpp"
 #include "reduce/one_nan.hpp"
 
@@ -26,6 +27,7 @@ struct HostCall {
   std::byte* out = nullptr;       // element `plan.out_origin`
   std::size_t element_bytes = 1;
   ReduceKernel kernel;
+  const UserReduction* by_user = nullptr;  // reduces, in place of the kernel
   AverageFactors average;     // of averages alone; where inputs are parts already, without a scale
   bool non_temporal = false;  // the output is written with non-temporal stores
   // Set where two partners compute the same sums, products or averages, each for itself: the NaNs
@@ -66,7 +68,7 @@ class HostPort {
   void move(const Step& step, const Range& slice) {
     if (slice.count == 0) return;
     const std::byte* received = step.has(kRecv) ? payload(recv_end(step.from).slot()) : nullptr;
-    std::byte* copied = step.has(kCopy) ? out_at(slice) : nullptr;
+    std::byte* copied = step.has(kCopy) ? copied_to(step, slice) : nullptr;
     std::byte* sent = step.has(kSend) ? payload(send_end(step.to).slot()) : nullptr;
     if (step.has(kReduce)) {
       reduce(step, slice, received, copied, sent);
@@ -147,6 +149,12 @@ class HostPort {
               std::byte* sent) {
     const bool own_first = step.has(kMineFirst);
     const std::byte* own = mine(step, slice);
+    if (call_.by_user != nullptr) {
+      std::byte* first = copied != nullptr ? copied : sent;
+      combine_by(*call_.by_user, first, first == sent ? nullptr : sent, own_first ? own : received,
+                 own_first ? received : own, slice.count);
+      return;
+    }
     const Reduction reduction{step.has(kFinish) ? call_.kernel.finish : call_.kernel.combine,
                               average_step(step, own_first), own_first ? own : received,
                               own_first ? received : own, slice.count};
@@ -219,6 +227,10 @@ class HostPort {
   [[nodiscard]] const std::byte* mine(const Step& step, const Range& slice) const {
     if (step.has(kMineIsOutput)) return out_at(slice);
     return call_.in + (slice.offset - call_.plan.in_origin) * call_.element_bytes;
+  }
+  [[nodiscard]] std::byte* copied_to(const Step& step, const Range& slice) const {
+    const std::uint64_t moved = step.has(kRecv) ? 0 : call_.plan.own_moves_by;
+    return out_at({slice.offset + moved, slice.count});
   }
   [[nodiscard]] std::byte* out_at(const Range& slice) const {
     return call_.out + (slice.offset - call_.plan.out_origin) * call_.element_bytes;

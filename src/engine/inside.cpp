@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "reduce/fold.hpp"
+#include "engine/fold_call.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -24,14 +24,16 @@ Inside::Inside(Context& context)
 
 void Inside::begin(const Call& call, ReduceOp op, const AverageFactors& average, int owners,
                    bool crosses, std::uint64_t most_elems) {
-  const std::size_t element = size_of(call.type);
-  const std::uint64_t granule = kChunkGranuleBytes / element;
+  const std::size_t element = element_bytes(call);
+  const std::uint64_t granule = granule_elems(element);
   const std::size_t pass_bytes = wiring_.links.segment->stage_bytes() / kStageParts;
   call_ = &call;
   op_ = op;
   average_ = average;
   owners_ = owners;
-  elems_reduced_ = pass_bytes / static_cast<std::size_t>(owners) / element / granule * granule;
+  const std::size_t area_bytes =
+      pass_bytes / static_cast<std::size_t>(owners) / kChunkGranuleBytes * kChunkGranuleBytes;
+  elems_reduced_ = area_bytes / element / granule * granule;
   elems_spread_ = pass_bytes / element / granule * granule;
   assert(elems_reduced_ > 0);
   const auto all = static_cast<std::uint64_t>(owners);
@@ -54,7 +56,7 @@ Range Inside::chunk_of(std::uint64_t piece, int owner) const {
   const std::uint64_t begin = piece * most_elems_;
   Range chunk = chunk_range(std::min<std::uint64_t>(most_elems_, call_->count - begin),
                             static_cast<std::uint64_t>(owners_), static_cast<std::uint64_t>(owner),
-                            kChunkGranuleBytes / size_of(call_->type));
+                            granule_elems(element_bytes(*call_)));
   chunk.offset += begin;
   return chunk;
 }
@@ -184,7 +186,7 @@ std::byte* Inside::find(std::size_t index, std::uint64_t location) const {
 
 void Inside::spread_to_all(const Range& slice) {
   if (slice.count == 0) return;  // the buffers of an empty vector may be null
-  const std::size_t element = size_of(call_->type);
+  const std::size_t element = element_bytes(*call_);
   const std::byte* from = static_cast<const std::byte*>(call_->out) + slice.offset * element;
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
     if (static_cast<int>(i) == index_) continue;
@@ -198,7 +200,7 @@ std::byte* Inside::stage(int index) const {
 }
 
 std::size_t Inside::area_bytes(const Job& job) const {
-  const std::size_t bytes = elements(job, 0).count * size_of(call_->type);  // no owner has more
+  const std::size_t bytes = elements(job, 0).count * element_bytes(*call_);  // no owner has more
   return (bytes + kChunkGranuleBytes - 1) / kChunkGranuleBytes * kChunkGranuleBytes;
 }
 
@@ -210,7 +212,7 @@ void Inside::place_pass(const Job& job) {
 // To reduce, each owner has an area of its own in each stage; to spread, its own stage.
 void Inside::write_stage(const Job& job) {
   place_pass(job);
-  const std::size_t element = size_of(call_->type);
+  const std::size_t element = element_bytes(*call_);
   std::byte* to = stage(index_);
   const auto put = [&](const void* from, const Range& slice) {
     if (slice.count == 0) return;  // the buffers of an empty vector may be null
@@ -229,7 +231,7 @@ void Inside::write_stage(const Job& job) {
 
 // The results of all owners.
 void Inside::read_stages(const Job& job) {
-  const std::size_t element = size_of(call_->type);
+  const std::size_t element = element_bytes(*call_);
   for (int owner = 0; owner < owners_; ++owner) {
     const Range slice = elements(job, owner);
     if (owner == index_ || slice.count == 0) continue;
@@ -239,7 +241,7 @@ void Inside::read_stages(const Job& job) {
 }
 
 void Inside::find_inputs(const Job& job, const Range& slice) {
-  const std::size_t element = size_of(call_->type);
+  const std::size_t element = element_bytes(*call_);
   const std::size_t offset = slice.offset * element;
   const std::size_t in_stage = static_cast<std::size_t>(index_) * area_bytes(job);
   for (std::size_t i = 0; i < ins_.size(); ++i) {
@@ -257,8 +259,8 @@ void Inside::find_inputs(const Job& job, const Range& slice) {
 void Inside::fold(const Job& job, const Range& slice) {
   if (slice.count == 0) return;  // the buffers of an empty vector may be null
   find_inputs(job, slice);
-  std::byte* out = static_cast<std::byte*>(call_->out) + slice.offset * size_of(call_->type);
-  vector_fold(call_->type, op_)({&out, 1, ins_.data(), ins_.size(), average_}, slice.count);
+  std::byte* out = static_cast<std::byte*>(call_->out) + slice.offset * element_bytes(*call_);
+  fold_call(*call_, op_, {&out, 1, ins_.data(), ins_.size(), average_}, slice.count);
 }
 
 }  // namespace rondo::detail

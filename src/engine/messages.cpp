@@ -59,7 +59,7 @@ void Messages::run_sendrecv(const Call& call, std::chrono::milliseconds timeout)
   const Signature expected = next_message(recv);
   ending_.throw_if_ended(expected);
   if (call.to == context_.wiring.rank) {
-    if (call.count > 0) std::memcpy(call.out, call.in, call.count * size_of(call.type));
+    if (call.count > 0) std::memcpy(call.out, call.in, call.count * element_bytes(call));
     return;
   }
   context_.begin_message(call, expected, timeout);

@@ -2,8 +2,8 @@
 
 #include "base/collective_traits.hpp"
 #include "base/index.hpp"
+#include "engine/fold_call.hpp"
 #include "plan/parts.hpp"
-#include "reduce/fold.hpp"
 
 namespace rondo::detail {
 
@@ -21,12 +21,12 @@ const std::byte* OneShot::contribution_of(int rank, const Call& call) const {
   // Its own outbox may be in no cache of this core.
   if (rank == wiring_.rank) return static_cast<const std::byte*>(call.in);
   OutboxHeader* outbox = wiring_.links.segment->outbox(rank, number_);
-  return outbox_payload(outbox, posted(call, rank).count * size_of(call.type));
+  return outbox_payload(outbox, posted(call, rank).count * element_bytes(call));
 }
 
 void OneShot::post(const Call& call, const Signature& signature) {
   OutboxHeader* outbox = wiring_.links.segment->outbox(wiring_.rank, number_);
-  const std::size_t bytes = posted(call, wiring_.rank).count * size_of(call.type);
+  const std::size_t bytes = posted(call, wiring_.rank).count * element_bytes(call);
   if (bytes > 0) {
     copy_to_outbox_(outbox_payload(outbox, bytes), static_cast<const std::byte*>(call.in), bytes);
   }
@@ -47,7 +47,7 @@ void OneShot::wait_for(int rank, const Signature& signature) {
 }
 
 void OneShot::copy_from(int rank, const Call& call) {
-  const std::size_t element = size_of(call.type);
+  const std::size_t element = element_bytes(call);
   const Range range = posted(call, rank);
   if (range.count == 0) return;  // the buffers may be null
   std::byte* to = static_cast<std::byte*>(call.out) + range.offset * element;
@@ -57,10 +57,11 @@ void OneShot::copy_from(int rank, const Call& call) {
 
 void OneShot::reduce(const Call& call, const Range& wanted) {
   for (int rank = 0; rank < wiring_.size; ++rank) {
-    contributions_[Index(rank)] = contribution_of(rank, call) + wanted.offset * size_of(call.type);
+    contributions_[Index(rank)] = contribution_of(rank, call) + wanted.offset * element_bytes(call);
   }
   auto* out = static_cast<std::byte*>(call.out);
-  vector_fold(call.type, call.op)(
+  fold_call(
+      call, call.op,
       {&out, 1, contributions_.data(), contributions_.size(), average_of(call.type, wiring_.size)},
       wanted.count);
 }

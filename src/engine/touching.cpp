@@ -13,7 +13,7 @@ constexpr auto kRetry = std::chrono::milliseconds(20);
 }  // namespace
 
 DirectCall direct_part_of(const Call& call, int size) {
-  return {call.collective, size, call.root, call.count, kChunkGranuleBytes / size_of(call.type)};
+  return {call.collective, size, call.root, call.count, granule_elems(element_bytes(call))};
 }
 
 void Touching::begin() {
@@ -59,7 +59,7 @@ void Touching::withdraw() {
   const Reach& reach = wiring_.links.reach;
   Bell& bell = wiring_.links.segment->bell(wiring_.rank);
   const DirectCall part = direct_part_of(*call_, wiring_.size);
-  const std::size_t element = size_of(call_->type);
+  const std::size_t element = element_bytes(*call_);
   Clock::time_point deadline = Clock::now() + kPatience;
   bool is_private = false;
   while (anyone_touches() && !is_private) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/time_slices.hpp"
+#include "plan/call_signature.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -33,8 +34,7 @@ Waiter::Waiter(Wiring& wiring)
 
 void Waiter::begin_call(const Signature& signature, std::chrono::milliseconds timeout,
                         bool background) {
-  const std::uint64_t bytes = signature.count * size_of(static_cast<DataType>(signature.type));
-  pace_.begin_call(bytes / ranks_, background);
+  pace_.begin_call(bytes_of(signature) / ranks_, background);
   deadline_.begin_call(timeout);
   ends_.begin_call(signature);
 }

@@ -55,6 +55,9 @@ std::vector<Wiring> wire_local_group(int size, const CommunicatorOptions& option
     // Ranks of one process are in rank order.
     wiring.offers.of(Algorithm::chain).most_bytes = kAnySize;
     wiring.offers.of(Algorithm::one_shot).most_bytes = segment->one_shot_bytes();
+    wiring.offers.largest_element_bytes =
+        std::min({geometries.ring.slot_bytes, geometries.off_ring.slot_bytes,
+                  chosen.pairwise[Index(PairwiseUse::trees)].slot_bytes});
     wiring.offers.rank_order = options.rank_order;
     wiring.offers.non_temporal_bytes = non_temporal_bytes(all[0]);
     group.push_back(std::move(wiring));

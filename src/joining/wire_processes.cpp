@@ -10,6 +10,7 @@
 #include "bootstrap/share_memory.hpp"
 #include "bootstrap/together.hpp"
 #include "carrier/life_sign.hpp"
+#include "engine/stage_places.hpp"
 #include "joining/connect.hpp"
 #include "joining/edges.hpp"
 #include "joining/fifo_sizes.hpp"
@@ -18,6 +19,7 @@
 #include "joining/wire.hpp"
 #include "memory/shared_memory.hpp"
 #include "net/messenger.hpp"
+#include "schedule/slicing.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -226,9 +228,22 @@ class JoiningProcess {
     wiring.links.share_cores = share_cores(facts_);
     wiring.waiting.short_of_quota = short_of_quota(facts_of_host(rank_));
     if (slowest_link_) wiring.waiting.naps = naps_for(*slowest_link_, geometries_.link.ring);
+    wiring.offers.largest_element_bytes = largest_element_bytes(wiring);
     wiring.offers.rank_order = options_.rank_order;
     wiring.offers.non_temporal_bytes = non_temporal_bytes(facts_[Index(rank_)]);
     offer_algorithms(wiring);
+  }
+
+  // The same on all ranks, so whatever stages there are, it fits those of a host with all ranks.
+  [[nodiscard]] std::uint64_t largest_element_bytes(const Wiring& wiring) const {
+    const auto ranks = static_cast<std::size_t>(bootstrap_.size());
+    const std::uint64_t area =
+        stage_bytes_for(ranks) / kStageParts / ranks / kChunkGranuleBytes * kChunkGranuleBytes;
+    const std::uint64_t slot =
+        std::min({wiring.links.ring_geometry.slot_bytes, wiring.links.off_ring_geometry.slot_bytes,
+                  geometries_.link.ring.slot_bytes,
+                  geometries_.pairwise[Index(PairwiseUse::trees)].slot_bytes});
+    return area == 0 ? slot : std::min(slot, area);
   }
 
   void offer_algorithms(Wiring& wiring) const {

@@ -69,22 +69,44 @@ struct Row {
   bool takes_counts = true;
   Order order = Order::other;
   const char* lacking = "";  // why it is not offered, on hosts
+  // Whether it reduces by functions of the program. Where partners compute the same sums, each for
+  // itself, they would get different bits from a function that is not symmetric in its bits.
+  bool by_user = true;
+  bool has_slots = true;  // or parts of stages, in which whole elements travel
 };
 
 constexpr Row row_of(Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::one_shot:
-      return {Kind::collectives, Kind::sums_for_all, true, Order::of_ranks,
-              "not all ranks share memory, so one_shot cannot be used; choose ring"};
+      return {Kind::collectives,
+              Kind::sums_for_all,
+              true,
+              Order::of_ranks,
+              "not all ranks share memory, so one_shot cannot be used; choose ring",
+              true,
+              false};
     case Algorithm::direct:
-      return {Kind::collectives, Kind::collectives, false, Order::of_ranks,
-              "not all ranks share memory, so direct cannot be used; choose ring"};
+      return {Kind::collectives,
+              Kind::collectives,
+              false,
+              Order::of_ranks,
+              "not all ranks share memory, so direct cannot be used; choose ring",
+              true,
+              false};
     case Algorithm::recursive_doubling:
-      return {Kind::sums_for_all, Kind::none, true, Order::other,
-              "recursive_doubling goes between hosts only; choose one_shot or ring"};
+      return {Kind::sums_for_all,
+              Kind::none,
+              true,
+              Order::other,
+              "recursive_doubling goes between hosts only; choose one_shot or ring",
+              false};
     case Algorithm::halving_doubling:
-      return {Kind::all_reduces, Kind::none, true, Order::other,
-              "halving_doubling goes between hosts only; choose one_shot or ring"};
+      return {Kind::all_reduces,
+              Kind::none,
+              true,
+              Order::other,
+              "halving_doubling goes between hosts only; choose one_shot or ring",
+              false};
     case Algorithm::hierarchical:
       return {Kind::sums_for_all, Kind::none, true, Order::of_ranks_on_one_host,
               "hierarchical is for processes of which several share the memory of a host; choose "
@@ -92,9 +114,14 @@ constexpr Row row_of(Algorithm algorithm) {
     case Algorithm::tree:
       return {Kind::of_parts};
     case Algorithm::chain:
-      return {Kind::reductions, Kind::none, true, Order::of_ranks,
+      return {Kind::reductions,
+              Kind::none,
+              true,
+              Order::of_ranks,
               "chain needs ranks in the ring in rank order; set CommunicatorOptions::rank_order, "
-              "or choose ring"};
+              "or choose ring",
+              true,
+              false};
     case Algorithm::pairwise:
       return {Kind::pairwise, Kind::pairwise};
     case Algorithm::ring:
@@ -128,14 +155,23 @@ Objection objection_to(Algorithm algorithm, const Call& call, const Offers& offe
   if (kind == Kind::none) return Objection::hosts_only;
   if (goes_pairwise(call.collective) && kind != Kind::pairwise) return Objection::pairwise_only;
   if (kind == Kind::pairwise && !goes_pairwise(call.collective)) return Objection::other_kind;
-  if (call.counts != nullptr && !row_of(algorithm).takes_counts) return Objection::counts;
+  const Row row = row_of(algorithm);
+  if (call.counts != nullptr && !row.takes_counts) return Objection::counts;
+  if (call.reduction != nullptr && !row.by_user) return Objection::user_reduction;
   if (offers.ranks == 1 && !offers.on_devices)
     return Objection::none;  // all do the same: they copy
   const Offer& offer = offers.of(algorithm);
-  if (offer.most_bytes == 0) return Objection::not_offered;
+  // Where the ring is not in rank order, chain gathers the elements of a reduction of the program.
+  const bool gathers = algorithm == Algorithm::chain && call.reduction != nullptr;
+  if (offer.most_bytes == 0 && !gathers) return Objection::not_offered;
+  if (call.reduction != nullptr && row.has_slots &&
+      element_bytes(call) > offers.largest_element_bytes) {
+    return Objection::large_elements;
+  }
+  if (gathers) return is_of(kind, call.collective) ? Objection::none : Objection::other_kind;
   if (!is_of(kind, call.collective)) return Objection::other_kind;
   if (algorithm == Algorithm::direct && !reaches_buffers) return Objection::buffers;
-  if (call.count > offer.most_bytes / size_of(call.type)) return Objection::too_large;
+  if (call.count > offer.most_bytes / element_bytes(call)) return Objection::too_large;
   return Objection::none;
 }
 
@@ -153,6 +189,12 @@ std::string text_of(Objection objection, Algorithm algorithm, const Offers& offe
                          name(kind_of(algorithm, offers)));
     case Objection::counts:
       return fmt::format("{} cannot carry chunks of different sizes; choose ring", name(algorithm));
+    case Objection::user_reduction:
+      return fmt::format("{} does not reduce by functions of the program; choose ring",
+                         name(algorithm));
+    case Objection::large_elements:
+      return fmt::format("{} carries elements of up to {} bytes; choose chain, or larger slots",
+                         name(algorithm), offers.largest_element_bytes);
     case Objection::not_offered:
       return offer.lacking != nullptr ? offer.lacking : row_of(algorithm).lacking;
     case Objection::buffers:

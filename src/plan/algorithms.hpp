@@ -28,8 +28,9 @@ struct Offers {
   std::array<Offer, kAlgorithmCount> by_algorithm{};
   int ranks = 1;
   bool on_devices = false;
-  bool rank_order = false;               // is promised: CommunicatorOptions::rank_order
-  bool leaves_memory = false;            // not all edges of the ring are in the segment
+  bool rank_order = false;                         // is promised: CommunicatorOptions::rank_order
+  std::uint64_t largest_element_bytes = kAnySize;  // that a slot, and a stage's part, hold
+  bool leaves_memory = false;                      // not all edges of the ring are in the segment
   std::uint64_t non_temporal_bytes = 0;  // outputs from this size on use non-temporal stores
 
   [[nodiscard]] Offer& of(Algorithm algorithm) { return by_algorithm[Index(algorithm)]; }
@@ -46,10 +47,12 @@ Offers basic_offers(int ranks);
 // Why an algorithm cannot carry a call.
 enum class Objection : std::uint8_t {
   none,
-  hosts_only,     // the call is one on devices
-  pairwise_only,  // no other algorithm carries the call
-  other_kind,     // the algorithm does not carry such calls
-  counts,         // the chunks have sizes of their own
+  hosts_only,      // the call is one on devices
+  pairwise_only,   // no other algorithm carries the call
+  other_kind,      // the algorithm does not carry such calls
+  counts,          // the chunks have sizes of their own
+  user_reduction,  // the call has one
+  large_elements,  // an element of the call's reduction does not fit a slot
   not_offered,
   buffers,  // the other ranks cannot reach them
   too_large

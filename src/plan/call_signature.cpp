@@ -10,14 +10,30 @@ constexpr std::uint32_t kMessageNumbers = 0xffffffff;
 
 // Returns a checksum that is never 0, since 0 means that the call has no counts (FNV-1a, on the
 // bytes of each count).
-std::int32_t checksum_of(const std::size_t* counts, int ranks) {
+std::uint32_t checksum_of(const std::size_t* counts, int ranks) {
   std::uint32_t sum = 2166136261U;
   for (int rank = 0; rank < ranks; ++rank) {
     for (unsigned bit = 0; bit < 64; bit += 8) {
       sum = (sum ^ static_cast<std::uint8_t>(std::uint64_t{counts[rank]} >> bit)) * 16777619U;
     }
   }
-  return static_cast<std::int32_t>(sum | 1U);
+  return sum | 1U;
+}
+
+// The root takes so many bits, and a checksum the others.
+constexpr unsigned kRootBits = 18;
+constexpr std::uint32_t kRoots = (1U << kRootBits) - 1;
+
+std::int32_t with_checksum(int root, std::uint32_t checksum) {
+  const std::uint32_t folded = checksum ^ (checksum << kRootBits);
+  return static_cast<std::int32_t>(static_cast<std::uint32_t>(root) | (folded & ~kRoots));
+}
+
+// Of what must be equal on all ranks: the size of an element, modulo 127, and whether it commutes.
+std::uint8_t digest_of(const UserReduction& reduction) {
+  constexpr std::size_t kSizes = 127;
+  return static_cast<std::uint8_t>(2 * (reduction.element_bytes % kSizes) +
+                                   (reduction.commutative ? 1 : 0));
 }
 
 }  // namespace
@@ -49,17 +65,41 @@ Signature signature_of(const Call& call, Algorithm algorithm, int ranks) {
   Signature signature;
   signature.count = call.count;
   signature.root = has_root(call.collective) ? call.root : 0;
-  if (call.counts != nullptr) signature.root = checksum_of(call.counts, ranks);
+  if (call.counts != nullptr) {
+    signature.root = with_checksum(signature.root, checksum_of(call.counts, ranks));
+  }
+  if (call.received_counts != nullptr) {  // each rank has counts of its own
+    signature.count = 0;
+    signature.root = kCountsOfEachRank;
+  }
   // Which has no root, and a reduction.
   if (call.collective == Collective::all_reduce) {
-    signature.root = static_cast<std::int32_t>(call.part_of);
+    signature.root = with_checksum(static_cast<int>(call.part_of), call.checksum);
   }
   signature.collective = static_cast<std::uint8_t>(call.collective);
   signature.algorithm = static_cast<std::uint8_t>(algorithm);
   signature.type = static_cast<std::uint8_t>(call.type);
   signature.op = reduces(call.collective) ? static_cast<std::uint8_t>(call.op)
                                           : static_cast<std::uint8_t>(call.part_of);
+  if (call.reduction != nullptr) {
+    signature.count = call.count * call.reduction->element_bytes;
+    signature.type = kOfUser;
+    signature.op = digest_of(*call.reduction);
+  }
   return signature;
+}
+
+std::uint64_t bytes_of(const Signature& signature) {
+  if (signature.type == kOfUser) return signature.count;
+  return signature.count * size_of(static_cast<DataType>(signature.type));
+}
+
+int root_of(const Signature& signature) {
+  return static_cast<int>(static_cast<std::uint32_t>(signature.root) & kRoots);
+}
+
+std::uint32_t checksum_of(const Signature& signature) {
+  return static_cast<std::uint32_t>(signature.root) >> kRootBits;
 }
 
 std::uint64_t number_after(std::uint64_t message) {

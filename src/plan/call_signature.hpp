@@ -12,6 +12,20 @@ namespace rondo::detail {
 // Returns the signature of a collective of `ranks` ranks, with all fields except the sequence
 // number.
 Signature signature_of(const Call& call, Algorithm algorithm, int ranks);
+// The `type` of a call with a reduction of the program. Its `count` is in bytes, and its `op` a
+// digest of what is known of the reduction.
+inline constexpr std::uint8_t kOfUser = 255;
+// The `root` of an all_to_all in which each rank has counts of its own.
+inline constexpr std::int32_t kCountsOfEachRank = -1;
+
+// The bytes of the call's vector, as far as they are the same on all ranks.
+std::uint64_t bytes_of(const Signature& signature);
+// The root of a call that has one; of an all_reduce, the function that it is a part of, as a
+// number.
+int root_of(const Signature& signature);
+// What stands beside the root: a checksum of the counts, or of a list's sizes; 0: none.
+std::uint32_t checksum_of(const Signature& signature);
+
 // The number of the first message between two ranks of a communicator. The upper half tells the
 // messages of different communicators apart: MPI might hand a message that nobody has received to a
 // later communicator.

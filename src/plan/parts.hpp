@@ -41,7 +41,8 @@ inline Range input_range(const Call& call, int rank, int size) {
   return own ? own_chunk(call, rank, size) : Range{0, call.count};
 }
 inline Range output_range(const Call& call, int rank, int size) {
-  if (call.collective == Collective::sendrecv) return {0, call.received};  // another vector
+  const bool another = call.collective == Collective::sendrecv || call.received_counts != nullptr;
+  if (another) return {0, call.received};  // another vector
   const bool own =
       call.collective == Collective::reduce_scatter || call.collective == Collective::scatter;
   return own ? own_chunk(call, rank, size) : Range{0, call.count};

@@ -14,15 +14,20 @@ int position_of(const std::vector<int>& ring, int rank) {
   return static_cast<int>(std::find(ring.begin(), ring.end(), rank) - ring.begin());
 }
 
+// How many elements a chunk's border is a multiple of.
+std::uint64_t granules(std::uint64_t granule_bytes, std::uint64_t element_bytes) {
+  return std::max<std::uint64_t>(granule_bytes / element_bytes, 1);
+}
+
 // The borders of chunks of these sizes.
-void set_borders(Slicing& slicing, std::vector<std::uint64_t>& borders, const std::size_t* counts,
-                 std::uint64_t chunks) {
+const std::uint64_t* set_borders(std::vector<std::uint64_t>& borders, const std::size_t* counts,
+                                 std::uint64_t chunks) {
   borders[0] = 0;
-  for (std::uint64_t i = 0; i < chunks; ++i) {
-    borders[i + 1] = borders[i] + counts[i];
-    if (counts[i] > counts[slicing.largest]) slicing.largest = i;
-  }
-  slicing.borders = borders.data();
+  for (std::uint64_t i = 0; i < chunks; ++i) borders[i + 1] = borders[i] + counts[i];
+  return borders.data();
+}
+std::uint64_t largest_of(const std::size_t* counts, std::uint64_t chunks) {
+  return static_cast<std::uint64_t>(std::max_element(counts, counts + chunks) - counts);
 }
 
 // In all_to_all several ranks send to the same one, and share its wire. With much under way they
@@ -80,7 +85,7 @@ std::uint64_t window_of(const Schedule& schedule, const RingPlace& place) {
 
 Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
                std::uint64_t granule_bytes) {
-  const std::uint64_t element_bytes = size_of(call.type);
+  const std::uint64_t element = element_bytes(call);
   const int root = has_root(call.collective) ? call.root : 0;
   Plan plan;
   plan.ring = gathers_in_rank_order(call.collective, algorithm) ? place.in_rank_order : place.ring;
@@ -89,7 +94,7 @@ Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
   if (sends(call.collective)) plan.schedule.to = position_of(*plan.ring, call.to);
   if (receives(call.collective)) plan.schedule.from = position_of(*plan.ring, call.from);
   if (algorithm == Algorithm::halving_doubling) {
-    plan.schedule.most_halvings = halvings_that_pay(call.count * element_bytes, place.size,
+    plan.schedule.most_halvings = halvings_that_pay(call.count * element, place.size,
                                                     place.link_costs, {}, place.sharing_link);
   }
   plan.chunks_are_ranks = algorithm != Algorithm::halving_doubling &&
@@ -102,26 +107,36 @@ Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
   slicing.count = call.count;
   slicing.chunks = static_cast<std::uint64_t>(plan.schedule.chunks());
   if (call.counts != nullptr) {
-    set_borders(slicing, *place.borders, call.counts, slicing.chunks);
+    slicing.borders = set_borders(*place.borders, call.counts, slicing.chunks);
+    slicing.largest = largest_of(call.counts, slicing.chunks);
+  }
+  if (call.received_counts != nullptr) {
+    slicing.received_borders =
+        set_borders(*place.received_borders, call.received_counts, slicing.chunks);
+    slicing.largest_received = largest_of(call.received_counts, slicing.chunks);
+    const auto rank = static_cast<std::size_t>(place.rank);
+    plan.own_moves_by = slicing.received_borders[rank] - slicing.borders[rank];
   }
   // Only where each rank has a chunk of its own can the caller see which rank has which elements.
   const bool visible = call.collective == Collective::reduce_scatter ||
                        call.collective == Collective::all_gather || goes_pairwise(call.collective);
-  slicing.granule = visible ? 1 : granule_bytes / element_bytes;
-  slicing.channel_granule = granule_bytes / element_bytes;
-  slicing.slice_elems = geometry_for(algorithm, place).slot_bytes / element_bytes;
+  slicing.granule = visible ? 1 : granules(granule_bytes, element);
+  slicing.channel_granule = granules(granule_bytes, element);
+  // A rank that is alone copies elements of any size.
+  slicing.slice_elems =
+      std::max<std::uint64_t>(geometry_for(algorithm, place).slot_bytes / element, 1);
   slicing.window = window_of(plan.schedule, place);
   return plan;
 }
 
 Plan rail_plan(const Call& call, const RailPlace& place) {
-  const std::uint64_t element_bytes = size_of(call.type);
+  const std::uint64_t element = element_bytes(call);
   Plan plan;
   plan.schedule = {Collective::all_reduce, Algorithm::ring, place.host, place.hosts, 0};
   plan.ring = place.rail;
   plan.slicing.chunks = static_cast<std::uint64_t>(place.hosts);
-  plan.slicing.granule = kChunkGranuleBytes / element_bytes;
-  plan.slicing.slice_elems = place.geometry.slot_bytes / element_bytes;
+  plan.slicing.granule = granule_elems(element);
+  plan.slicing.slice_elems = place.geometry.slot_bytes / element;
   plan.slicing.window = window_for(place.geometry.slots);
   return plan;
 }

@@ -35,6 +35,7 @@ struct RingPlace {
   // Where make_plan() leaves the borders of chunks that have sizes of their own: size + 1 elements,
   // in use until the next call.
   std::vector<std::uint64_t>* borders = nullptr;
+  std::vector<std::uint64_t>* received_borders = nullptr;  // the same, of what is received
   // Of `slowest_link`, for halving_doubling. Computed once, since a call must not compute with
   // floating-point numbers in the state of its caller's thread.
   LinkCosts link_costs = {};
@@ -47,13 +48,16 @@ struct Plan {
   std::uint64_t in_origin = 0;   // which element of the vector comes first in the call's `in`
   std::uint64_t out_origin = 0;  // and in its `out`
   const std::vector<int>* ring = nullptr;  // the ranks by their position in the schedule
+  // In all_to_all with counts: how far the rank's own chunk lies further back in its `out` than in
+  // its `in`, modulo 2^64 elements.
+  std::uint64_t own_moves_by = 0;
   bool chunks_are_ranks = false;  // chunk c is that of rank c; else chunks are numbered by position
 };
 
 // Makes this rank's plan of a call that has been checked, by an algorithm that has a schedule; it
 // sends nothing. `granule_bytes`: chunk borders are multiples of this, except in calls in which
 // each rank has a chunk of its own. Where the call has counts, the borders are left in
-// `place.borders`, to which the plan points until the next such call.
+// `place.borders` and `place.received_borders`, to which the plan points until the next such call.
 Plan make_plan(const Call& call, Algorithm algorithm, const RingPlace& place,
                std::uint64_t granule_bytes);
 

@@ -8,6 +8,7 @@
 
 #include "base/collective_traits.hpp"
 #include "base/names.hpp"
+#include "base/with_type.hpp"
 #include "plan/call_signature.hpp"
 
 namespace rondo::detail {
@@ -16,7 +17,9 @@ namespace {
 // Whether the bits of the call's result may depend on the order in which `ranks` ranks are added
 // up.
 bool order_matters(const Call& call, int ranks) {
-  if (!reduces(call.collective) || !is_floating(call.type) || call.count == 0) return false;
+  if (!reduces(call.collective) || call.count == 0) return false;
+  if (call.reduction != nullptr) return ranks > 1;
+  if (!is_floating(call.type)) return false;
   const bool picks = call.op == ReduceOp::min || call.op == ReduceOp::max;  // of -0 and +0
   return ranks > 2 || picks;
 }
@@ -51,14 +54,25 @@ class Choice {
   [[nodiscard]] Algorithm named() const {
     const Algorithm algorithm = *call_.options.algorithm;
     if (!can(algorithm)) refuse(why_not(algorithm));
+    if (needs_order() && breaks_order(algorithm)) {
+      refuse(
+          fmt::format("{} does not reduce in the order of ranks, which a reduction that does "
+                      "not commute needs; choose chain, or no algorithm",
+                      name(algorithm)));
+    }
     return algorithm;
   }
-  // Whether the algorithm would break the promise of CommunicatorOptions::rank_order.
+  // Whether only one order gives the result.
+  [[nodiscard]] bool needs_order() const {
+    return call_.reduction != nullptr && !call_.reduction->commutative;
+  }
+  // Whether the algorithm would give another result than the order of ranks, where that is promised
+  // (CommunicatorOptions::rank_order) or needed.
   [[nodiscard]] bool breaks_order(Algorithm algorithm) const {
-    return offers_.rank_order && !keeps_rank_order(algorithm, offers_) &&
+    return (offers_.rank_order || needs_order()) && !keeps_rank_order(algorithm, offers_) &&
            order_matters(call_, offers_.ranks);
   }
-  [[nodiscard]] std::uint64_t bytes() const { return call_.count * size_of(call_.type); }
+  [[nodiscard]] std::uint64_t bytes() const { return call_.count * element_bytes(call_); }
 
  protected:
   const Call& call_;
@@ -98,10 +112,11 @@ class HostChoice : public Choice {
     if (!offers_.leaves_memory) return best_for(Route::memory);
     return best_for(offers_.has(Algorithm::hierarchical) ? Route::hosts : Route::network);
   }
-  // Another algorithm in place of one that would break the promise of
-  // CommunicatorOptions::rank_order.
+  // Another algorithm in place of one that would break the order of ranks, or cannot carry the
+  // call's reduction.
   [[nodiscard]] Algorithm in_order(Algorithm algorithm) const {
-    if (!breaks_order(algorithm)) return algorithm;
+    const bool carries = call_.reduction == nullptr || can(algorithm);
+    if (carries && !breaks_order(algorithm)) return algorithm;
     return keeps_rank_order(Algorithm::hierarchical, offers_) && can(Algorithm::hierarchical)
                ? Algorithm::hierarchical
                : Algorithm::chain;
@@ -126,6 +141,22 @@ class DeviceChoice : public Choice {
  public:
   DeviceChoice(const Call& call, const DeviceCallPlace& place)
       : Choice(call, place, place.reaches_any && place.shows_buffers), device_(place) {}
+
+  void refuse_what_has_no_kernel() const {
+    const char* const cure = "call it on cuda::Communicator::host(), with host memory";
+    if (call_.reduction != nullptr) {
+      refuse(fmt::format("devices do not reduce by functions of the program; {}", cure));
+    }
+    if (call_.received_counts != nullptr) {
+      refuse(fmt::format("all_to_all with counts is for host memory; {}", cure));
+    }
+    if (!is_common(call_.type)) {
+      refuse(fmt::format("{} is for host memory; {}", name(call_.type), cure));
+    }
+    if (reduces(call_.collective) && !is_common(call_.op)) {
+      refuse(fmt::format("{} is for host memory; {}", name(call_.op), cure));
+    }
+  }
 
   [[nodiscard]] Algorithm unnamed() const {
     if (goes_pairwise(call_.collective)) return Algorithm::pairwise;
@@ -198,6 +229,7 @@ PlannedCall plan_call(const Call& call, const HostCallPlace& place) {
 
 PlannedCall plan_call(const Call& call, const DeviceCallPlace& place) {
   const DeviceChoice choice(call, place);
+  choice.refuse_what_has_no_kernel();
   const Algorithm algorithm = names_algorithm(call) ? choice.named() : choice.unnamed();
   return planned(call, place, algorithm,
                  algorithm == Algorithm::automatic ? Algorithm::ring : algorithm);

@@ -49,32 +49,59 @@ void check_peers(const CheckedCall& c) {
 }
 
 void require_counts_to_be_used(const CheckedCall& c) {
-  const bool used = c.call.collective == Collective::reduce_scatter ||
-                    c.call.collective == Collective::all_gather;
+  const Collective collective = c.call.collective;
+  const bool used = collective == Collective::reduce_scatter ||
+                    collective == Collective::all_gather || collective == Collective::gather ||
+                    collective == Collective::scatter || collective == Collective::all_to_all;
   if (c.call.counts != nullptr && !used) {
-    c.refuse("`counts` is for reduce_scatter and all_gather only");
+    c.refuse("`counts` is for collectives in which each rank has a chunk of its own");
   }
+  const bool both = c.call.counts != nullptr && collective == Collective::all_to_all;
+  if ((c.call.received_counts != nullptr) != both) {
+    c.refuse("`received_counts` is for all_to_all with `counts`, and needed there");
+  }
+}
+
+void check_reduction(const CheckedCall& c) {
+  if (!reduces(c.call.collective)) {
+    c.refuse("a UserReduction is for all_reduce, reduce_scatter and reduce");
+  }
+  if (!c.call.reduction->combine) c.refuse("the UserReduction has no function");
+  if (c.call.reduction->element_bytes == 0) {
+    c.refuse("the UserReduction has elements of 0 bytes");
+  }
+}
+
+// `sum`: what the counts must add up to.
+void check_counts(const CheckedCall& c, const std::size_t* counts, const char* what,
+                  std::size_t sum) {
+  std::size_t added = 0;
+  for (int rank = 0; rank < c.size; ++rank) {
+    if (counts[rank] > sum - added) {
+      c.refuse("the {} of ranks 0 to {} add up to more than the {} elements of the call", what,
+               rank, sum);
+    }
+    added += counts[rank];
+  }
+  if (added != sum) c.refuse("the {} add up to {}, but the call has {} elements", what, added, sum);
 }
 
 void check_chunks(const CheckedCall& c) {
   const auto size = static_cast<std::size_t>(c.size);
   // gather, scatter and all_to_all
-  const bool cuts_equally = goes_pairwise(c.call.collective) && !is_message(c.call.collective);
+  const bool cuts_equally = goes_pairwise(c.call.collective) && !is_message(c.call.collective) &&
+                            c.call.counts == nullptr;
   if (cuts_equally && c.call.count % size != 0) {
     c.refuse("{} elements cannot be cut into {} equal parts, one for each rank", c.call.count,
              c.size);
   }
   if (c.call.counts == nullptr) return;
-  std::size_t sum = 0;
-  for (std::size_t rank = 0; rank < size; ++rank) {
-    if (c.call.counts[rank] > c.call.count - sum) {
-      c.refuse("the counts of ranks 0 to {} add up to more than the {} elements of the call", rank,
-               c.call.count);
-    }
-    sum += c.call.counts[rank];
-  }
-  if (sum != c.call.count) {
-    c.refuse("the counts add up to {}, but the call has {} elements", sum, c.call.count);
+  check_counts(c, c.call.counts, "counts", c.call.count);
+  if (c.call.received_counts == nullptr) return;
+  check_counts(c, c.call.received_counts, "received counts", c.call.received);
+  if (c.call.counts[c.rank] != c.call.received_counts[c.rank]) {
+    c.refuse("rank {} sends {} elements to itself, and receives {}", c.rank, c.call.counts[c.rank],
+             c.call.received_counts[c.rank]);
   }
 }
 
@@ -96,7 +123,7 @@ void check_enumerators(const CheckedCall& c) {
 
 // A call is in place if each element of `in` is where that element of the vector is in `out`.
 void check_overlap(const CheckedCall& c, const Range& in, const Range& out) {
-  const std::uint64_t element = size_of(c.call.type);
+  const std::uint64_t element = element_bytes(c.call);
   const auto in_begin = reinterpret_cast<std::uintptr_t>(c.call.in);
   const auto out_begin = reinterpret_cast<std::uintptr_t>(c.call.out);
   if (in.count == 0 || out.count == 0) return;
@@ -131,32 +158,37 @@ void check_buffers(const CheckedCall& c) {
   if (reads && writes) check_overlap(c, in, out);
 }
 
-void check_all(const CheckedCall& c) {
+void check_all(const CheckedCall& c, bool buffers) {
   check_enumerators(c);
   if (c.call.options.timeout && c.call.options.timeout->count() <= 0) {
     c.refuse("the timeout is {} ms; it must be above 0", c.call.options.timeout->count());
   }
   require_counts_to_be_used(c);
+  if (c.call.reduction != nullptr) check_reduction(c);
   if (c.call.collective == Collective::barrier) {
     if (c.call.count != 0) c.refuse("a barrier has no elements, but `count` is {}", c.call.count);
     return;
   }
   for (const std::size_t count : {c.call.count, c.call.received}) {
-    if (count <= std::numeric_limits<std::ptrdiff_t>::max() / size_of(c.call.type)) continue;
+    if (count <= std::numeric_limits<std::ptrdiff_t>::max() / element_bytes(c.call)) continue;
     c.refuse("{} elements of {} exceed the address space", count, name(c.call.type));
   }
   if (has_root(c.call.collective)) require_rank(c, "root", c.call.root);
   check_peers(c);
   check_chunks(c);
-  if (reduces(c.call.collective) && !supports(c.call.type, c.call.op)) {
-    c.refuse("{} is not defined for {}; use sum and divide, or a floating-point type",
-             name(c.call.op), name(c.call.type));
+  if (c.call.reduction == nullptr && reduces(c.call.collective) &&
+      !supports(c.call.type, c.call.op)) {
+    c.refuse("{} is not defined for {}{}", name(c.call.op), name(c.call.type),
+             c.call.op == ReduceOp::avg ? "; use sum and divide, or a floating-point type" : "");
   }
-  check_buffers(c);
+  if (buffers) check_buffers(c);
 }
 
 }  // namespace
 
-void validate(const Call& call, int rank, int size) { check_all({call, rank, size}); }
+void validate(const Call& call, int rank, int size) { check_all({call, rank, size}, true); }
+void validate_without_buffers(const Call& call, int rank, int size) {
+  check_all({call, rank, size}, false);
+}
 
 }  // namespace rondo::detail

@@ -184,7 +184,9 @@ FoldFunction select(DataType type, ReduceOp op) {
     using T = typename decltype(type_tag)::Type;
     using Accumulator = AccumulatorOf<T>;
     constexpr ReduceOp kOp = decltype(op_tag)::kOp;
-    if constexpr (kOp == ReduceOp::prod && std::is_integral_v<T> && sizeof(T) != 4) {
+    if constexpr (!kHasVectors<T, kOp>) {
+      return nullptr;
+    } else if constexpr (kOp == ReduceOp::prod && std::is_integral_v<T> && sizeof(T) != 4) {
       return fold_products<T>;
     } else if constexpr (kOp == ReduceOp::prod) {
       return fold_by<T, VectorProd, Prod<Accumulator>>;
@@ -210,7 +212,8 @@ namespace rondo::detail {
 HWY_EXPORT(select);
 
 FoldFunction vector_fold(DataType type, ReduceOp op) {
-  return HWY_DYNAMIC_DISPATCH(select)(type, op);
+  const FoldFunction vectors = HWY_DYNAMIC_DISPATCH(select)(type, op);
+  return vectors != nullptr ? vectors : reference_fold(type, op);
 }
 
 }  // namespace rondo::detail

@@ -25,7 +25,7 @@ struct FoldOperands {
 // inputs; other overlaps are not allowed. The buffers need not be aligned to the element type.
 using FoldFunction = void (*)(const FoldOperands& operands, std::size_t count);
 
-// Vector code for this processor. The pair must be supported (rondo::supports).
+// Vector code for this processor, where the pair has some. It must be supported (rondo::supports).
 FoldFunction vector_fold(DataType type, ReduceOp op);
 
 // Without vectors: what the vector code is tested against.

@@ -1,6 +1,7 @@
 // The operations on single elements, for host and device. The vector code must agree bit for bit.
 #pragma once
 
+#include <complex>
 #include <concepts>
 #include <type_traits>
 
@@ -30,6 +31,18 @@ struct Arithmetic<T> {
 };
 template <class T>
 using ArithmeticOf = typename Arithmetic<T>::Type;
+
+// The type of what numbers of type T are divided by, and multiplied with, to average them.
+template <class T>
+struct Real {
+  using Type = T;
+};
+template <class T>
+struct Real<std::complex<T>> {
+  using Type = T;
+};
+template <class T>
+using RealOf = typename Real<T>::Type;
 
 // The type that a fold keeps intermediate results in: f32 for the 16-bit floats, which are so
 // rounded once.
@@ -122,10 +135,79 @@ struct Max {
   }
 };
 
+template <class T>
+struct BitAnd {
+  constexpr T operator()(T a, T b) const { return static_cast<T>(a & b); }
+};
+template <class T>
+struct BitOr {
+  constexpr T operator()(T a, T b) const { return static_cast<T>(a | b); }
+};
+template <class T>
+struct BitXor {
+  constexpr T operator()(T a, T b) const { return static_cast<T>(a ^ b); }
+};
+template <class T>
+struct LogicalAnd {
+  constexpr T operator()(T a, T b) const { return static_cast<T>(a != 0 && b != 0); }
+};
+template <class T>
+struct LogicalOr {
+  constexpr T operator()(T a, T b) const { return static_cast<T>(a != 0 || b != 0); }
+};
+template <class T>
+struct LogicalXor {
+  constexpr T operator()(T a, T b) const { return static_cast<T>((a != 0) != (b != 0)); }
+};
+
+// The functor of a reduction; of an average, until its last step.
+template <class T, ReduceOp op>
+struct Operation {
+  using Type = Sum<T>;
+};
+template <class T>
+struct Operation<T, ReduceOp::prod> {
+  using Type = Prod<T>;
+};
+template <class T>
+struct Operation<T, ReduceOp::min> {
+  using Type = Min<T>;
+};
+template <class T>
+struct Operation<T, ReduceOp::max> {
+  using Type = Max<T>;
+};
+template <class T>
+struct Operation<T, ReduceOp::bit_and> {
+  using Type = BitAnd<T>;
+};
+template <class T>
+struct Operation<T, ReduceOp::bit_or> {
+  using Type = BitOr<T>;
+};
+template <class T>
+struct Operation<T, ReduceOp::bit_xor> {
+  using Type = BitXor<T>;
+};
+template <class T>
+struct Operation<T, ReduceOp::logical_and> {
+  using Type = LogicalAnd<T>;
+};
+template <class T>
+struct Operation<T, ReduceOp::logical_or> {
+  using Type = LogicalOr<T>;
+};
+template <class T>
+struct Operation<T, ReduceOp::logical_xor> {
+  using Type = LogicalXor<T>;
+};
+template <class T, ReduceOp op>
+using OperationOf = typename Operation<T, op>::Type;
+
 // The last addition of an average.
 template <class T>
 struct SumThenDivide {
-  ArithmeticOf<T> divisor = 1;
+  RealOf<ArithmeticOf<T>> divisor = 1;
 
   RONDO_HOST_DEVICE constexpr T operator()(T a, T b) const {
     return narrow<T>((widen(a) + widen(b)) / divisor);

@@ -28,7 +28,7 @@ struct ReduceKernel {
   ReduceFunction finish = nullptr;   // the same for the last operand; averages divide
 };
 
-// Vector code for this processor. The pair must be supported (rondo::supports).
+// Vector code for this processor, where the pair has some. It must be supported (rondo::supports).
 ReduceKernel vector_kernel(DataType type, ReduceOp op);
 
 // Copies between buffers that do not overlap.

@@ -29,6 +29,10 @@ void make_nans_alike(std::byte* data, DataType type, std::size_t count) {
       return replace<std::uint16_t, 0x7F80, 0x7FC0>(data, count);
     case DataType::f32:
       return replace<std::uint32_t, 0x7F800000, 0x7FC00000>(data, count);
+    case DataType::c64:
+      return replace<std::uint32_t, 0x7F800000, 0x7FC00000>(data, 2 * count);
+    case DataType::c128:
+      return replace<std::uint64_t, 0x7FF0000000000000, 0x7FF8000000000000>(data, 2 * count);
     case DataType::f64:
       return replace<std::uint64_t, 0x7FF0000000000000, 0x7FF8000000000000>(data, count);
     default:

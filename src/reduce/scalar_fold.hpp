@@ -21,7 +21,7 @@ struct Unchanged {
 };
 template <class A>
 struct DivideBy {
-  A divisor = 1;
+  RealOf<A> divisor = 1;
   constexpr A operator()(A value) const { return value / divisor; }
 };
 // The first step, on each operand.

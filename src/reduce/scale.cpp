@@ -91,8 +91,8 @@ void scale_doubles(double* to, const double* from, std::size_t count, double fac
 
 void scale(void* to, DataType to_type, const void* from, DataType from_type, std::size_t count,
            double factor) {
-  with_type(to_type, [&](auto to_tag) {
-    with_type(from_type, [&](auto from_tag) {
+  with_common_type(to_type, [&](auto to_tag) {
+    with_common_type(from_type, [&](auto from_tag) {
       using To = typename decltype(to_tag)::Type;
       using From = typename decltype(from_tag)::Type;
       constexpr bool has_float = std::same_as<To, float> || std::same_as<From, float>;

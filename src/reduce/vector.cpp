@@ -70,17 +70,6 @@ struct VectorKernels {
                           std::size_t count, const AverageStep& /*average*/) {
     scalar_loop<T>(dst, also, a, b, count, Prod<T>{});
   }
-  static constexpr ReduceFunction pick_prod() {
-    if constexpr (std::is_integral_v<T> && sizeof(T) != 4) {
-      return scalar_prod;
-    } else {
-      return call<VectorProd, Prod<T>>;
-    }
-  }
-  static constexpr ReduceFunction sum = call<VectorSum, Sum<T>>;
-  static constexpr ReduceFunction prod = pick_prod();
-  static constexpr ReduceFunction min = call<VectorMin, Min<T>>;
-  static constexpr ReduceFunction max = call<VectorMax, Max<T>>;
   static void sum_then_divide(std::byte* dst, std::byte* also, const std::byte* a,
                               const std::byte* b, std::size_t count, const AverageStep& average) {
     const auto divisor = static_cast<ArithmeticOf<T>>(average.divisor);
@@ -98,9 +87,24 @@ struct VectorKernels {
     run<T>(dst, also, a, b, count, VectorSumOfPartsThenDivide{average},
            SumOfPartsThenDivide<T>{{average.scale_a, average.scale_b}, average.divisor});
   }
-  static constexpr ReduceKernel average() {
-    if constexpr (kSumsAsParts<T>) return {sum_of_parts, sum_of_parts_then_divide};
-    return {sum, sum_then_divide};
+  static constexpr ReduceKernel same(ReduceFunction function) { return {function, function}; }
+  template <ReduceOp op>
+  static constexpr ReduceKernel of() {
+    if constexpr (op == ReduceOp::prod && std::is_integral_v<T> && sizeof(T) != 4) {
+      return same(scalar_prod);
+    } else if constexpr (op == ReduceOp::prod) {
+      return same(call<VectorProd, Prod<T>>);
+    } else if constexpr (op == ReduceOp::min) {
+      return same(call<VectorMin, Min<T>>);
+    } else if constexpr (op == ReduceOp::max) {
+      return same(call<VectorMax, Max<T>>);
+    } else if constexpr (op == ReduceOp::avg && kSumsAsParts<T>) {
+      return {sum_of_parts, sum_of_parts_then_divide};
+    } else if constexpr (op == ReduceOp::avg) {
+      return {call<VectorSum, Sum<T>>, sum_then_divide};
+    } else {
+      return same(call<VectorSum, Sum<T>>);
+    }
   }
 };
 
@@ -138,7 +142,17 @@ void copy_non_temporal(std::byte* dst, const std::byte* src, std::size_t bytes) 
 
 CopyKernel select_copy() { return {copy_cached, copy_non_temporal}; }
 
-ReduceKernel select(DataType type, ReduceOp op) { return select_kernel<VectorKernels>(type, op); }
+ReduceKernel select(DataType type, ReduceOp op) {
+  return with_type_and_op(type, op, [](auto type_tag, auto op_tag) -> ReduceKernel {
+    using T = typename decltype(type_tag)::Type;
+    constexpr ReduceOp kOp = decltype(op_tag)::kOp;
+    if constexpr (kHasVectors<T, kOp>) {
+      return VectorKernels<T>::template of<kOp>();
+    } else {
+      return {};
+    }
+  });
+}
 
 }  // namespace
 }  // namespace rondo::detail::HWY_NAMESPACE
@@ -151,7 +165,8 @@ HWY_EXPORT(select);
 HWY_EXPORT(select_copy);
 
 ReduceKernel vector_kernel(DataType type, ReduceOp op) {
-  return HWY_DYNAMIC_DISPATCH(select)(type, op);
+  const ReduceKernel vectors = HWY_DYNAMIC_DISPATCH(select)(type, op);
+  return vectors.combine != nullptr ? vectors : reference_kernel(type, op);
 }
 
 CopyKernel vector_copy() { return HWY_DYNAMIC_DISPATCH(select_copy)(); }

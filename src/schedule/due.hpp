@@ -22,7 +22,8 @@ template <class ChunkAt>
 RONDO_HOST_DEVICE constexpr Range part_of(const Step& step, const Slicing& slicing,
                                           const ChunkAt& chunk_at) {
   // A greeting is one empty slice, and so travels in the first window.
-  Range part = step.chunk == kNoChunk ? Range{} : slicing.part(chunk_at(step.chunk));
+  Range part =
+      step.chunk == kNoChunk ? Range{} : slicing.part(chunk_at(step.chunk), step.has(kRecv));
   if (!kOnDevice && step.chunk_count > 1) {
     const Range last = slicing.part(chunk_at(step.chunk + step.chunk_count - 1));
     part.count = last.offset + last.count - part.offset;

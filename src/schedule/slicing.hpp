@@ -29,6 +29,11 @@ namespace rondo::detail {
 // size_of(type))`.
 inline constexpr std::uint64_t kChunkGranuleBytes = 64;
 
+// The same in elements of so many bytes.
+RONDO_HOST_DEVICE constexpr std::uint64_t granule_elems(std::uint64_t element_bytes) {
+  return element_bytes < kChunkGranuleBytes ? kChunkGranuleBytes / element_bytes : 1;
+}
+
 struct Slicing {
   std::uint64_t count = 0;  // elements of the vector
   std::uint64_t chunks = 1;
@@ -43,9 +48,17 @@ struct Slicing {
   // Null: the chunks are those of chunk_range.
   const std::uint64_t* borders = nullptr;
   std::uint64_t largest = 0;  // a chunk that no other exceeds
+  // The same of chunks that are received, where these have other sizes than those that are sent: in
+  // all_to_all with counts, on hosts alone. Null: they are the same.
+  const std::uint64_t* received_borders = nullptr;
+  std::uint64_t largest_received = 0;
 
-  // The part of a chunk that this channel carries.
-  [[nodiscard]] RONDO_HOST_DEVICE constexpr Range part(std::uint64_t index) const {
+  // The part of a chunk that this channel carries. `received`: of one that is received.
+  [[nodiscard]] RONDO_HOST_DEVICE constexpr Range part(std::uint64_t index,
+                                                       bool received = false) const {
+    if (!kOnDevice && received && received_borders != nullptr) {
+      return {received_borders[index], received_borders[index + 1] - received_borders[index]};
+    }
     const Range chunk = chunk_of(index);
     if (channels == 1) return chunk;
     const Range mine = chunk_range(chunk.count, channels, channel, channel_granule);
@@ -62,7 +75,10 @@ struct Slicing {
   }
   // The largest chunk's part has at least as many slices as that of any other chunk.
   [[nodiscard]] RONDO_HOST_DEVICE constexpr std::uint64_t windows() const {
-    return windows_of(part(largest));
+    const std::uint64_t sent = windows_of(part(largest));
+    if (kOnDevice || received_borders == nullptr) return sent;
+    const std::uint64_t received = windows_of(part(largest_received, true));
+    return sent < received ? received : sent;
   }
   [[nodiscard]] RONDO_HOST_DEVICE constexpr Range slice(const Range& part,
                                                         std::uint64_t number) const {

@@ -30,6 +30,19 @@ TEST_P(Group, EveryTypeAndReduction) {
   });
 }
 
+TEST_P(Group, EveryRareTypeAndReduction) {
+  const int size = std::get<0>(GetParam());
+  const Algorithm algorithm = std::get<1>(GetParam());
+  run_ranks(size, kSmallSlots, [algorithm](Communicator& comm) {
+    const auto n = static_cast<std::size_t>(comm.size());
+    for_each_rare_type_and_op([&]<class T>(ReduceOp op) {
+      for (const std::size_t count : {n - 1, std::size_t{777}}) {
+        CollectiveCheck<T>(comm, count, op, algorithm).all();
+      }
+    });
+  });
+}
+
 TEST_P(Group, LargeOddCountsWithDefaultSlots) {
   const int size = std::get<0>(GetParam());
   const Algorithm algorithm = std::get<1>(GetParam());
@@ -56,6 +69,16 @@ TEST_P(OneShot, EveryTypeReductionAndCollective) {
     for_each_type_and_op([&]<class T>(ReduceOp op) {
       for (const std::size_t count : {std::size_t{0}, std::size_t{1}, n - 1, n + 1, 24 / sizeof(T),
                                       24 / sizeof(T) + 1, (std::size_t{64} << 10U) / sizeof(T)}) {
+        CollectiveCheck<T>(comm, count, op, Algorithm::one_shot).all();
+      }
+    });
+  });
+}
+
+TEST_P(OneShot, EveryRareTypeAndReduction) {
+  run_ranks(GetParam(), {}, [](Communicator& comm) {
+    for_each_rare_type_and_op([&]<class T>(ReduceOp op) {
+      for (const std::size_t count : {1U, 301U}) {
         CollectiveCheck<T>(comm, count, op, Algorithm::one_shot).all();
       }
     });

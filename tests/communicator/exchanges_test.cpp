@@ -223,7 +223,7 @@ TEST(Message, BadArgumentsAreUsageErrors) {
     const std::vector<std::size_t> wrapping = {kHalf, kHalf};
     expect("`buffer` has 12 elements, it must have", [&] { comm.all_gather_v(data, wrapping); });
     const std::vector<std::size_t> counts = {5, 6};
-    expect("`counts` is for reduce_scatter and all_gather only",
+    expect("`counts` is for collectives in which each rank has a chunk of its own",
            [&] { comm.run({.collective = Collective::barrier, .counts = counts.data()}); });
     expect("exceed the address space", [&] {
       comm.run({.collective = Collective::sendrecv,
@@ -284,6 +284,31 @@ TEST(ChunkCounts, InRankOrder) {
     for (std::size_t i = 0; i < out.size(); ++i) {
       ASSERT_EQ(static_cast<float>(out[i]), static_cast<float>((offset + i) % 100 * 3));
     }
+  });
+}
+
+TEST(AllToAllV, CountsThatDoNotFitAreAMismatchOrRefused) {
+  const auto with = [](std::vector<std::size_t> counts, std::vector<std::size_t> received) {
+    return [=](Communicator& comm) {
+      const std::vector<float> in(counts[0] + counts[1]);
+      std::vector<float> out(received[0] + received[1]);
+      comm.all_to_all_v(in, counts, out, received);
+    };
+  };
+  const std::vector<std::string> errors = errors_of(with({1, 2}, {1, 5}), with({4, 1}, {2, 1}));
+  EXPECT_NE(errors[0].find("rank 0 expects call 0 all_to_all(f32 with counts of each rank) by "
+                           "pairwise to bring another number of elements from rank 1"),
+            std::string::npos)
+      << errors[0];
+  EXPECT_FALSE(errors[1].empty());
+  run_ranks(2, {}, [&](Communicator& comm) {
+    const std::string text = usage_error([&] {
+      const std::vector<float> in(3);
+      std::vector<float> out(3);
+      const std::vector<std::size_t> counts = {1, 2};
+      comm.all_to_all_v(in, counts, out, std::vector<std::size_t>{2, 1});
+    });
+    EXPECT_NE(text.find("sends"), std::string::npos) << text;
   });
 }
 

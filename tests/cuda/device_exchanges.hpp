@@ -70,6 +70,18 @@ class DeviceExchanges {
     });
   }
   template <class In, class Out>
+  Pending gather_v_async(const In& in, Out&& out, ChunkCounts counts, int root) {
+    return on_copies(whole(in), whole(out), [&](auto mine, auto all) {
+      comm_.gather_v(mine, all, counts, root, stream_.get());
+    });
+  }
+  template <class In, class Out>
+  Pending scatter_v_async(const In& in, Out&& out, ChunkCounts counts, int root) {
+    return on_copies(whole(in), whole(out), [&](auto all, auto mine) {
+      comm_.scatter_v(all, mine, counts, root, stream_.get());
+    });
+  }
+  template <class In, class Out>
   Pending all_gather_v_async(const In& in, Out&& out, ChunkCounts counts) {
     return on_copies(whole(in), whole(out), [&](auto mine, auto all) {
       comm_.all_gather_v(mine, all, counts, stream_.get());
@@ -105,6 +117,14 @@ class DeviceExchanges {
   template <class In, class Out>
   void all_to_all(const In& in, Out&& out) {
     all_to_all_async(in, out).wait();
+  }
+  template <class In, class Out>
+  void gather_v(const In& in, Out&& out, ChunkCounts counts, int root) {
+    gather_v_async(in, out, counts, root).wait();
+  }
+  template <class In, class Out>
+  void scatter_v(const In& in, Out&& out, ChunkCounts counts, int root) {
+    scatter_v_async(in, out, counts, root).wait();
   }
   template <class In, class Out>
   void all_gather_v(const In& in, Out&& out, ChunkCounts counts) {

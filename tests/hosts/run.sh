@@ -65,9 +65,9 @@ fi
 # More hosts, with different numbers of ranks: only names, by which Rondo tells hosts apart. By the model, and each way in which
 # leaders exchange few bytes; with halving_doubling, rails carry many bytes by it, too.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-for names in "a a a b" "a b b c d d e"; do
+for names in "a a a b" "a b b c d d a"; do
   require timeout 250 mpirun -n "$(wc -w <<<"$names")" --oversubscribe --mca mpi_yield_when_idle 1 \
-    "$repository/tests/hosts/named.sh" "$names" "$1" '--gtest_filter=Mpi.Hierarchical*:Mpi.Halving*:Mpi.Tree'
+    "$repository/tests/hosts/named.sh" "$names" "$1" '--gtest_filter=Mpi.Hierarchical*:Mpi.Halving*:Mpi.Tree:Mpi.UserReductions:Mpi.RareTypes'
   for algorithm in naive recursive_doubling halving_doubling; do
     printf 'hosts 2 0 hierarchical\nmpi 2 0 %s\n' "$algorithm" >"$tuning"
     RONDO_TUNING=$tuning require timeout 250 mpirun -n "$(wc -w <<<"$names")" --oversubscribe --mca mpi_yield_when_idle 1 \

@@ -20,6 +20,7 @@
 #include "tests/support/mismatch_matrix.hpp"
 #include "tests/support/rank_order_checks.hpp"
 #include "tests/support/split_checks.hpp"
+#include "tests/support/user_reduction_checks.hpp"
 
 namespace rondo::test {
 namespace {
@@ -138,6 +139,24 @@ TEST(Mpi, Tree) {
     });
     CollectiveCheck<float>(comm, 123'457, ReduceOp::avg, Algorithm::tree).all_but_all_reduce();
   }
+}
+
+// In the order of ranks where they do not commute, whatever the order of the ring.
+TEST(Mpi, UserReductions) {
+  for (const std::size_t slot_bytes : {0U, 512U}) {
+    CommunicatorOptions with = options();
+    with.slot_bytes = slot_bytes;
+    Communicator comm = from_mpi(MPI_COMM_WORLD, with);
+    check_user_reductions(comm);
+    check_large_elements(comm);
+  }
+}
+
+TEST(Mpi, RareTypes) {
+  Communicator comm = from_mpi(MPI_COMM_WORLD, options());
+  for_each_rare_type_and_op([&]<class T>(ReduceOp op) {
+    CollectiveCheck<T>(comm, 777, op, Algorithm::automatic).all();
+  });
 }
 
 // Through the memory of each host, and between hosts along rails; tests/hosts runs it where hosts

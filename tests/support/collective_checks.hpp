@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <complex>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -58,6 +60,20 @@ class CheckMemory {
   std::vector<std::vector<std::byte>> ordinary_;
 };
 
+// Elements in a row, which bools of a vector are not.
+template <class T>
+class Elements {
+ public:
+  explicit Elements(std::size_t count)
+      : memory_(std::make_unique<T[]>(count)), elements_(memory_.get(), count) {}
+  T& operator[](std::size_t i) { return elements_[i]; }
+  operator std::span<const T>() const { return elements_; }  // NOLINT(google-explicit-constructor)
+
+ private:
+  std::unique_ptr<T[]> memory_;  // NOLINT(modernize-avoid-c-arrays)
+  std::span<T> elements_;
+};
+
 template <class T>
 class CollectiveCheck {
  public:
@@ -67,11 +83,13 @@ class CollectiveCheck {
         count_(count),
         op_(op),
         own_(chunk_range(count, size(), rank())),
-        memory_(std::move(memory)) {
+        memory_(std::move(memory)),
+        in_(count),
+        reduced_(count) {
     options_.algorithm = algorithm;
     for (std::size_t i = 0; i < count; ++i) {
-      in_.push_back(exact::input<T>(op, comm.rank(), comm.size(), i));
-      reduced_.push_back(exact::result<T>(op, comm.size(), i));
+      in_[i] = exact::input<T>(op, comm.rank(), comm.size(), i);
+      reduced_[i] = exact::result<T>(op, comm.size(), i);
     }
   }
 
@@ -93,12 +111,12 @@ class CollectiveCheck {
 
   void all_reduce() {
     memory_.clear();
-    const std::span<const T> in = memory_.copy_of<T>(in_);
+    const std::span<const T> in = memory_.template copy_of<T>(in_);
     const std::span<T> out = memory_.take(count_, sentinel());
     comm_.all_reduce(in, out, op_, options_);
     expect_equal(out, reduced_, "all_reduce out of place");
     expect_equal(in, in_, "the input of all_reduce out of place");
-    const std::span<T> buffer = memory_.copy_of<T>(in_);
+    const std::span<T> buffer = memory_.template copy_of<T>(in_);
     comm_.all_reduce(buffer, op_, options_);
     expect_equal(buffer, reduced_, "all_reduce in place");
   }
@@ -106,7 +124,7 @@ class CollectiveCheck {
   void reduce_scatter() {
     memory_.clear();
     const std::span<T> out = memory_.take(own_.count, sentinel());
-    const std::span<T> buffer = memory_.copy_of<T>(in_);
+    const std::span<T> buffer = memory_.template copy_of<T>(in_);
     comm_.reduce_scatter(buffer, out, op_, options_);
     expect_equal(out, part(reduced_), "reduce_scatter out of place");
     expect_equal(buffer, in_, "the input of reduce_scatter out of place");
@@ -130,10 +148,10 @@ class CollectiveCheck {
     memory_.clear();
     const bool is_root = comm_.rank() == root;
     const std::span<T> buffer =
-        is_root ? memory_.copy_of<T>(reduced_) : memory_.take(count_, sentinel());
+        is_root ? memory_.template copy_of<T>(reduced_) : memory_.take(count_, sentinel());
     comm_.broadcast(buffer, root, options_);
     expect_equal(buffer, reduced_, "broadcast from " + std::to_string(root));
-    const std::span<T> in = is_root ? memory_.copy_of<T>(reduced_) : std::span<T>();
+    const std::span<T> in = is_root ? memory_.template copy_of<T>(reduced_) : std::span<T>();
     const std::span<T> out = memory_.take(count_, sentinel());
     comm_.broadcast(in, out, root, options_);
     expect_equal(out, reduced_, "broadcast out of place from " + std::to_string(root));
@@ -143,11 +161,12 @@ class CollectiveCheck {
     memory_.clear();
     const bool is_root = comm_.rank() == root;
     const std::span<T> out = is_root ? memory_.take(count_, sentinel()) : std::span<T>();
-    const std::span<T> buffer = memory_.copy_of<T>(in_);
+    const std::span<T> buffer = memory_.template copy_of<T>(in_);
     comm_.reduce(buffer, out, root, op_, options_);
     if (is_root) expect_equal(out, reduced_, "reduce to " + std::to_string(root));
     comm_.reduce(buffer, root, op_, options_);
-    expect_equal(buffer, is_root ? reduced_ : in_, "reduce in place to " + std::to_string(root));
+    expect_equal(buffer, std::span<const T>(is_root ? reduced_ : in_),
+                 "reduce in place to " + std::to_string(root));
   }
 
  private:
@@ -181,11 +200,32 @@ class CollectiveCheck {
   Range own_;
   CallOptions options_;
   CheckMemory memory_;
-  std::vector<T> in_;
-  std::vector<T> reduced_;
+  Elements<T> in_;
+  Elements<T> reduced_;
 };
 
-// Calls `visit.template operator()<T>(op)` for every supported pair of type and reduction.
+// The types and reductions that are plain loops on host memory: calls `visit.template
+// operator()<T>(op)` for each such pair that is supported.
+template <class Visitor>
+void for_each_rare_type_and_op(Visitor&& visit) {
+  const auto ops = [&]<class T>(int first) {
+    for (int number = first; number < kReduceOpCount; ++number) {
+      const auto op = static_cast<ReduceOp>(number);
+      if (supports(kDataTypeOf<T>, op)) visit.template operator()<T>(op);
+    }
+  };
+  ops.template operator()<std::int16_t>(0);
+  ops.template operator()<std::uint16_t>(0);
+  ops.template operator()<std::complex<float>>(0);
+  ops.template operator()<std::complex<double>>(0);
+  ops.template operator()<bool>(0);
+  const int rare = static_cast<int>(ReduceOp::bit_and);
+  ops.template operator()<std::int8_t>(rare);
+  ops.template operator()<std::uint32_t>(rare);
+  ops.template operator()<std::int64_t>(rare);
+}
+
+// Calls `visit.template operator()<T>(op)` for every other pair.
 template <class Visitor>
 void for_each_type_and_op(Visitor&& visit) {
   const auto ops = [&]<class T>() {

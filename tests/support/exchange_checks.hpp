@@ -33,6 +33,8 @@ class ExchangeCheck {
     }
     all_to_all();
     with_counts();
+    for (int root = 0; root < comm_.size(); ++root) to_and_from_with_counts(root);
+    if constexpr (std::is_same_v<Comm, Communicator>) all_to_all_with_counts();
   }
 
   // Element i of what rank `from` has for rank `to`: different for all elements and ranks, up to
@@ -133,12 +135,67 @@ class ExchangeCheck {
     expect(in, to_all(comm_.rank()), "the input of all_to_all");
   }
 
+  // gather_v and scatter_v, whose chunks are those of with_counts().
+  void to_and_from_with_counts(int root) {
+    const std::vector<std::size_t> counts = counts_of_ranks();
+    const bool is_root = comm_.rank() == root;
+    const std::size_t own = counts[static_cast<std::size_t>(comm_.rank())];
+    std::vector<T> all;
+    for (int rank = 0; rank < comm_.size(); ++rank) {
+      const auto theirs = values(rank, root, counts[static_cast<std::size_t>(rank)]);
+      all.insert(all.end(), theirs.begin(), theirs.end());
+    }
+    const std::vector<T> mine = values(comm_.rank(), root, own);
+    std::vector<T> gathered(is_root ? all.size() : 0);
+    std::vector<T> part(own);
+    if (asynchronous_) {
+      comm_.gather_v_async(mine, gathered, counts, root).wait();
+      comm_.scatter_v_async(gathered, part, counts, root).wait();
+    } else {
+      comm_.gather_v(mine, gathered, counts, root);
+      comm_.scatter_v(gathered, part, counts, root);
+    }
+    if (is_root) expect(gathered, all, "gather_v to " + std::to_string(root));
+    expect(part, mine, "scatter_v from " + std::to_string(root));
+  }
+
+  // From rank r to rank s go (r + 2s) mod 5 parts of each_ elements, and one more if r is below s:
+  // so some send nothing, and what comes from a rank differs from what goes to it.
+  void all_to_all_with_counts() {
+    const auto count_of = [&](int from, int to) {
+      return static_cast<std::size_t>((from + 2 * to) % 5) * each_ + (from < to ? 1 : 0);
+    };
+    std::vector<std::size_t> counts;
+    std::vector<std::size_t> received;
+    std::vector<T> in;
+    std::vector<T> expected;
+    for (int peer = 0; peer < comm_.size(); ++peer) {
+      counts.push_back(count_of(comm_.rank(), peer));
+      received.push_back(count_of(peer, comm_.rank()));
+      const std::vector<T> sent = values(comm_.rank(), peer, counts.back());
+      in.insert(in.end(), sent.begin(), sent.end());
+      const std::vector<T> theirs = values(peer, comm_.rank(), received.back());
+      expected.insert(expected.end(), theirs.begin(), theirs.end());
+    }
+    std::vector<T> out(expected.size());
+    if (asynchronous_) {
+      comm_.all_to_all_v_async(in, counts, out, received).wait();
+    } else {
+      comm_.all_to_all_v(in, counts, out, received);
+    }
+    expect(out, expected, "all_to_all_v");
+  }
+
   // Rank r has r times each_ elements, and one more if r is odd: rank 0 has none.
-  void with_counts() {
+  [[nodiscard]] std::vector<std::size_t> counts_of_ranks() const {
     std::vector<std::size_t> counts;
     for (std::size_t rank = 0; rank < static_cast<std::size_t>(comm_.size()); ++rank) {
       counts.push_back(rank * each_ + rank % 2);
     }
+    return counts;
+  }
+  void with_counts() {
+    const std::vector<std::size_t> counts = counts_of_ranks();
     const std::size_t all = std::reduce(counts.begin(), counts.end());
     const auto rank = static_cast<std::ptrdiff_t>(comm_.rank());
     const std::size_t offset = std::reduce(counts.begin(), counts.begin() + rank);

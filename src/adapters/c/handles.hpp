@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,6 +28,10 @@ struct rondo_comm {
 
 struct rondo_work {
   rondo::Work work;
+};
+
+struct rondo_prepared {
+  rondo::PersistentCall call;
 };
 
 namespace rondo::c_interface {
@@ -102,6 +107,8 @@ std::optional<std::chrono::milliseconds> timeout_of(double seconds);
 CommunicatorOptions options_of(const rondo_options* given);
 CallOptions options_of(const rondo_call_options* given);
 
+UserReduction reduction_of(const rondo_reduction* given);
+
 // Gives `*comm` the communicator that `make` returns, or NULL if it throws.
 template <class Make>
 rondo_status make_comm(rondo_comm** comm, const Make& make) noexcept {
@@ -114,6 +121,13 @@ rondo_status make_comm(rondo_comm** comm, const Make& make) noexcept {
 
 inline Communicator& communicator_of(const rondo_comm* comm) {
   return *required(comm, "comm").communicator;
+}
+
+// The whole vector consists of chunks of these sizes.
+inline void set_counts(const rondo_comm* comm, const std::size_t* counts, Call& call) {
+  static_cast<void>(required(counts, "counts"));
+  call.counts = counts;
+  call.count = std::accumulate(counts, counts + communicator_of(comm).size(), std::size_t{0});
 }
 
 // A copy of a text that lives until the next call with the same `kept`.
