@@ -1,0 +1,123 @@
+#include "adapters/mpi/buffers.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <numeric>
+
+#include <rondo/errors.hpp>
+
+namespace rondo::mpi_programs {
+namespace {
+
+// Calls `visit(part, where its bytes begin)` for parts that MPI's functions can take at once.
+template <class Visit>
+void in_parts(const Elements& elements, const Visit& visit) {
+  if (elements.layout.bytes == 0) return;
+  const std::size_t most = INT_MAX / elements.layout.bytes;
+  for (std::size_t done = 0; done < elements.count; done += most) {
+    visit(elements.part(static_cast<std::ptrdiff_t>(done), std::min(most, elements.count - done)),
+          done * elements.layout.bytes);
+  }
+}
+
+void require(int code, int position, std::size_t bytes) {
+  if (code == MPI_SUCCESS && static_cast<std::size_t>(position) == bytes) return;
+  throw TransportError("MPI cannot pack a datatype as bytes without gaps");
+}
+
+std::byte* address_of(const Elements& elements) {
+  return static_cast<std::byte*>(const_cast<void*>(elements.data));
+}
+
+}  // namespace
+
+void pack(const Elements& from, std::byte* to) {
+  if (from.layout.contiguous) {
+    if (from.bytes() > 0) std::memcpy(to, from.data, from.bytes());
+    return;
+  }
+  in_parts(from, [to](const Elements& part, std::size_t at) {
+    int position = 0;
+    const int code = PMPI_Pack(part.data, static_cast<int>(part.count), part.type, to + at,
+                               static_cast<int>(part.bytes()), &position, MPI_COMM_SELF);
+    require(code, position, part.bytes());
+  });
+}
+
+void unpack(const std::byte* from, const Elements& to) {
+  if (to.layout.contiguous) {
+    if (to.bytes() > 0) std::memcpy(address_of(to), from, to.bytes());
+    return;
+  }
+  in_parts(to, [from](const Elements& part, std::size_t at) {
+    int position = 0;
+    const int code =
+        PMPI_Unpack(from + at, static_cast<int>(part.bytes()), &position, address_of(part),
+                    static_cast<int>(part.count), part.type, MPI_COMM_SELF);
+    require(code, position, part.bytes());
+  });
+}
+
+Input::Input(const Elements& elements)
+    : packed_(elements.layout.contiguous ? 0 : elements.bytes()),
+      data_(elements.layout.contiguous ? static_cast<const std::byte*>(elements.data)
+                                       : packed_.data()) {
+  if (!elements.layout.contiguous) pack(elements, packed_.data());
+}
+
+Output::Output(const Elements& elements)
+    : elements_(elements),
+      packed_(elements.layout.contiguous ? 0 : elements.bytes()),
+      data_(elements.layout.contiguous ? address_of(elements) : packed_.data()) {}
+
+void Output::unpack() const {
+  if (!elements_.layout.contiguous) mpi_programs::unpack(packed_.data(), elements_);
+}
+
+Parts::Parts(const Elements& buffer, const int* counts, const int* places, int ranks) {
+  std::ptrdiff_t next = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const auto count = static_cast<std::size_t>(counts[rank]);
+    parts_.push_back(buffer.part(places[rank], count));
+    bytes_.push_back(parts_.back().bytes());
+    if (count > 0 && places[rank] != next) one_range_ = false;
+    next += counts[rank];
+  }
+  one_range_ = one_range_ && buffer.layout.contiguous;
+}
+
+std::size_t Parts::all_bytes() const {
+  return std::reduce(bytes_.begin(), bytes_.end(), std::size_t{0});
+}
+
+void Parts::pack_all(std::byte* to) const {
+  for (std::size_t rank = 0; rank < parts_.size(); ++rank) {
+    pack(parts_[rank], to);
+    to += bytes_[rank];
+  }
+}
+
+void Parts::unpack_all(const std::byte* from) const {
+  for (std::size_t rank = 0; rank < parts_.size(); ++rank) {
+    unpack(from, parts_[rank]);
+    from += bytes_[rank];
+  }
+}
+
+PartsInput::PartsInput(const Parts& parts)
+    : packed_(parts.is_one_range() ? 0 : parts.all_bytes()),
+      data_(parts.is_one_range() ? address_of(parts.of(0).part(0, 0)) : packed_.data()) {
+  if (!parts.is_one_range()) parts.pack_all(packed_.data());
+}
+
+PartsOutput::PartsOutput(const Parts& parts)
+    : parts_(parts),
+      packed_(parts.is_one_range() ? 0 : parts.all_bytes()),
+      data_(parts.is_one_range() ? address_of(parts.of(0)) : packed_.data()) {}
+
+void PartsOutput::unpack() const {
+  if (!parts_.is_one_range()) parts_.unpack_all(packed_.data());
+}
+
+}  // namespace rondo::mpi_programs

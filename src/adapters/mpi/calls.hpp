@@ -1,0 +1,38 @@
+// What the functions of MPI that Rondo takes over have in common.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+
+#include <rondo/communicator.hpp>
+
+#include "adapters/mpi/buffers.hpp"
+#include "adapters/mpi/errors.hpp"
+#include "adapters/mpi/group.hpp"
+#include "adapters/mpi/summary.hpp"
+#include "adapters/mpi/types.hpp"
+
+#define RONDO_OF_MPI __attribute__((visibility("default")))
+
+namespace rondo::mpi_programs {
+
+// Hands a call on that Rondo could not make.
+template <class HandOn>
+int noted(Function function, const HandOn& hand_on) {
+  const NotedCall noted_call(function, false, 0);
+  return hand_on();
+}
+
+// Makes a call by Rondo if the group takes calls of `bytes`, else hands it on.
+template <class HandOn, class ByRondo>
+int make(Function function, MPI_Comm comm, Group& group, std::size_t bytes, const HandOn& hand_on,
+         const ByRondo& by_rondo) {
+  const bool taken = group.takes(bytes);
+  const NotedCall noted_call(function, taken, bytes);
+  if (!taken) return hand_on();
+  const Inside inside;
+  return code_of(comm, [&] { by_rondo(group.communicator()); });
+}
+
+}  // namespace rondo::mpi_programs

@@ -1,0 +1,71 @@
+// The communicators of an MPI program, and Rondo's beside them.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include <rondo/communicator.hpp>
+
+#include "adapters/mpi/completions.hpp"
+
+namespace rondo::mpi_programs {
+
+// While it lives, this thread is inside Rondo, whose own calls of MPI are handed on as they are.
+class Inside {
+ public:
+  Inside() { ++depth(); }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  ~Inside() { --depth(); }
+  static bool is() { return depth() > 0; }
+
+ private:
+  static int& depth() {
+    thread_local int depth = 0;
+    return depth;
+  }
+};
+
+// An attribute of an intracommunicator of the program, which lives as long as that.
+class Group {
+ public:
+  Group(MPI_Comm comm, int rank, int size);
+
+  // The group of `comm`; null if its calls are always handed on: it is an intercommunicator, has
+  // one rank, or is none; or this thread is inside Rondo.
+  static Group* of(MPI_Comm comm);
+  // Ends all groups, since MPI is about to end.
+  static void end_all();
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+  [[nodiscard]] bool has(int rank) const { return rank >= 0 && rank < size_; }
+  // Whether Rondo makes a collective in which `bytes` travel from or to a rank. All ranks ask in
+  // the same calls, with the same bytes, and so get the same answer. Joins the ranks, in a call
+  // that comes late enough or is large enough that joining pays.
+  bool takes(std::size_t bytes);
+  // The same for a call that goes on in the background.
+  bool takes_in_background(std::size_t bytes);
+
+  // After takes().
+  Communicator& communicator() { return *communicator_; }
+  Completions& completions() { return *completions_; }
+
+ private:
+  void join();
+
+  MPI_Comm comm_;
+  int rank_;
+  int size_;
+  std::size_t worth_ = 0;
+  bool given_up_ = false;
+  bool spans_hosts_ = false;
+  bool any_thread_ = false;  // all ranks have MPI_THREAD_MULTIPLE
+  std::optional<Communicator> communicator_;
+  std::unique_ptr<Completions> completions_;  // with any_thread_; ends before the communicator
+};
+
+}  // namespace rondo::mpi_programs
