@@ -1,8 +1,9 @@
 #include "adapters/mpi/group.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
-#include <cstdio>
+#include <cstdint>
 #include <mutex>
 #include <vector>
 
@@ -53,12 +54,21 @@ int key_of_groups() {
   return key;
 }
 
+// Whether MPI has begun, and not ended.
+enum class Mpi : std::uint8_t { unknown, on, ended };
+std::atomic<Mpi> mpi_is = Mpi::unknown;
+
 bool mpi_is_on() {
+  // Relaxed: nothing but this value passes from one thread to another.
+  const Mpi known = mpi_is.load(std::memory_order_relaxed);
+  if (known != Mpi::unknown) return known == Mpi::on;
   int on = 0;
-  int off = 0;
+  int ended = 0;
   PMPI_Initialized(&on);
-  PMPI_Finalized(&off);
-  return on != 0 && off == 0;
+  PMPI_Finalized(&ended);
+  if (on == 0 || ended != 0) return false;
+  mpi_is.store(Mpi::on, std::memory_order_relaxed);
+  return true;
 }
 
 Group* make_group(MPI_Comm comm) {
@@ -93,6 +103,7 @@ Group* Group::of(MPI_Comm comm) {
 
 void Group::end_all() {
   const Inside inside;
+  mpi_is.store(Mpi::ended, std::memory_order_relaxed);
   for (;;) {
     MPI_Comm comm = MPI_COMM_NULL;
     {

@@ -1,0 +1,666 @@
+#include "backend.hpp"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "joining.hpp"
+
+namespace rondo::torch_backend {
+namespace {
+
+// A call that goes on, or has ended.
+class RondoWork final : public c10d::Work {
+ public:
+  RondoWork(int rank, c10d::OpType type, const char* title, const Tensors& inputs, Tensors results)
+      : Work(rank, type, title, inputs),
+        results_(std::move(results)),
+        future_(c10::make_intrusive<c10::ivalue::Future>(
+            c10::ListType::create(c10::TensorType::get()))) {}
+
+  void end(std::exception_ptr error) {
+    if (error) {
+      future_->setError(error);
+    } else {
+      future_->markCompleted(c10::IValue(results_));
+    }
+    finish(std::move(error));
+  }
+
+  std::vector<at::Tensor> result() override { return results_; }
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
+
+ private:
+  Tensors results_;
+  c10::intrusive_ptr<c10::ivalue::Future> future_;
+};
+
+DataType type_of(const at::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case at::kFloat:
+      return DataType::f32;
+    case at::kDouble:
+      return DataType::f64;
+    case at::kHalf:
+      return DataType::f16;
+    case at::kBFloat16:
+      return DataType::bf16;
+    case at::kChar:
+      return DataType::i8;
+    case at::kByte:
+      return DataType::u8;
+    case at::kShort:
+      return DataType::i16;
+    case at::kInt:
+      return DataType::i32;
+    case at::kLong:
+      return DataType::i64;
+    case at::kBool:
+      return DataType::boolean;
+    case at::kComplexFloat:
+      return DataType::c64;
+    case at::kComplexDouble:
+      return DataType::c128;
+#if !defined(TORCH_OF_1)
+    case at::kUInt16:
+      return DataType::u16;
+    case at::kUInt32:
+      return DataType::u32;
+    case at::kUInt64:
+      return DataType::u64;
+#endif
+    default:
+      TORCH_CHECK(false, "rondo: cannot reduce tensors of type ", tensor.scalar_type());
+  }
+}
+
+ReduceOp op_of(const c10d::ReduceOp& op) {
+  switch (static_cast<c10d::ReduceOp::RedOpType>(op)) {
+    case c10d::ReduceOp::SUM:
+      return ReduceOp::sum;
+    case c10d::ReduceOp::AVG:
+      return ReduceOp::avg;
+    case c10d::ReduceOp::PRODUCT:
+      return ReduceOp::prod;
+    case c10d::ReduceOp::MIN:
+      return ReduceOp::min;
+    case c10d::ReduceOp::MAX:
+      return ReduceOp::max;
+    case c10d::ReduceOp::BAND:
+      return ReduceOp::bit_and;
+    case c10d::ReduceOp::BOR:
+      return ReduceOp::bit_or;
+    case c10d::ReduceOp::BXOR:
+      return ReduceOp::bit_xor;
+    default:
+      TORCH_CHECK(false, "rondo: this reduction is not supported for tensors in host memory");
+  }
+}
+
+void require_host_memory(const at::Tensor& tensor, const char* call) {
+  TORCH_CHECK(tensor.device().is_cpu(), "rondo: ", call, ": a tensor is on ", tensor.device(),
+              ", not in host memory");
+  TORCH_CHECK(!tensor.is_sparse(), "rondo: ", call, ": a tensor is sparse");
+}
+
+const at::Tensor& only(const Tensors& tensors, const char* call) {
+  TORCH_CHECK(tensors.size() == 1, "rondo: ", call, " takes one tensor, not ", tensors.size());
+  require_host_memory(tensors[0], call);
+  return tensors[0];
+}
+
+// The lists of one tensor for each rank, of which there is one.
+const Tensors& only(const TensorLists& lists, std::size_t ranks, const char* call) {
+  TORCH_CHECK(lists.size() == 1, "rondo: ", call, " takes one list of tensors, not ", lists.size());
+  TORCH_CHECK(lists[0].size() == ranks, "rondo: ", call, " takes ", ranks,
+              " tensors, one for each rank, not ", lists[0].size());
+  for (const at::Tensor& tensor : lists[0]) require_host_memory(tensor, call);
+  return lists[0];
+}
+
+void require_same_sizes(const Tensors& tensors, const at::Tensor& as, const char* call) {
+  for (const at::Tensor& tensor : tensors) {
+    TORCH_CHECK(tensor.numel() == as.numel() && tensor.scalar_type() == as.scalar_type(),
+                "rondo: ", call, ": tensors of different sizes or types");
+  }
+}
+
+std::size_t elements(const at::Tensor& tensor) { return static_cast<std::size_t>(tensor.numel()); }
+std::size_t bytes(const at::Tensor& tensor) { return static_cast<std::size_t>(tensor.nbytes()); }
+
+// A tensor whose elements lie side by side: itself, or a copy, from which they are copied back.
+class Dense {
+ public:
+  explicit Dense(at::Tensor tensor) : tensor_(std::move(tensor)), dense_(tensor_.contiguous()) {}
+  [[nodiscard]] void* data() const { return dense_.data_ptr(); }
+  [[nodiscard]] const at::Tensor& get() const { return dense_; }
+  void copy_back() const {
+    if (!dense_.is_same(tensor_)) tensor_.copy_(dense_);
+  }
+
+ private:
+  at::Tensor tensor_;
+  at::Tensor dense_;
+};
+
+// Tensors one after the other as elements of the first one's type.
+at::Tensor joined(const Tensors& tensors) {
+  std::vector<at::Tensor> flat;
+  for (const at::Tensor& tensor : tensors) flat.push_back(tensor.contiguous().view({-1}));
+  return at::cat(flat);
+}
+void copy_parts(const at::Tensor& flat, const Tensors& to) {
+  std::int64_t at = 0;
+  for (const at::Tensor& tensor : to) {
+    tensor.copy_(flat.narrow(0, at, tensor.numel()).view(tensor.sizes()));
+    at += tensor.numel();
+  }
+}
+at::Tensor room_for(const Tensors& tensors) {
+  std::int64_t count = 0;
+  for (const at::Tensor& tensor : tensors) count += tensor.numel();
+  return at::empty({count}, tensors.at(0).options());
+}
+
+// A call that moves bytes.
+Call moving(Collective collective, const void* in, void* out, std::size_t bytes, int root,
+            const CallOptions& options) {
+  Call call;
+  call.collective = collective;
+  call.type = DataType::u8;
+  call.in = in;
+  call.out = out;
+  call.count = bytes;
+  call.root = root;
+  call.options = options;
+  return call;
+}
+
+// How many bytes go to, or come from, each rank: sizes are rows of the tensor, or equal.
+std::vector<std::size_t> parts_of(const at::Tensor& tensor, const std::vector<int64_t>& rows,
+                                  std::size_t ranks) {
+  std::vector<std::size_t> parts;
+  const std::size_t all = bytes(tensor);
+  if (rows.empty()) {
+    TORCH_CHECK(tensor.dim() == 0 || tensor.size(0) % static_cast<int64_t>(ranks) == 0,
+                "rondo: a tensor of ", tensor.size(0), " rows cannot be cut into ", ranks,
+                " equal parts");
+    parts.assign(ranks, all / ranks);
+    return parts;
+  }
+  TORCH_CHECK(rows.size() == ranks, "rondo: there are ", rows.size(), " split sizes for ", ranks,
+              " ranks");
+  const std::int64_t first = tensor.dim() > 0 ? tensor.size(0) : 1;
+  const std::size_t row = first > 0 ? all / static_cast<std::size_t>(first) : 0;
+  std::int64_t sum = 0;
+  for (const std::int64_t count : rows) {
+    sum += count;
+    parts.push_back(static_cast<std::size_t>(count) * row);
+  }
+  TORCH_CHECK(sum == first, "rondo: split sizes add up to ", sum, ", and the tensor has ", first,
+              " rows");
+  return parts;
+}
+
+void exchange(Communicator& comm, const void* in, const std::vector<std::size_t>& sent, void* out,
+              const std::vector<std::size_t>& received, const CallOptions& options) {
+  const auto sum = [](const std::vector<std::size_t>& parts) {
+    std::size_t all = 0;
+    for (const std::size_t part : parts) all += part;
+    return all;
+  };
+  Call call = moving(Collective::all_to_all, in, out, sum(sent), 0, options);
+  call.counts = sent.data();
+  call.received_counts = received.data();
+  call.received = sum(received);
+  comm.run(call);
+}
+
+// What profilers show. They keep the pointer, so titles live for ever.
+const char* title_of(const std::string& backend, const char* call) {
+  static std::mutex mutex;
+  static auto* const titles = new std::set<std::string>();
+  const std::lock_guard lock(mutex);
+  return titles->insert(backend + ":" + call).first->c_str();
+}
+
+template <class Options>
+bool asynchronous([[maybe_unused]] const Options& options) {
+  if constexpr (requires { options.asyncOp; }) {
+    return options.asyncOp;
+  } else {
+    return true;
+  }
+}
+
+}  // namespace
+
+RondoBackend::RondoBackend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                           std::chrono::milliseconds timeout, BasePtr messages, std::string name)
+    : Base(rank, size), name_(std::move(name)), timeout_(timeout), messages_(std::move(messages)) {
+  communicator_.emplace(join(store, rank, size, timeout));
+}
+
+RondoBackend::~RondoBackend() = default;
+
+Communicator& RondoBackend::communicator() {
+  TORCH_CHECK(communicator_.has_value(), "rondo: the process group was shut down");
+  return *communicator_;
+}
+
+CallOptions RondoBackend::options_for(bool asynchronous, std::chrono::milliseconds timeout) const {
+  CallOptions options;
+  options.timeout = timeout.count() > 0 ? timeout : timeout_;
+  options.background = asynchronous;
+  return options;
+}
+
+WorkPtr RondoBackend::make(c10d::OpType type, const char* call_name, const Tensors& inputs,
+                           Tensors results, bool asynchronous, std::chrono::milliseconds timeout,
+                           std::function<void(const CallOptions&)> body) {
+  communicator();
+  ++sequence_;
+  auto work = c10::make_intrusive<RondoWork>(getRank(), type, title_of(name_, call_name), inputs,
+                                             std::move(results));
+  auto call = [work, body = std::move(body), options = options_for(asynchronous, timeout)] {
+    try {
+      body(options);
+      work->end(nullptr);
+    } catch (...) {
+      work->end(std::current_exception());
+    }
+  };
+  if (asynchronous) {
+    runner_.start(std::move(call));
+  } else {
+    runner_.run(call);
+  }
+  return work;
+}
+
+WorkPtr RondoBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
+  const at::Tensor& tensor = only(tensors, "broadcast");
+  const auto root = static_cast<int>(options.rootRank);
+  return make(c10d::OpType::BROADCAST, "broadcast", tensors, tensors, asynchronous(options),
+              options.timeout, [this, tensor, root](const CallOptions& with) {
+                const Dense dense(tensor);
+                communicator().run(moving(Collective::broadcast, dense.data(), dense.data(),
+                                          bytes(tensor), root, with));
+                dense.copy_back();
+              });
+}
+
+WorkPtr RondoBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
+  if (tensors.size() == 1 && tensors[0].is_sparse()) return allreduce_sparse(tensors, options);
+  const at::Tensor& tensor = only(tensors, "all_reduce");
+  Call call;
+  call.collective = Collective::all_reduce;
+  call.type = type_of(tensor);
+  call.op = op_of(options.reduceOp);
+  call.count = elements(tensor);
+  return make(c10d::OpType::ALLREDUCE, "all_reduce", tensors, tensors, asynchronous(options),
+              options.timeout, [this, tensor, call](const CallOptions& with) mutable {
+                const Dense dense(tensor);
+                call.in = call.out = dense.data();
+                call.options = with;
+                communicator().run(call);
+                dense.copy_back();
+              });
+}
+
+WorkPtr RondoBackend::allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) {
+  return messages_->allreduce(tensors, options);
+}
+
+WorkPtr RondoBackend::allreduce_coalesced(Tensors& tensors,
+                                          const c10d::AllreduceCoalescedOptions& options) {
+  TORCH_CHECK(!tensors.empty(), "rondo: all_reduce_coalesced takes at least one tensor");
+  for (const at::Tensor& tensor : tensors) {
+    require_host_memory(tensor, "all_reduce_coalesced");
+    TORCH_CHECK(tensor.scalar_type() == tensors[0].scalar_type(),
+                "rondo: all_reduce_coalesced: tensors must all have the same type");
+  }
+  const DataType type = type_of(tensors[0]);
+  const ReduceOp op = op_of(options.reduceOp);
+  return make(c10d::OpType::ALLREDUCE_COALESCED, "all_reduce", tensors, tensors,
+              asynchronous(options), options.timeout,
+              [this, tensors, type, op](const CallOptions& with) {
+                std::vector<Dense> dense;
+                std::vector<Communicator::Part> parts;
+                for (const at::Tensor& tensor : tensors) {
+                  dense.emplace_back(tensor);
+                  parts.push_back({dense.back().data(), elements(tensor)});
+                }
+                communicator().run_coalesced(std::move(parts), type, op, with);
+                for (const Dense& one : dense) one.copy_back();
+              });
+}
+
+WorkPtr RondoBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
+  const at::Tensor& tensor = only(tensors, "reduce");
+  Call call;
+  call.collective = Collective::reduce;
+  call.type = type_of(tensor);
+  call.op = op_of(options.reduceOp);
+  call.count = elements(tensor);
+  call.root = static_cast<int>(options.rootRank);
+  return make(c10d::OpType::REDUCE, "reduce", tensors, tensors, asynchronous(options),
+              options.timeout, [this, tensor, call](const CallOptions& with) mutable {
+                const Dense dense(tensor);
+                call.in = call.out = dense.data();
+                call.options = with;
+                communicator().run(call);
+                if (getRank() == call.root) dense.copy_back();
+              });
+}
+
+WorkPtr RondoBackend::allgather(TensorLists& outputs, Tensors& inputs,
+                                const c10d::AllgatherOptions& options) {
+  const at::Tensor& input = only(inputs, "all_gather");
+  const Tensors& list = only(outputs, static_cast<std::size_t>(getSize()), "all_gather");
+  require_same_sizes(list, input, "all_gather");
+  return make(c10d::OpType::ALLGATHER, "all_gather", inputs, list, asynchronous(options),
+              options.timeout, [this, input, list](const CallOptions& with) {
+                const Dense own(input);
+                const at::Tensor all = room_for(list);
+                communicator().run(moving(Collective::all_gather, own.data(), all.data_ptr(),
+                                          bytes(all), 0, with));
+                copy_parts(all, list);
+              });
+}
+
+WorkPtr RondoBackend::_allgather_base(at::Tensor& output, at::Tensor& input,
+                                      const c10d::AllgatherOptions& options) {
+  require_host_memory(output, "all_gather_into_tensor");
+  require_host_memory(input, "all_gather_into_tensor");
+  TORCH_CHECK(
+      output.scalar_type() == input.scalar_type() && output.numel() == input.numel() * getSize(),
+      "rondo: all_gather_into_tensor: the output must have the input's type, and its size "
+      "times the number of ranks");
+  return make(c10d::OpType::_ALLGATHER_BASE, "all_gather", {input}, {output}, asynchronous(options),
+              options.timeout, [this, output, input](const CallOptions& with) {
+                const Dense own(input);
+                const Dense all(output);
+                communicator().run(
+                    moving(Collective::all_gather, own.data(), all.data(), bytes(output), 0, with));
+                all.copy_back();
+              });
+}
+
+WorkPtr RondoBackend::allgather_coalesced(TensorLists& output_lists, Tensors& inputs,
+                                          const c10d::AllgatherOptions& options) {
+  // Both torch's orders of lists: one list for each rank, of one tensor for each input.
+  const auto ranks = static_cast<std::size_t>(getSize());
+  TORCH_CHECK(output_lists.size() == ranks, "rondo: all_gather_coalesced takes ", ranks,
+              " lists, one for each rank, not ", output_lists.size());
+  Tensors results;
+  for (const Tensors& list : output_lists) {
+    TORCH_CHECK(list.size() == inputs.size(), "rondo: all_gather_coalesced: a list has ",
+                list.size(), " tensors, and there are ", inputs.size(), " inputs");
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      require_host_memory(list[i], "all_gather_coalesced");
+      TORCH_CHECK(
+          list[i].sizes() == inputs[i].sizes() && list[i].scalar_type() == inputs[i].scalar_type(),
+          "rondo: all_gather_coalesced: an output differs from its input in size or type");
+      results.push_back(list[i]);
+    }
+  }
+  return make(c10d::OpType::ALLGATHER_COALESCED, "all_gather", inputs, results,
+              asynchronous(options), options.timeout,
+              [this, output_lists, inputs](const CallOptions& with) {
+                for (std::size_t i = 0; i < inputs.size(); ++i) {
+                  Tensors list;
+                  for (const Tensors& of_rank : output_lists) list.push_back(of_rank[i]);
+                  const Dense own(inputs[i]);
+                  const at::Tensor all = room_for(list);
+                  communicator().run(moving(Collective::all_gather, own.data(), all.data_ptr(),
+                                            bytes(all), 0, with));
+                  copy_parts(all, list);
+                }
+              });
+}
+
+WorkPtr RondoBackend::gather(TensorLists& outputs, Tensors& inputs,
+                             const c10d::GatherOptions& options) {
+  const at::Tensor& input = only(inputs, "gather");
+  const auto root = static_cast<int>(options.rootRank);
+  const bool is_root = getRank() == root;
+  TORCH_CHECK(is_root || outputs.empty(), "rondo: gather: outputs are for the root alone");
+  const Tensors list =
+      is_root ? only(outputs, static_cast<std::size_t>(getSize()), "gather") : Tensors();
+  require_same_sizes(list, input, "gather");
+  return make(c10d::OpType::GATHER, "gather", inputs, list, asynchronous(options), options.timeout,
+              [this, input, list, root](const CallOptions& with) {
+                const Dense own(input);
+                const at::Tensor all = list.empty() ? at::Tensor() : room_for(list);
+                communicator().run(
+                    moving(Collective::gather, own.data(), list.empty() ? nullptr : all.data_ptr(),
+                           bytes(input) * static_cast<std::size_t>(getSize()), root, with));
+                if (!list.empty()) copy_parts(all, list);
+              });
+}
+
+WorkPtr RondoBackend::scatter(Tensors& outputs, TensorLists& inputs,
+                              const c10d::ScatterOptions& options) {
+  const at::Tensor& output = only(outputs, "scatter");
+  const auto root = static_cast<int>(options.rootRank);
+  const bool is_root = getRank() == root;
+  TORCH_CHECK(is_root || inputs.empty(), "rondo: scatter: inputs are for the root alone");
+  const Tensors list =
+      is_root ? only(inputs, static_cast<std::size_t>(getSize()), "scatter") : Tensors();
+  require_same_sizes(list, output, "scatter");
+  return make(c10d::OpType::SCATTER, "scatter", list, outputs, asynchronous(options),
+              options.timeout, [this, output, list, root](const CallOptions& with) {
+                const Dense own(output);
+                const at::Tensor all = list.empty() ? at::Tensor() : joined(list);
+                communicator().run(
+                    moving(Collective::scatter, list.empty() ? nullptr : all.data_ptr(), own.data(),
+                           bytes(output) * static_cast<std::size_t>(getSize()), root, with));
+                own.copy_back();
+              });
+}
+
+WorkPtr RondoBackend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
+                                     const c10d::ReduceScatterOptions& options) {
+  const at::Tensor& output = only(outputs, "reduce_scatter");
+  const Tensors& list = only(inputs, static_cast<std::size_t>(getSize()), "reduce_scatter");
+  TORCH_CHECK(list[static_cast<std::size_t>(getRank())].numel() == output.numel(),
+              "rondo: reduce_scatter: the output differs in size from this rank's input");
+  Call call;
+  call.collective = Collective::reduce_scatter;
+  call.type = type_of(output);
+  call.op = op_of(options.reduceOp);
+  return make(c10d::OpType::REDUCE_SCATTER, "reduce_scatter", list, outputs, asynchronous(options),
+              options.timeout, [this, output, list, call](const CallOptions& with) mutable {
+                std::vector<std::size_t> counts;
+                for (const at::Tensor& tensor : list) counts.push_back(elements(tensor));
+                const at::Tensor all = joined(list);
+                const Dense own(output);
+                call.in = all.data_ptr();
+                call.out = own.data();
+                call.count = elements(all);
+                call.counts = counts.data();
+                call.options = with;
+                communicator().run(call);
+                own.copy_back();
+              });
+}
+
+WorkPtr RondoBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
+                                           const c10d::ReduceScatterOptions& options) {
+  require_host_memory(output, "reduce_scatter_tensor");
+  require_host_memory(input, "reduce_scatter_tensor");
+  TORCH_CHECK(
+      output.scalar_type() == input.scalar_type() && input.numel() == output.numel() * getSize(),
+      "rondo: reduce_scatter_tensor: the input must have the output's type, and its size "
+      "times the number of ranks");
+  Call call;
+  call.collective = Collective::reduce_scatter;
+  call.type = type_of(output);
+  call.op = op_of(options.reduceOp);
+  call.count = elements(input);
+  return make(c10d::OpType::_REDUCE_SCATTER_BASE, "reduce_scatter", {input}, {output},
+              asynchronous(options), options.timeout,
+              [this, output, input, call](const CallOptions& with) mutable {
+                const Dense all(input);
+                const Dense own(output);
+                call.in = all.data();
+                call.out = own.data();
+                call.options = with;
+                communicator().run(call);
+                own.copy_back();
+              });
+}
+
+WorkPtr RondoBackend::alltoall_base(at::Tensor& output, at::Tensor& input,
+                                    std::vector<int64_t>& output_sizes,
+                                    std::vector<int64_t>& input_sizes,
+                                    const c10d::AllToAllOptions& options) {
+  require_host_memory(output, "all_to_all_single");
+  require_host_memory(input, "all_to_all_single");
+  TORCH_CHECK(output.scalar_type() == input.scalar_type(),
+              "rondo: all_to_all_single: input and output differ in type");
+  const auto ranks = static_cast<std::size_t>(getSize());
+  const auto sent = parts_of(input, input_sizes, ranks);
+  const auto received = parts_of(output, output_sizes, ranks);
+  return make(c10d::OpType::ALLTOALL_BASE, "all_to_all", {input}, {output}, asynchronous(options),
+              options.timeout, [this, output, input, sent, received](const CallOptions& with) {
+                const Dense from(input);
+                const Dense to(output);
+                exchange(communicator(), from.data(), sent, to.data(), received, with);
+                to.copy_back();
+              });
+}
+
+WorkPtr RondoBackend::alltoall(Tensors& outputs, Tensors& inputs,
+                               const c10d::AllToAllOptions& options) {
+  const auto ranks = static_cast<std::size_t>(getSize());
+  TORCH_CHECK(outputs.size() == ranks && inputs.size() == ranks, "rondo: all_to_all takes ", ranks,
+              " inputs and outputs, not ", inputs.size(), " and ", outputs.size());
+  for (const Tensors* list : {&outputs, &inputs}) {
+    for (const at::Tensor& tensor : *list) {
+      require_host_memory(tensor, "all_to_all");
+      TORCH_CHECK(tensor.scalar_type() == inputs[0].scalar_type(),
+                  "rondo: all_to_all: tensors of different types");
+    }
+  }
+  return make(c10d::OpType::ALLTOALL, "all_to_all", inputs, outputs, asynchronous(options),
+              options.timeout, [this, outputs, inputs](const CallOptions& with) {
+                std::vector<std::size_t> sent;
+                std::vector<std::size_t> received;
+                for (const at::Tensor& tensor : inputs) sent.push_back(bytes(tensor));
+                for (const at::Tensor& tensor : outputs) received.push_back(bytes(tensor));
+                const at::Tensor from = joined(inputs);
+                const at::Tensor to = room_for(outputs);
+                exchange(communicator(), from.data_ptr(), sent, to.data_ptr(), received, with);
+                copy_parts(to, outputs);
+              });
+}
+
+WorkPtr RondoBackend::barrier(const c10d::BarrierOptions& options) {
+  return make(c10d::OpType::BARRIER, "barrier", {}, {}, asynchronous(options), options.timeout,
+              [this](const CallOptions& with) { communicator().barrier(with); });
+}
+
+WorkPtr RondoBackend::send(Tensors& tensors, int to, int tag) {
+  return messages_->send(tensors, to, tag);
+}
+WorkPtr RondoBackend::recv(Tensors& tensors, int from, int tag) {
+  return messages_->recv(tensors, from, tag);
+}
+WorkPtr RondoBackend::recvAnysource(Tensors& tensors, int tag) {
+  return messages_->recvAnysource(tensors, tag);
+}
+void RondoBackend::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {
+  messages_->monitoredBarrier(options, wait_all_ranks);
+}
+
+#if !defined(TORCH_OF_1)
+WorkPtr RondoBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                      const c10d::AllgatherOptions& options) {
+  TORCH_CHECK(outputs.size() == inputs.size() && !inputs.empty(),
+              "rondo: all_gather_into_tensor_coalesced takes as many outputs as inputs");
+  WorkPtr last;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    last = _allgather_base(outputs[i], inputs[i], options);
+  }
+  return last;  // calls end in their order
+}
+
+WorkPtr RondoBackend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
+                                                      const c10d::ReduceScatterOptions& options) {
+  TORCH_CHECK(outputs.size() == inputs.size() && !inputs.empty(),
+              "rondo: reduce_scatter_tensor_coalesced takes as many outputs as inputs");
+  WorkPtr last;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    last = _reduce_scatter_base(outputs[i], inputs[i], options);
+  }
+  return last;
+}
+#endif
+
+#if defined(C10D_BACKEND_HAS_HOOKS)
+WorkPtr RondoBackend::gather_single(at::Tensor& output, at::Tensor& input,
+                                    const c10d::GatherOptions& options) {
+  require_host_memory(input, "gather_single");
+  const auto root = static_cast<int>(options.rootRank);
+  const bool is_root = getRank() == root;
+  if (is_root) {
+    require_host_memory(output, "gather_single");
+    TORCH_CHECK(output.numel() == input.numel() * getSize(),
+                "rondo: gather_single: the output must have the input's size times the number of "
+                "ranks");
+  }
+  return make(
+      c10d::OpType::GATHER, "gather", {input}, {output}, asynchronous(options), options.timeout,
+      [this, output, input, root, is_root](const CallOptions& with) {
+        const Dense own(input);
+        const std::size_t all = bytes(input) * static_cast<std::size_t>(getSize());
+        if (!is_root) {
+          communicator().run(moving(Collective::gather, own.data(), nullptr, all, root, with));
+          return;
+        }
+        const Dense to(output);
+        communicator().run(moving(Collective::gather, own.data(), to.data(), all, root, with));
+        to.copy_back();
+      });
+}
+
+BasePtr RondoBackend::split(const c10::intrusive_ptr<c10d::Store>& store,
+                            const std::vector<int>& ranks,
+                            const c10::intrusive_ptr<Options>& options) {
+  const auto own = std::find(ranks.begin(), ranks.end(), getRank());
+  if (own == ranks.end()) return nullptr;
+  const auto rank = static_cast<int>(own - ranks.begin());
+  const auto timeout = options ? options->timeout : timeout_;
+  BasePtr messages = messages_->split(store->clone(), ranks, messages_->getBackendOptions());
+  return c10::make_intrusive<RondoBackend>(store->clone(), rank, static_cast<int>(ranks.size()),
+                                           timeout, std::move(messages), name_);
+}
+
+c10::intrusive_ptr<c10d::Backend::Options> RondoBackend::getBackendOptions() {
+  return c10::make_intrusive<Options>(name_, timeout_);
+}
+
+c10d::ErrorType RondoBackend::getError() {
+  return communicator_ && communicator_->ended() ? c10d::ErrorType::COMM_ERROR
+                                                 : c10d::ErrorType::SUCCESS;
+}
+
+void RondoBackend::abort() {
+  if (communicator_) communicator_->abort("torch.distributed has aborted the process group");
+  messages_->abort();
+}
+
+void RondoBackend::shutdown() {
+  if (!communicator_) return;
+  runner_.run([this] { communicator_.reset(); });
+  messages_->shutdown();
+}
+#endif
+
+}  // namespace rondo::torch_backend

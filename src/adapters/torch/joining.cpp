@@ -1,0 +1,112 @@
+#include "joining.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+#include <rondo/options.hpp>
+#include <rondo/start.hpp>
+
+namespace rondo::torch_backend {
+namespace {
+
+std::string random_hex() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    throw std::runtime_error("rondo_torch: the system has no random numbers");
+  }
+  std::string text;
+  for (const unsigned char byte : bytes) {
+    std::array<char, 3> digits{};
+    std::snprintf(digits.data(), digits.size(), "%02x", byte);
+    text += digits.data();
+  }
+  return text;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+// Equal for processes that can meet at a Unix socket, as far as that can be told beforehand.
+std::string place() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  std::array<char, 64> network{};
+  const ssize_t length = ::readlink("/proc/self/ns/net", network.data(), network.size() - 1);
+  return host_name() + " " + boot + " " + std::string(network.data(), length > 0 ? length : 0);
+}
+
+// A port that was free just now.
+int free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_ANY);
+  socklen_t length = sizeof(address);
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  const bool found =
+      socket >= 0 && ::bind(socket, any, length) == 0 && ::getsockname(socket, any, &length) == 0;
+  if (socket >= 0) ::close(socket);
+  if (!found) throw std::runtime_error("rondo_torch: no port is free");
+  return ntohs(address.sin_port);
+}
+
+std::string text_of(c10d::Store& store, const std::string& key) {
+  const auto bytes = store.get(key);
+  return {bytes.begin(), bytes.end()};
+}
+void tell(c10d::Store& store, const std::string& key, const std::string& text) {
+  store.set(key, std::vector<std::uint8_t>(text.begin(), text.end()));
+}
+
+// Where the ranks meet, as rank 0 chooses it.
+std::string meeting_point(c10d::Store& store, int size) {
+  const std::string mine = place();
+  bool one_host = true;
+  for (int rank = 1; rank < size; ++rank) {
+    one_host = text_of(store, "place of " + std::to_string(rank)) == mine && one_host;
+  }
+  if (one_host) {
+    const char* const folder = std::getenv("TMPDIR");
+    return std::string("unix://") + (folder != nullptr && *folder == '/' ? folder : "/tmp") +
+           "/rondo-torch-" + random_hex();
+  }
+  return "tcp://" + host_name() + ":" + std::to_string(free_port());
+}
+
+}  // namespace
+
+Communicator join(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                  std::chrono::milliseconds timeout) {
+  CommunicatorOptions options;
+  options.timeout = timeout;
+  if (size == 1) return std::move(local_group(1, options).front());
+  std::string url;
+  std::string secret;
+  if (rank == 0) {
+    url = meeting_point(*store, size);
+    secret = random_hex();
+    tell(*store, "secret", secret);
+    tell(*store, "url", url);
+  } else {
+    tell(*store, "place of " + std::to_string(rank), place());
+    url = text_of(*store, "url");
+    secret = text_of(*store, "secret");
+  }
+  if (url.starts_with("tcp:")) options.network.secret = secret;
+  return from_store(url, rank, size, options);
+}
+
+}  // namespace rondo::torch_backend
