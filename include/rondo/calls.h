@@ -98,9 +98,11 @@ RONDO_C_API rondo_status rondo_sendrecv(rondo_comm* comm, const void* in, size_t
  */
 typedef struct {
   size_t struct_bytes; /**< sizeof(rondo_reduction) */
-  /** in_out[i] becomes in[i] op in_out[i], for `count` elements; `in` is of lower ranks. Any thread
-   * may call it, for different calls at the same time, for any part of a call's elements. It must
-   * not call into Rondo. */
+  /** in_out[i] becomes in[i] op in_out[i], for `count` elements; `in` comes from lower ranks where
+   * the reduction does not commute. The two do not overlap, and are aligned as the call's buffers
+   * are, up to alignof(max_align_t). Any thread may call it, for different calls at the same time,
+   * for any part of a call's elements. It must not call into Rondo, nor leave by longjmp or by an
+   * exception. */
   void (*combine)(void* user, const void* in, void* in_out, size_t count);
   void* user;           /**< what `combine` gets; it lives as long as the calls */
   size_t element_bytes; /**< of one element, at least 1 */
@@ -196,7 +198,7 @@ RONDO_C_API rondo_status rondo_prepare(rondo_comm* comm, const rondo_call* call,
                                        rondo_prepared** prepared) RONDO_NOEXCEPT;
 /** Makes the call, and returns when it is done. */
 RONDO_C_API rondo_status rondo_prepared_run(rondo_prepared* prepared) RONDO_NOEXCEPT;
-/** Starts the call. It is done before `prepared` is destroyed. */
+/** Starts the call. It must be done before `prepared` is destroyed. */
 RONDO_C_API rondo_status rondo_prepared_start(rondo_prepared* prepared,
                                               rondo_work** work) RONDO_NOEXCEPT;
 /** Does nothing with NULL. */

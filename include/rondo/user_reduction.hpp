@@ -26,7 +26,7 @@ namespace rondo {
 struct UserReduction {
   /// in_out[i] ← in[i] op in_out[i], for `count` elements. `in` comes from lower ranks than
   /// `in_out` where the reduction does not commute. The two do not overlap. They are aligned as the
-  /// call's buffers are, up to 64 bytes, if `element_bytes` is a multiple of that alignment.
+  /// call's buffers are, up to alignof(std::max_align_t), if `element_bytes` is a multiple of that.
   std::function<void(const void* in, void* in_out, std::size_t count)> combine;
   /// Bytes of one element, at least 1.
   std::size_t element_bytes = 1;

@@ -38,7 +38,7 @@ std::string describe(const Signature& signature) {
   std::string arguments;
   if (signature.type == kOfUser) {
     arguments = fmt::format("{} bytes, a reduction of the program with digest {:x}",
-                            signature.count, signature.op);
+                            signature.count, (checksum << 8U) | signature.op);
   } else if (signature.root == kCountsOfEachRank) {
     arguments =
         fmt::format("{} with counts of each rank", name(static_cast<DataType>(signature.type)));
@@ -56,7 +56,7 @@ std::string describe(const Signature& signature) {
         number == kAllMessages ? "a message" : fmt::format("message {}", number);
     return fmt::format("{} from rank {} ({})", which, signature.root, arguments);
   }
-  if (checksum != 0 && signature.root != kCountsOfEachRank) {
+  if (checksum != 0 && signature.root != kCountsOfEachRank && signature.type != kOfUser) {
     arguments +=
         fmt::format(", {} with checksum {:x}", function.empty() ? "counts" : "sizes", checksum);
   }

@@ -62,6 +62,7 @@ void Confirmation::confirm_last() {
   AbortBoard& board = wiring_.links.segment->board();
   const auto over = [&] {
     if (pump != nullptr) pump->notices().look_for_abort();
+    if (wiring_.waiting.drive_program) wiring_.waiting.drive_program();
     return board.raised() || look_for_confirmation();
   };
   const Clock::time_point since = Clock::now();

@@ -54,6 +54,10 @@ std::exception_ptr Ending::raise_thrown(const Signature& signature) noexcept {
     } catch (const std::exception& error) {
       raise(fmt::format("rank {}: {}: {}", wiring_.rank, describe(signature), error.what()));
       throw;
+    } catch (...) {  // by a function of the program
+      raise(fmt::format("rank {}: {}: what was thrown is no std::exception", wiring_.rank,
+                        describe(signature)));
+      throw;
     }
   } catch (...) {
     return std::current_exception();

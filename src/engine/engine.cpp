@@ -7,6 +7,7 @@
 #include "base/write_signals.hpp"
 #include "engine/by_schedule.hpp"
 #include "engine/chain.hpp"
+#include "reduce/by_user.hpp"
 
 namespace rondo::detail {
 namespace {
@@ -70,6 +71,13 @@ void Engine::run(const PlannedCall& planned) {
   } catch (const UsageError&) {
     presence.end(signature.sequence);  // on all ranks alike: the communicator goes on
     throw;
+  } catch (const ThrownByProgram& by_program) {
+    use.end();
+    try {
+      std::rethrow_exception(by_program.thrown);
+    } catch (...) {
+      ending_.end_with_thrown(signature, shown.buffers);
+    }
   } catch (...) {
     use.end();  // so that the pages that others still write become private
     ending_.end_with_thrown(signature, shown.buffers);

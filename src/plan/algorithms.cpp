@@ -69,10 +69,7 @@ struct Row {
   bool takes_counts = true;
   Order order = Order::other;
   const char* lacking = "";  // why it is not offered, on hosts
-  // Whether it reduces by functions of the program. Where partners compute the same sums, each for
-  // itself, they would get different bits from a function that is not symmetric in its bits.
-  bool by_user = true;
-  bool has_slots = true;  // or parts of stages, in which whole elements travel
+  bool has_slots = true;     // or parts of stages, in which whole elements travel
 };
 
 constexpr Row row_of(Algorithm algorithm) {
@@ -83,7 +80,6 @@ constexpr Row row_of(Algorithm algorithm) {
               true,
               Order::of_ranks,
               "not all ranks share memory, so one_shot cannot be used; choose ring",
-              true,
               false};
     case Algorithm::direct:
       return {Kind::collectives,
@@ -91,22 +87,13 @@ constexpr Row row_of(Algorithm algorithm) {
               false,
               Order::of_ranks,
               "not all ranks share memory, so direct cannot be used; choose ring",
-              true,
               false};
     case Algorithm::recursive_doubling:
-      return {Kind::sums_for_all,
-              Kind::none,
-              true,
-              Order::other,
-              "recursive_doubling goes between hosts only; choose one_shot or ring",
-              false};
+      return {Kind::sums_for_all, Kind::none, true, Order::other,
+              "recursive_doubling goes between hosts only; choose one_shot or ring"};
     case Algorithm::halving_doubling:
-      return {Kind::all_reduces,
-              Kind::none,
-              true,
-              Order::other,
-              "halving_doubling goes between hosts only; choose one_shot or ring",
-              false};
+      return {Kind::all_reduces, Kind::none, true, Order::other,
+              "halving_doubling goes between hosts only; choose one_shot or ring"};
     case Algorithm::hierarchical:
       return {Kind::sums_for_all, Kind::none, true, Order::of_ranks_on_one_host,
               "hierarchical is for processes of which several share the memory of a host; choose "
@@ -120,7 +107,6 @@ constexpr Row row_of(Algorithm algorithm) {
               Order::of_ranks,
               "chain needs ranks in the ring in rank order; set CommunicatorOptions::rank_order, "
               "or choose ring",
-              true,
               false};
     case Algorithm::pairwise:
       return {Kind::pairwise, Kind::pairwise};
@@ -157,7 +143,6 @@ Objection objection_to(Algorithm algorithm, const Call& call, const Offers& offe
   if (kind == Kind::pairwise && !goes_pairwise(call.collective)) return Objection::other_kind;
   const Row row = row_of(algorithm);
   if (call.counts != nullptr && !row.takes_counts) return Objection::counts;
-  if (call.reduction != nullptr && !row.by_user) return Objection::user_reduction;
   if (offers.ranks == 1 && !offers.on_devices)
     return Objection::none;  // all do the same: they copy
   const Offer& offer = offers.of(algorithm);
@@ -189,9 +174,6 @@ std::string text_of(Objection objection, Algorithm algorithm, const Offers& offe
                          name(kind_of(algorithm, offers)));
     case Objection::counts:
       return fmt::format("{} cannot carry chunks of different sizes; choose ring", name(algorithm));
-    case Objection::user_reduction:
-      return fmt::format("{} does not reduce by functions of the program; choose ring",
-                         name(algorithm));
     case Objection::large_elements:
       return fmt::format("{} carries elements of up to {} bytes; choose chain, or larger slots",
                          name(algorithm), offers.largest_element_bytes);

@@ -51,7 +51,6 @@ enum class Objection : std::uint8_t {
   pairwise_only,   // no other algorithm carries the call
   other_kind,      // the algorithm does not carry such calls
   counts,          // the chunks have sizes of their own
-  user_reduction,  // the call has one
   large_elements,  // an element of the call's reduction does not fit a slot
   not_offered,
   buffers,  // the other ranks cannot reach them

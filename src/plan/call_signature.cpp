@@ -84,6 +84,7 @@ Signature signature_of(const Call& call, Algorithm algorithm, int ranks) {
   if (call.reduction != nullptr) {
     signature.count = call.count * call.reduction->element_bytes;
     signature.type = kOfUser;
+    signature.root ^= with_checksum(0, static_cast<std::uint32_t>(call.reduction->element_bytes));
     signature.op = digest_of(*call.reduction);
   }
   return signature;

@@ -46,6 +46,15 @@ class Pieces {
   std::byte* second_ = small_.data() + kBytes;
 };
 
+void call(const UserReduction& reduction, const std::byte* in, std::byte* in_out,
+          std::size_t count) {
+  try {
+    reduction.combine(in, in_out, count);
+  } catch (...) {
+    throw ThrownByProgram{std::current_exception()};
+  }
+}
+
 }  // namespace
 
 void combine_by(const UserReduction& reduction, std::byte* dst, std::byte* also, const std::byte* a,
@@ -57,12 +66,12 @@ void combine_by(const UserReduction& reduction, std::byte* dst, std::byte* also,
       const std::size_t elems = std::min(pieces.elems(), count - done);
       const std::size_t at = done * reduction.element_bytes;
       std::memcpy(pieces.first(), b + at, elems * reduction.element_bytes);
-      reduction.combine(a + at, pieces.first(), elems);
+      call(reduction, a + at, pieces.first(), elems);
       std::memcpy(dst + at, pieces.first(), elems * reduction.element_bytes);
     }
   } else {
     if (dst != b) std::memcpy(dst, b, bytes);
-    reduction.combine(a, dst, count);
+    call(reduction, a, dst, count);
   }
   if (also != nullptr) std::memcpy(also, dst, bytes);
 }
@@ -76,7 +85,7 @@ void fold_by(const UserReduction& reduction, const FoldOperands& operands, std::
     std::memcpy(pieces.first(), operands.ins[0] + at, bytes);
     for (std::size_t k = 1; k < operands.in_count; ++k) {
       std::memcpy(pieces.second(), operands.ins[k] + at, bytes);
-      reduction.combine(pieces.first(), pieces.second(), elems);
+      call(reduction, pieces.first(), pieces.second(), elems);
       pieces.swap();
     }
     for (std::size_t j = 0; j < operands.out_count; ++j) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 
 #include <rondo/user_reduction.hpp>
 
@@ -9,6 +10,14 @@
 
 namespace rondo::detail {
 
+// What the program's function threw, so that it is not taken for an error of the library, which may
+// have the same type.
+struct ThrownByProgram {
+  std::exception_ptr thrown;
+};
+
+// Both throw ThrownByProgram.
+//
 // dst[i] ← a[i] op b[i] for `count` elements, and the same to `also` unless it is null. `dst` may
 // be `a` or `b`; other overlaps are not allowed.
 void combine_by(const UserReduction& reduction, std::byte* dst, std::byte* also, const std::byte* a,

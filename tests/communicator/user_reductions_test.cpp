@@ -142,7 +142,7 @@ TEST(UserReduction, OneThatDiffersIsAMismatch) {
     std::vector<std::uint8_t> data(64);
     comm.all_reduce(data);
   };
-  const std::string ours = "all_reduce(64 bytes, a reduction of the program with digest 11)";
+  const std::string ours = "all_reduce(64 bytes, a reduction of the program with digest 811)";
   for (const auto& second : std::initializer_list<std::function<void(Communicator&)>>{
            with(16, true), with(8, false), built_in}) {
     for (const std::string& error : errors_of(with(8, true), second)) {
@@ -151,18 +151,31 @@ TEST(UserReduction, OneThatDiffersIsAMismatch) {
   }
 }
 
+// Also where it has the type of an error that all ranks of a call get together, or is no exception
+// of the C++ library.
 TEST(UserReduction, WhatItThrowsEndsTheCommunicator) {
-  const auto thrower = [](Communicator& comm) {
-    UserReduction reduction = sum_of(4);
-    reduction.combine = [rank = comm.rank()](const void*, void*, std::size_t) {
-      if (rank == 0) throw std::runtime_error("no such sum");
+  const auto thrower = [](auto thrown) {
+    return [thrown](Communicator& comm) {
+      UserReduction reduction = sum_of(4);
+      reduction.combine = [thrown, rank = comm.rank()](const void*, void*, std::size_t) {
+        if (rank == 0) throw thrown;
+      };
+      std::vector<float> data(100);
+      try {
+        comm.all_reduce(data, reduction);
+      } catch (const decltype(thrown)& error) {
+        throw std::runtime_error("rank 0 got what it threw");
+      }
     };
-    std::vector<float> data(100);
-    comm.all_reduce(data, reduction);
   };
-  const std::vector<std::string> errors = errors_of(thrower, thrower);
-  EXPECT_EQ(errors[0], "no such sum");
-  EXPECT_NE(errors[1].find("no such sum"), std::string::npos) << errors[1];
+  const auto expect = [](const std::function<void(Communicator&)>& call, const std::string& text) {
+    const std::vector<std::string> errors = errors_of(call, call);
+    EXPECT_EQ(errors[0], "rank 0 got what it threw");
+    EXPECT_NE(errors[1].find(text), std::string::npos) << errors[1];
+  };
+  expect(thrower(std::invalid_argument("no such sum")), "no such sum");
+  expect(thrower(UsageError("no such sum")), "no such sum");
+  expect(thrower(42), "what was thrown is no std::exception");
 }
 
 TEST(UserReduction, CallsThatCannotBeMadeAreRefused) {

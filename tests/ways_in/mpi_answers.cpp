@@ -404,6 +404,165 @@ void matching_types(const Group& group) {
   compare(group, "Bcast of matching types", values<int>(group.rank, 100), bcast(MPI_Bcast),
           bcast(PMPI_Bcast));
   MPI_Type_free(&pair);
+
+  // The same bytes as two ints, which are sent in the other order; on odd ranks.
+  MPI_Datatype swapped = MPI_DATATYPE_NULL;
+  const int lengths[] = {1, 1};
+  const int places[] = {1, 0};
+  MPI_Type_indexed(2, lengths, places, MPI_INT, &swapped);
+  MPI_Type_commit(&swapped);
+  const auto n = static_cast<std::size_t>(group.size);
+  const Bytes two = joined(values<int>(group.rank, 20), Bytes(n * 80, 7));
+  const auto gather = [&](auto function) {
+    return [&, function](unsigned char* b) {
+      return function(b, pairs ? 10 : 20, pairs ? swapped : MPI_INT, b + 80, 20, MPI_INT,
+                      group.comm);
+    };
+  };
+  compare(group, "Allgather of swapped pairs", two, gather(MPI_Allgather), gather(PMPI_Allgather));
+  const auto bcast_swapped = [&](auto function) {
+    return [&, function](unsigned char* b) {
+      return function(b, pairs ? 10 : 20, pairs ? swapped : MPI_INT, 0, group.comm);
+    };
+  };
+  compare(group, "Bcast of swapped pairs", values<int>(group.rank, 20), bcast_swapped(MPI_Bcast),
+          bcast_swapped(PMPI_Bcast));
+  MPI_Type_free(&swapped);
+}
+
+// The place of a part without elements says nothing, and nothing is written there.
+void places_of_empty_parts(const Group& group) {
+  const auto n = static_cast<std::size_t>(group.size);
+  std::vector<int> counts(n, 5);
+  std::vector<int> places(n);
+  counts.front() = 0;
+  places.front() = 3;
+  for (std::size_t rank = 1; rank < n; ++rank) places[rank] = static_cast<int>(5 * (rank - 1));
+  const int own = counts[static_cast<std::size_t>(group.rank)];
+  const std::size_t half = (5 * n + 10) * 4;
+  const Bytes two = joined(values<int>(group.rank, 5 * n + 10), Bytes(half, 7));
+  const auto gather = [&](auto function) {
+    return [&, function](unsigned char* b) {
+      return function(b, own, MPI_INT, b + half, counts.data(), places.data(), MPI_INT, group.comm);
+    };
+  };
+  compare(group, "Allgatherv with an empty part", two, gather(MPI_Allgatherv),
+          gather(PMPI_Allgatherv));
+  // Nothing goes between rank 0 and the others.
+  std::vector<int> each(n, group.rank == 0 ? 0 : 5);
+  each.front() = 0;
+  const auto all_to_all = [&](auto function) {
+    return [&, function](unsigned char* b) {
+      return function(b, each.data(), places.data(), MPI_INT, b + half, each.data(), places.data(),
+                      MPI_INT, group.comm);
+    };
+  };
+  compare(group, "Alltoallv with empty parts", two, all_to_all(MPI_Alltoallv),
+          all_to_all(PMPI_Alltoallv));
+}
+
+// Several at once, with an operation that is freed meanwhile, waited for in another order.
+void requests(const Group& group) {
+  constexpr int kCalls = 6;
+  constexpr int kElems = 1000;
+  std::vector<std::vector<std::uint32_t>> sums(kCalls, std::vector<std::uint32_t>(2 * kElems));
+  std::vector<MPI_Request> started(kCalls, MPI_REQUEST_NULL);
+  const Bytes bytes = values<std::uint32_t>(group.rank, 2 * kElems);
+  MPI_Datatype pair = MPI_DATATYPE_NULL;
+  MPI_Type_contiguous(2, MPI_UINT32_T, &pair);
+  MPI_Type_commit(&pair);
+  MPI_Op op = MPI_OP_NULL;
+  MPI_Op_create(add, 1, &op);
+  for (std::size_t call = 0; call < kCalls; ++call) {
+    if (call % 2 == 0) {
+      MPI_Iallreduce(bytes.data(), sums[call].data(), 2 * kElems, MPI_UINT32_T, MPI_SUM, group.comm,
+                     &started[call]);
+    } else {
+      MPI_Iallreduce(bytes.data(), sums[call].data(), kElems, pair, op, group.comm, &started[call]);
+    }
+  }
+  MPI_Op_free(&op);
+  MPI_Type_free(&pair);
+  if (MPI_Wait(&started.back(), MPI_STATUS_IGNORE) != MPI_SUCCESS) ++failures;
+  if (MPI_Waitall(kCalls, started.data(), MPI_STATUSES_IGNORE) != MPI_SUCCESS) ++failures;
+  std::vector<std::uint32_t> expected(2 * kElems);
+  PMPI_Allreduce(bytes.data(), expected.data(), 2 * kElems, MPI_UINT32_T, MPI_SUM, group.comm);
+  for (const auto& sum : sums) failures += sum == expected ? 0 : 1;
+  compared += kCalls;
+}
+
+// Calls of a communicator that are not in the same order as those of another, or as messages:
+// legal, since they do not wait for other ranks.
+void crossed_requests(const Group& group) {
+  MPI_Comm one = MPI_COMM_NULL;
+  MPI_Comm other = MPI_COMM_NULL;
+  MPI_Comm_dup(group.comm, &one);
+  MPI_Comm_dup(group.comm, &other);
+  const MPI_Comm comms[] = {group.rank % 2 == 0 ? one : other, group.rank % 2 == 0 ? other : one};
+  std::vector<float> in(1 << 19, 1.0F);
+  std::vector<float> out[] = {std::vector<float>(in.size()), std::vector<float>(in.size())};
+  MPI_Request started[2];
+  for (const std::size_t i : {0U, 1U}) {
+    MPI_Iallreduce(in.data(), out[i].data(), static_cast<int>(in.size()), MPI_FLOAT, MPI_SUM,
+                   comms[i], &started[i]);
+  }
+  MPI_Waitall(2, started, MPI_STATUSES_IGNORE);
+  for (const auto& sums : out) failures += sums.back() == static_cast<float>(group.size) ? 0 : 1;
+  compared += 2;
+  MPI_Comm_free(&one);
+  MPI_Comm_free(&other);
+}
+
+// What an attribute of the program sees of copies and deletions.
+int copies = 0;
+int deletions = 0;
+int copied(MPI_Comm, int, void*, void*, void*, int* flag) {
+  ++copies;
+  *flag = 1;
+  return MPI_SUCCESS;
+}
+int deleted(MPI_Comm, int, void*, void*) {
+  ++deletions;
+  return MPI_SUCCESS;
+}
+void attributes() {
+  int key = MPI_KEYVAL_INVALID;
+  MPI_Comm_create_keyval(copied, deleted, &key, nullptr);
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_attr(comm, key, nullptr);
+  for (int call = 0; call < 40; ++call) MPI_Barrier(comm);  // in one of which ranks are joined
+  MPI_Comm_free(&comm);
+  MPI_Comm_free_keyval(&key);
+  if (copies != 0 || deletions != 1) {
+    ++failures;
+    std::fprintf(stderr, "%d copies and %d deletions of an attribute\n", copies, deletions);
+  }
+}
+
+// A root that contradicts itself: MPI_SUCCESS from no rank, and a text that says why.
+void errors(const Group& world) {
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  for (int call = 0; call < 40; ++call) MPI_Barrier(comm);
+  std::vector<int> counts(static_cast<std::size_t>(world.size), 2);
+  std::vector<int> places(counts.size());
+  for (std::size_t rank = 0; rank < places.size(); ++rank)
+    places[rank] = static_cast<int>(2 * rank);
+  std::vector<int> all(2 * counts.size());
+  const int mine[] = {1, 2, 3};
+  int code = MPI_Gatherv(mine, world.rank == 0 ? 3 : 2, MPI_INT, all.data(), counts.data(),
+                         places.data(), MPI_INT, 0, comm);
+  if (world.rank != 0) code = MPI_Barrier(comm);  // a message may have been sent before
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  if (code != MPI_SUCCESS) MPI_Error_string(code, text, &length);
+  if (std::string(text).find("the root sends 12 bytes to itself") == std::string::npos) {
+    ++failures;
+    std::fprintf(stderr, "rank %d got code %d: %s\n", world.rank, code, text);
+  }
+  MPI_Comm_free(&comm);
 }
 
 // Messages of MPI that are under way while Rondo works.
@@ -432,6 +591,8 @@ void all(const Group& group) {
   moves(group, false);
   moves(group, true);
   matching_types(group);
+  places_of_empty_parts(group);
+  requests(group);
   between_messages(group);
   integers<std::int8_t>(group, MPI_INT8_T, "int8");
   integers<std::uint8_t>(group, MPI_UINT8_T, "uint8");
@@ -466,9 +627,14 @@ Group group_of(MPI_Comm comm, const char* name) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool threads = argc > 1 && std::strcmp(argv[1], "threads") == 0;
+  const std::string threads = argc > 1 ? argv[1] : "one_thread";
+  const bool under_rondo = argc > 2;
   int level = MPI_THREAD_SINGLE;
-  MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
+  MPI_Init_thread(&argc, &argv,
+                  threads == "threads"      ? MPI_THREAD_MULTIPLE
+                  : threads == "serialized" ? MPI_THREAD_SERIALIZED
+                                            : MPI_THREAD_SINGLE,
+                  &level);
   const Group world = group_of(MPI_COMM_WORLD, "the world");
   all(world);
   MPI_Comm backwards = MPI_COMM_NULL;
@@ -481,6 +647,9 @@ int main(int argc, char** argv) {
     moves(group_of(again, "a duplicate"), false);
     MPI_Comm_free(&again);
   }
+  crossed_requests(world);
+  attributes();
+  if (under_rondo && world.size > 1 && threads != "serialized") errors(world);
   int all_failures = 0;
   PMPI_Allreduce(&failures, &all_failures, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (world.rank == 0) {

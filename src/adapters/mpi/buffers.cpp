@@ -15,6 +15,7 @@ template <class Visit>
 void in_parts(const Elements& elements, const Visit& visit) {
   if (elements.layout.bytes == 0) return;
   const std::size_t most = INT_MAX / elements.layout.bytes;
+  if (most == 0) throw TransportError("MPI cannot pack elements of more than 2 GiB");
   for (std::size_t done = 0; done < elements.count; done += most) {
     visit(elements.part(static_cast<std::ptrdiff_t>(done), std::min(most, elements.count - done)),
           done * elements.layout.bytes);
@@ -26,9 +27,7 @@ void require(int code, int position, std::size_t bytes) {
   throw TransportError("MPI cannot pack a datatype as bytes without gaps");
 }
 
-std::byte* address_of(const Elements& elements) {
-  return static_cast<std::byte*>(const_cast<void*>(elements.data));
-}
+std::byte* address_of(const void* data) { return static_cast<std::byte*>(const_cast<void*>(data)); }
 
 }  // namespace
 
@@ -47,13 +46,13 @@ void pack(const Elements& from, std::byte* to) {
 
 void unpack(const std::byte* from, const Elements& to) {
   if (to.layout.contiguous) {
-    if (to.bytes() > 0) std::memcpy(address_of(to), from, to.bytes());
+    if (to.bytes() > 0) std::memcpy(address_of(to.data), from, to.bytes());
     return;
   }
   in_parts(to, [from](const Elements& part, std::size_t at) {
     int position = 0;
     const int code =
-        PMPI_Unpack(from + at, static_cast<int>(part.bytes()), &position, address_of(part),
+        PMPI_Unpack(from + at, static_cast<int>(part.bytes()), &position, address_of(part.data),
                     static_cast<int>(part.count), part.type, MPI_COMM_SELF);
     require(code, position, part.bytes());
   });
@@ -69,17 +68,19 @@ Input::Input(const Elements& elements)
 Output::Output(const Elements& elements)
     : elements_(elements),
       packed_(elements.layout.contiguous ? 0 : elements.bytes()),
-      data_(elements.layout.contiguous ? address_of(elements) : packed_.data()) {}
+      data_(elements.layout.contiguous ? address_of(elements.data) : packed_.data()) {}
 
 void Output::unpack() const {
   if (!elements_.layout.contiguous) mpi_programs::unpack(packed_.data(), elements_);
 }
 
-Parts::Parts(const Elements& buffer, const int* counts, const int* places, int ranks) {
+// The place of an empty part says nothing.
+Parts::Parts(const Elements& buffer, const int* counts, const int* places, int ranks)
+    : begin_(buffer.data) {
   std::ptrdiff_t next = 0;
   for (int rank = 0; rank < ranks; ++rank) {
     const auto count = static_cast<std::size_t>(counts[rank]);
-    parts_.push_back(buffer.part(places[rank], count));
+    parts_.push_back(buffer.part(count > 0 ? places[rank] : 0, count));
     bytes_.push_back(parts_.back().bytes());
     if (count > 0 && places[rank] != next) one_range_ = false;
     next += counts[rank];
@@ -107,14 +108,14 @@ void Parts::unpack_all(const std::byte* from) const {
 
 PartsInput::PartsInput(const Parts& parts)
     : packed_(parts.is_one_range() ? 0 : parts.all_bytes()),
-      data_(parts.is_one_range() ? address_of(parts.of(0).part(0, 0)) : packed_.data()) {
+      data_(parts.is_one_range() ? address_of(parts.begin()) : packed_.data()) {
   if (!parts.is_one_range()) parts.pack_all(packed_.data());
 }
 
 PartsOutput::PartsOutput(const Parts& parts)
     : parts_(parts),
       packed_(parts.is_one_range() ? 0 : parts.all_bytes()),
-      data_(parts.is_one_range() ? address_of(parts.of(0)) : packed_.data()) {}
+      data_(parts.is_one_range() ? address_of(parts.begin()) : packed_.data()) {}
 
 void PartsOutput::unpack() const {
   if (!parts_.is_one_range()) parts_.unpack_all(packed_.data());

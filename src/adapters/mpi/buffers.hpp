@@ -64,8 +64,9 @@ class Parts {
   [[nodiscard]] const Elements& of(int rank) const {
     return parts_[static_cast<std::size_t>(rank)];
   }
-  // Whether the parts lie side by side in the order of ranks, as bytes.
+  // Whether the parts lie side by side in the order of ranks, as bytes, from begin() on.
   [[nodiscard]] bool is_one_range() const { return one_range_; }
+  [[nodiscard]] const void* begin() const { return begin_; }
 
   void pack_all(std::byte* to) const;
   void unpack_all(const std::byte* from) const;
@@ -74,6 +75,7 @@ class Parts {
   std::vector<Elements> parts_;
   std::vector<std::size_t> bytes_;
   bool one_range_ = true;
+  const void* begin_;
 };
 
 // The same as Input and Output.

@@ -24,7 +24,8 @@ int noted(Function function, const HandOn& hand_on) {
   return hand_on();
 }
 
-// Makes a call by Rondo if the group takes calls of `bytes`, else hands it on.
+// Makes a call by Rondo if the group takes calls of `bytes`, else hands it on. A rank that fails
+// ends the calls of all ranks, since nothing else would.
 template <class HandOn, class ByRondo>
 int make(Function function, MPI_Comm comm, Group& group, std::size_t bytes, const HandOn& hand_on,
          const ByRondo& by_rondo) {
@@ -32,7 +33,11 @@ int make(Function function, MPI_Comm comm, Group& group, std::size_t bytes, cons
   const NotedCall noted_call(function, taken, bytes);
   if (!taken) return hand_on();
   const Inside inside;
-  return code_of(comm, [&] { by_rondo(group.communicator()); });
+  return code_of([&] { by_rondo(group.communicator()); },
+                 [&](const std::exception& error) {
+                   group.communicator().abort(error.what());  // the other ranks may wait
+                   return report(comm, error);
+                 });
 }
 
 }  // namespace rondo::mpi_programs

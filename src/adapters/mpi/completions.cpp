@@ -17,11 +17,10 @@ Completions::~Completions() {
   thread_.join();
 }
 
-void Completions::add(Work work, MPI_Comm comm, MPI_Request request,
-                      std::function<void(int)> done) {
+void Completions::add(Work work, MPI_Request request, std::function<void(int)> done) {
   {
     const std::lock_guard lock(mutex_);
-    pending_.push_back({std::move(work), comm, request, std::move(done)});
+    pending_.push_back({std::move(work), request, std::move(done)});
   }
   changed_.notify_all();
 }
@@ -34,7 +33,7 @@ void Completions::serve() {
     const Pending next = std::move(pending_.front());
     pending_.pop_front();
     lock.unlock();
-    next.done(code_of(next.comm, [&] { next.work.wait(); }));
+    next.done(code_of([&] { next.work.wait(); }, code_for));
     PMPI_Grequest_complete(next.request);
     lock.lock();
   }

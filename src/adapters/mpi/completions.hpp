@@ -24,13 +24,11 @@ class Completions {
   ~Completions();
 
   // `done`: is called with the code of the call when it is done, before its request is complete.
-  // `comm`: whose error handler hears of a failure.
-  void add(Work work, MPI_Comm comm, MPI_Request request, std::function<void(int)> done);
+  void add(Work work, MPI_Request request, std::function<void(int)> done);
 
  private:
   struct Pending {
     Work work;
-    MPI_Comm comm;
     MPI_Request request;
     std::function<void(int)> done;
   };

@@ -1,7 +1,7 @@
 #include "adapters/mpi/errors.hpp"
 
+#include <array>
 #include <cstdio>
-#include <string>
 
 namespace rondo::mpi_programs {
 namespace {
@@ -19,14 +19,20 @@ int code_of_rondo() {
 
 }  // namespace
 
-int report(MPI_Comm comm, const std::exception& error) noexcept {
+int code_for(const std::exception& error) noexcept {
   const int code = code_of_rondo();
+  if (code != MPI_ERR_OTHER) {
+    std::array<char, MPI_MAX_ERROR_STRING> text{};
+    std::snprintf(text.data(), text.size(), "%s", error.what());
+    PMPI_Add_error_string(code, text.data());
+  }
+  return code;
+}
+
+int report(MPI_Comm comm, const std::exception& error) noexcept {
+  const int code = code_for(error);
   // The program may end before it can ask MPI for the text, which MPI cuts to a few lines.
   std::fprintf(stderr, "rondo: %s\n", error.what());
-  if (code != MPI_ERR_OTHER) {
-    const std::string text = std::string(error.what()).substr(0, MPI_MAX_ERROR_STRING - 1);
-    PMPI_Add_error_string(code, text.c_str());
-  }
   PMPI_Comm_call_errhandler(comm, code);
   return code;
 }

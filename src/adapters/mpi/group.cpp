@@ -1,10 +1,12 @@
 #include "adapters/mpi/group.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <numeric>
 #include <vector>
 
 #include <rondo/errors.hpp>
@@ -71,14 +73,64 @@ bool mpi_is_on() {
   return true;
 }
 
+// Rondo's communicators end before MPI does, whoever ends MPI: what is attached to MPI_COMM_SELF is
+// deleted first.
+int end_all(MPI_Comm /*self*/, int /*key*/, void* /*value*/, void* /*extra*/) {
+  const Inside inside;
+  mpi_is.store(Mpi::ended, std::memory_order_relaxed);
+  for (;;) {
+    Group* group = nullptr;
+    {
+      const std::lock_guard lock(lock_of_groups());
+      if (all_groups().empty()) break;
+      group = all_groups().front();
+      std::erase(all_groups(), group);
+    }
+    // The attribute's function destroys the group.
+    if (PMPI_Comm_delete_attr(group->comm(), key_of_groups()) != MPI_SUCCESS) delete group;
+  }
+  int rank = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0 && Summary::of_process().wanted()) Summary::of_process().print();
+  return MPI_SUCCESS;
+}
+
+void end_with_mpi() {
+  static const bool done = [] {
+    int key = MPI_KEYVAL_INVALID;
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_all, &key, nullptr);
+    PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+    return true;
+  }();
+  static_cast<void>(done);
+}
+
+// Whether all ranks of `comm` were started together. Processes that joined later may run without
+// this library.
+bool is_of_world(MPI_Comm comm, int size) {
+  MPI_Group members = MPI_GROUP_NULL;
+  MPI_Group world = MPI_GROUP_NULL;
+  PMPI_Comm_group(comm, &members);
+  PMPI_Comm_group(MPI_COMM_WORLD, &world);
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::vector<int> in_world(ranks.size(), MPI_UNDEFINED);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  PMPI_Group_translate_ranks(members, size, ranks.data(), world, in_world.data());
+  PMPI_Group_free(&members);
+  PMPI_Group_free(&world);
+  return std::find(in_world.begin(), in_world.end(), MPI_UNDEFINED) == in_world.end();
+}
+
 Group* make_group(MPI_Comm comm) {
+  end_with_mpi();
   int between = 0;
   if (PMPI_Comm_test_inter(comm, &between) != MPI_SUCCESS) return nullptr;
   int rank = 0;
   int size = 1;
   PMPI_Comm_rank(comm, &rank);
   PMPI_Comm_size(comm, &size);
-  auto group = std::make_unique<Group>(comm, rank, between != 0 ? 1 : size);
+  const bool suits = between == 0 && is_of_world(comm, size);
+  auto group = std::make_unique<Group>(comm, rank, suits ? size : 1);
   if (PMPI_Comm_set_attr(comm, key_of_groups(), group.get()) != MPI_SUCCESS) return nullptr;
   const std::lock_guard lock(lock_of_groups());
   all_groups().push_back(group.get());
@@ -101,20 +153,6 @@ Group* Group::of(MPI_Comm comm) {
   return group != nullptr && group->size_ > 1 ? group : nullptr;
 }
 
-void Group::end_all() {
-  const Inside inside;
-  mpi_is.store(Mpi::ended, std::memory_order_relaxed);
-  for (;;) {
-    MPI_Comm comm = MPI_COMM_NULL;
-    {
-      const std::lock_guard lock(lock_of_groups());
-      if (all_groups().empty()) return;
-      comm = all_groups().front()->comm_;  // on all ranks in the order in which they were made
-    }
-    PMPI_Comm_delete_attr(comm, key_of_groups());
-  }
-}
-
 bool Group::takes(std::size_t bytes) {
   if (given_up_) return false;
   if (!communicator_) {
@@ -126,27 +164,52 @@ bool Group::takes(std::size_t bytes) {
   return !spans_hosts_ || bytes >= kLeastBytesBetweenHosts;
 }
 
-bool Group::takes_in_background(std::size_t bytes) { return takes(bytes) && any_thread_; }
+bool Group::takes_in_background(std::size_t bytes) {
+  if (!communicator_) {
+    ++worth_;
+    return false;
+  }
+  return any_thread_ && takes(bytes);
+}
+
+Completions& Group::completions() {
+  if (!completions_) completions_ = std::make_unique<Completions>();
+  return *completions_;
+}
 
 void Group::join() {
   const Inside inside;
-  int mine = MPI_THREAD_SINGLE;
-  PMPI_Query_thread(&mine);
-  int least = mine;
-  PMPI_Allreduce(&mine, &least, 1, MPI_INT, MPI_MIN, comm_);
+  int level = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&level);
+  // The least level, and whether some rank has MPI_THREAD_SERIALIZED. There a wait of Rondo's makes
+  // no MPI call, since another thread may be in MPI just then (rondo/mpi.hpp); and so a message of
+  // the program might stand still for which another rank waits.
+  std::array<int, 2> mine = {level, level == MPI_THREAD_SERIALIZED ? 0 : 1};
+  std::array<int, 2> least = mine;
+  PMPI_Allreduce(mine.data(), least.data(), 2, MPI_INT, MPI_MIN, comm_);
+  if (least[1] == 0) return give_up("its thread level is MPI_THREAD_SERIALIZED");
+  // Another communicator of the same ranks, to which no attribute is copied: from_mpi() duplicates
+  // its own, and the program's functions for attributes are not to hear of that.
+  MPI_Comm bare = MPI_COMM_NULL;
+  PMPI_Comm_split(comm_, 0, rank_, &bare);
+  PMPI_Comm_set_errhandler(bare, MPI_ERRORS_RETURN);
   try {
     CommunicatorOptions options;
     options.timeout = kNever;
-    communicator_.emplace(from_mpi(comm_, options));
+    communicator_.emplace(from_mpi(bare, options));
     const auto& edges = communicator_->topology().edges;
     spans_hosts_ = std::any_of(edges.begin(), edges.end(),
                                [](const Edge& edge) { return edge.carrier != Carrier::shm; });
-    any_thread_ = least >= MPI_THREAD_MULTIPLE;
-    if (any_thread_) completions_ = std::make_unique<Completions>();
+    any_thread_ = least[0] >= MPI_THREAD_MULTIPLE;
   } catch (const Error& error) {  // on all ranks
-    given_up_ = true;
-    Summary::of_process().note_given_up(error.what());
+    give_up(error.what());
   }
+  PMPI_Comm_free(&bare);
+}
+
+void Group::give_up(const std::string& why) {
+  given_up_ = true;
+  Summary::of_process().note_given_up(why);
 }
 
 }  // namespace rondo::mpi_programs

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include <rondo/communicator.hpp>
 
@@ -29,17 +30,17 @@ class Inside {
   }
 };
 
-// An attribute of an intracommunicator of the program, which lives as long as that.
+// An attribute of a communicator of the program, which lives as long as that.
 class Group {
  public:
   Group(MPI_Comm comm, int rank, int size);
 
   // The group of `comm`; null if its calls are always handed on: it is an intercommunicator, has
-  // one rank, or is none; or this thread is inside Rondo.
+  // one rank, or ranks that are not in MPI_COMM_WORLD and so may run without this library; or it is
+  // no communicator; or this thread is inside Rondo.
   static Group* of(MPI_Comm comm);
-  // Ends all groups, since MPI is about to end.
-  static void end_all();
 
+  [[nodiscard]] MPI_Comm comm() const { return comm_; }
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
   [[nodiscard]] bool has(int rank) const { return rank >= 0 && rank < size_; }
@@ -47,15 +48,17 @@ class Group {
   // the same calls, with the same bytes, and so get the same answer. Joins the ranks, in a call
   // that comes late enough or is large enough that joining pays.
   bool takes(std::size_t bytes);
-  // The same for a call that goes on in the background.
+  // The same for a call that goes on in the background. It does not wait for other ranks, so it
+  // never joins them.
   bool takes_in_background(std::size_t bytes);
 
   // After takes().
   Communicator& communicator() { return *communicator_; }
-  Completions& completions() { return *completions_; }
+  Completions& completions();
 
  private:
   void join();
+  void give_up(const std::string& why);
 
   MPI_Comm comm_;
   int rank_;
@@ -65,7 +68,7 @@ class Group {
   bool spans_hosts_ = false;
   bool any_thread_ = false;  // all ranks have MPI_THREAD_MULTIPLE
   std::optional<Communicator> communicator_;
-  std::unique_ptr<Completions> completions_;  // with any_thread_; ends before the communicator
+  std::unique_ptr<Completions> completions_;  // made when first used; ends before the communicator
 };
 
 }  // namespace rondo::mpi_programs

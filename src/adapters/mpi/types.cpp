@@ -100,6 +100,31 @@ bool allowed_by_mpi(MPI_Datatype type, DataType in_rondo, ReduceOp op) {
   return !of_addresses || !logical;
 }
 
+// Whether the elements of a datatype are sent in the order in which they lie in memory, as far as
+// that is seen by how it was made: an indexed type, say, may have another order.
+bool is_in_order(MPI_Datatype type) {
+  int integers = 0;
+  int addresses = 0;
+  int types = 0;
+  int combiner = 0;
+  if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS) {
+    return false;
+  }
+  if (combiner == MPI_COMBINER_NAMED) return true;
+  if (combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS) return false;
+  int count = 0;
+  MPI_Datatype inner = MPI_DATATYPE_NULL;
+  if (PMPI_Type_get_contents(type, integers, addresses, 1, &count, nullptr, &inner) !=
+      MPI_SUCCESS) {
+    return false;
+  }
+  const bool in_order = is_in_order(inner);
+  int combiner_of_inner = MPI_COMBINER_NAMED;
+  PMPI_Type_get_envelope(inner, &integers, &addresses, &types, &combiner_of_inner);
+  if (combiner_of_inner != MPI_COMBINER_NAMED) PMPI_Type_free(&inner);
+  return in_order;
+}
+
 UserReduction by_mpi(MPI_Datatype type, MPI_Op op, std::size_t element_bytes) {
   int commutes = 0;
   if (PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS) commutes = 0;
@@ -123,21 +148,25 @@ UserReduction by_mpi(MPI_Datatype type, MPI_Op op, std::size_t element_bytes) {
 
 std::optional<Layout> layout_of(MPI_Datatype type) {
   if (const auto known = known_type(type)) {
-    return Layout{size_of(*known), static_cast<std::ptrdiff_t>(size_of(*known)), true};
+    return Layout{size_of(*known), static_cast<std::ptrdiff_t>(size_of(*known)), true, true};
   }
   if (type == MPI_DATATYPE_NULL) return std::nullopt;
-  int size = 0;
-  MPI_Aint lower = 0;
-  MPI_Aint extent = 0;
-  MPI_Aint true_lower = 0;
-  MPI_Aint true_extent = 0;
-  if (PMPI_Type_size(type, &size) != MPI_SUCCESS || size < 0) return std::nullopt;
-  if (PMPI_Type_get_extent(type, &lower, &extent) != MPI_SUCCESS) return std::nullopt;
-  if (PMPI_Type_get_true_extent(type, &true_lower, &true_extent) != MPI_SUCCESS) {
+  MPI_Count size = 0;
+  MPI_Count lower = 0;
+  MPI_Count extent = 0;
+  MPI_Count true_lower = 0;
+  MPI_Count true_extent = 0;
+  if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return std::nullopt;
+  if (PMPI_Type_get_extent_x(type, &lower, &extent) != MPI_SUCCESS) return std::nullopt;
+  if (PMPI_Type_get_true_extent_x(type, &true_lower, &true_extent) != MPI_SUCCESS) {
     return std::nullopt;
   }
-  const bool contiguous = lower == 0 && true_lower == 0 && extent == size && true_extent == size;
-  return Layout{static_cast<std::size_t>(size), extent, contiguous};
+  Layout layout;
+  layout.bytes = static_cast<std::size_t>(size);
+  layout.extent = static_cast<std::ptrdiff_t>(extent);
+  layout.without_gaps = lower == 0 && true_lower == 0 && extent == size && true_extent == size;
+  layout.contiguous = layout.without_gaps && is_in_order(type);
+  return layout;
 }
 
 std::optional<Reducing> reducing_of(MPI_Datatype type, MPI_Op op) {
@@ -146,15 +175,18 @@ std::optional<Reducing> reducing_of(MPI_Datatype type, MPI_Op op) {
     if (one.op != op) continue;
     if (!known || !supports(*known, one.in_rondo)) return std::nullopt;
     if (!allowed_by_mpi(type, *known, one.in_rondo)) return std::nullopt;
-    return Reducing{*known, one.in_rondo, std::nullopt};
+    return Reducing{*known, one.in_rondo, std::nullopt, false};
   }
   const bool finds_place = op == MPI_MINLOC || op == MPI_MAXLOC;
   if (finds_place ? !is_pair(type) : is_built_in(op)) return std::nullopt;
   const auto layout = layout_of(type);
-  // Elements travel as they lie in memory, so the gaps of a program's own type would be written.
-  if (!layout || layout->extent <= 0 || (!layout->contiguous && !finds_place)) return std::nullopt;
+  // Elements travel as they lie in memory, so the gaps of a program's own type would be written. In
+  // MPI's pairs only the bytes are that its struct has between value and index, or at its end.
+  if (!layout || layout->extent <= 0 || (!layout->without_gaps && !finds_place)) {
+    return std::nullopt;
+  }
   return Reducing{DataType::u8, ReduceOp::sum,
-                  by_mpi(type, op, static_cast<std::size_t>(layout->extent))};
+                  by_mpi(type, op, static_cast<std::size_t>(layout->extent)), !finds_place};
 }
 
 }  // namespace rondo::mpi_programs
