@@ -4,7 +4,7 @@
 usage: torch_suite.py gloo|rondo RANKS [TEST ...]
 
 The tests ask for the backend by its name, and many are for Gloo alone. So with `rondo`, what torch knows as "gloo" is Rondo:
-each test that Gloo has to pass runs unchanged. Prints a line for each test: its name, and ok, FAIL, ERROR or skip.
+each test that Gloo has to pass runs unchanged. One that asks the C++ backend for its name cannot pass. Prints a line for each test: its name, and ok, FAIL, ERROR or skip.
 """
 import os
 import sys

@@ -11,6 +11,8 @@
 
 #include <rondo/memory.h>
 
+#include "torch_types.hpp"
+
 namespace rondo::torch_backend {
 namespace {
 

@@ -643,7 +643,7 @@ BasePtr RondoBackend::split(const c10::intrusive_ptr<c10d::Store>& store,
 }
 
 c10::intrusive_ptr<c10d::Backend::Options> RondoBackend::getBackendOptions() {
-  return c10::make_intrusive<Options>(name_, timeout_);
+  return c10::make_intrusive<Options>("rondo", timeout_);
 }
 
 c10d::ErrorType RondoBackend::getError() {

@@ -23,14 +23,14 @@ namespace rondo::torch_backend {
 class RondoBackend final : public Base {
  public:
   // Waits for the other ranks. `messages`: the backend for what has tags, Gloo. `name`: as which
-  // profilers show this one.
+  // profilers show calls.
   RondoBackend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                std::chrono::milliseconds timeout, BasePtr messages, std::string name);
   RondoBackend(const RondoBackend&) = delete;
   RondoBackend& operator=(const RondoBackend&) = delete;
   ~RondoBackend() override;
 
-  const std::string getBackendName() const override { return name_; }
+  const std::string getBackendName() const override { return "rondo"; }
 
   WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override;
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override;

@@ -11,8 +11,19 @@ HERE = pathlib.Path(__file__).resolve().parent
 RONDO = HERE.parents[2]
 
 
+def asked_of_pkg_config(path, *flags):
+    environment = dict(os.environ, PKG_CONFIG_PATH=str(path))
+    return shlex.split(subprocess.run(["pkg-config", *flags, "rondo"], env=environment, check=True, capture_output=True, text=True).stdout)
+
+
 def installed_rondo():
-    """Rondo's static library, without MPI and CUDA, in a folder of this build; its pkg-config arguments."""
+    """What the compiler and the linker are told about Rondo: about an installed one, if RONDO_TORCH_PKG_CONFIG names the
+    folder of its rondo.pc, else about a static library that is made here, without MPI and CUDA."""
+    installed = os.environ.get("RONDO_TORCH_PKG_CONFIG")
+    if installed:
+        link_args = asked_of_pkg_config(installed, "--libs")
+        folders = [arg[2:] for arg in link_args if arg.startswith("-L")]
+        return asked_of_pkg_config(installed, "--cflags"), [*link_args, *(f"-Wl,-rpath,{folder}" for folder in folders)]
     build = pathlib.Path(os.environ.get("RONDO_TORCH_BUILD", HERE / "build")).resolve()
     prefix = build / "rondo"
     options = ["mpi", "cuda", "tests", "benchmarks", "examples"]
@@ -20,11 +31,9 @@ def installed_rondo():
         subprocess.run(["meson", "setup", build / "meson", RONDO, "--buildtype=release", f"--prefix={prefix}", "--libdir=lib",
                         *(f"-D{option}=disabled" for option in options)], check=True)
     subprocess.run(["meson", "install", "-C", build / "meson", "--quiet"], check=True)
-    environment = dict(os.environ, PKG_CONFIG_PATH=str(prefix / "lib" / "pkgconfig"))
-    asked = [subprocess.run(["pkg-config", *flags, "rondo"], env=environment, check=True, capture_output=True, text=True).stdout
-             for flags in (["--cflags"], ["--static", "--libs"])]
-    compile_args, link_args = (shlex.split(text) for text in asked)
-    return compile_args, ["-l:librondo.a" if arg == "-lrondo" else arg for arg in link_args]
+    path = prefix / "lib" / "pkgconfig"
+    link_args = ["-l:librondo.a" if arg == "-lrondo" else arg for arg in asked_of_pkg_config(path, "--static", "--libs")]
+    return asked_of_pkg_config(path, "--cflags"), link_args
 
 
 compile_args, link_args = installed_rondo()
