@@ -14,7 +14,7 @@ packages=(
   libcli11-dev nlohmann-json3-dev libasio-dev
   libdnnl-dev zlib1g-dev libxxhash-dev dataset-fashion-mnist
 )
-if [ "${1:-}" != --demo ]; then packages+=(libgtest-dev libbenchmark-dev iproute2 elfutils cmake python3-matplotlib python3-torch
+if [ "${1:-}" != --demo ]; then packages+=(libgtest-dev libbenchmark-dev iproute2 elfutils cmake python3-matplotlib python3-torch abigail-tools
   libtorch-dev python3-dev python3-setuptools pybind11-dev); fi
 if [ "${1:-}" = --lint ]; then packages+=(clang-format-19 clang-19 libclang-rt-19-dev libomp-19-dev python3-venv ccache); fi
 if [ "${1:-}" = --bare ]; then packages=(debootstrap git); fi
