@@ -31,10 +31,10 @@ namespace rondo {
 /// four times the machine's memory, but at most 64 TiB divided by the number of its hardware
 /// threads, since every process has addresses for the arenas of all others; or RONDO_ARENA_BYTES
 /// (at least 16 MiB). Pages are huge where the system allows that to shared memory; they take
-/// memory only while they are allocated, and 64 MiB that were freed are kept for the next
-/// allocation. Core dumps leave it out. allocate() throws std::bad_alloc if there is too little
-/// memory, by any limit of this process or of its control group, so that using the memory later
-/// cannot fail. Where the system gives no such file (a sandbox without memfd_create, limits of
+/// memory only while they are allocated. Of what was freed, as much is kept for the next allocation
+/// as is still allocated, and at least 64 MiB. Core dumps leave it out. allocate() throws
+/// std::bad_alloc if there is too little memory, by any limit of this process or of its control
+/// group, so that using the memory later cannot fail. Where the system gives no such file (a sandbox without memfd_create, limits of
 /// addresses or of file sizes), the resource gives ordinary memory, and a warning in the log says
 /// so once. Where limits are narrow (ulimit -v, -f), the arena is smaller.
 ///

@@ -20,7 +20,7 @@ namespace {
 
 // As much as the C library keeps: with less, a program that allocates and frees in turn has the
 // system reserve the same pages again and again.
-constexpr std::size_t kMostKeptBytes = std::size_t{64} << 20U;
+constexpr std::size_t kLeastKeptBytes = std::size_t{64} << 20U;
 // Below this size an arena is not worth its mappings.
 constexpr std::size_t kLeastBytes = std::size_t{16} << 20U;
 
@@ -122,17 +122,23 @@ std::byte* Arena::allocate(std::size_t bytes, std::size_t alignment) {
   const std::lock_guard lock(mutex_);
   kept_.add({taken->offset + bytes, taken->bytes - bytes});
   allocated_.emplace(taken->offset, bytes);
+  allocated_bytes_ += bytes;
   return data() + taken->offset;
 }
 
 void Arena::free(std::byte* data) {
   ByteRange range{offset_in(data), 0};
+  std::size_t most_kept_bytes = kLeastKeptBytes;
   const bool any_private = any_private_.load(std::memory_order_acquire);
   {
     const std::lock_guard lock(mutex_);
     const auto allocated = allocated_.find(range.offset);
     range.bytes = allocated->second;
     allocated_.erase(allocated);
+    allocated_bytes_ -= range.bytes;
+    // A training step frees about as much as stays (gradients, and the model), and allocates it
+    // again in the next one.
+    most_kept_bytes = std::max(kLeastKeptBytes, allocated_bytes_);
     if (!any_private) kept_.add(range);
   }
   if (any_private) {
@@ -149,7 +155,7 @@ void Arena::free(std::byte* data) {
     const std::lock_guard lock(mutex_);
     for (const ByteRange& part : shared) kept_.add(part);
   }
-  return_to_system(kMostKeptBytes);
+  return_to_system(most_kept_bytes);
 }
 
 std::size_t Arena::usable_bytes(std::byte* data) const {

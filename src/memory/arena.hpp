@@ -150,6 +150,7 @@ class Arena {
   FreeRanges unused_{origin()};                             // their pages are the system's
   FreeRanges kept_{origin()};                               // reserved
   std::unordered_map<std::size_t, std::size_t> allocated_;  // by offset: bytes, in whole pages
+  std::size_t allocated_bytes_ = 0;                         // their sum
   std::condition_variable returned_;
   int returning_ = 0;  // threads that have ranges which they return to the system
 

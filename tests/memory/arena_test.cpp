@@ -162,6 +162,19 @@ TEST(Arena, KeepsALittleOfWhatIsFreedAndGivesTheRestBack) {
   EXPECT_EQ(reserved_bytes(arena), 64 * kMiB);
 }
 
+// As a trainer's steps do with gradients, beside a model that stays.
+TEST(Arena, KeepsAsMuchOfWhatIsFreedAsIsAllocatedStill) {
+  Arena& arena = test::new_arena(1024 * kMiB);
+  std::byte* model = arena.allocate(200 * kMiB, 1);
+  for (int step = 0; step < 3; ++step) {
+    std::byte* gradients = arena.allocate(180 * kMiB, 1);
+    arena.free(gradients);
+    EXPECT_EQ(reserved_bytes(arena), 380 * kMiB);
+  }
+  arena.free(model);
+  EXPECT_EQ(reserved_bytes(arena), 64 * kMiB);
+}
+
 TEST(Arena, SaysThatItIsFullAndGoesOn) {
   Arena& arena = test::new_arena(64 * kMiB);
   std::vector<std::byte*> all;
