@@ -212,15 +212,18 @@ std::size_t shared_kib() {
 TEST(RegisteredMemoryOwner, IsFreedInAnyOrderAndGivenBack) {
   const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
     Communicator comm = join(me);
-    // 32 MiB more than is kept for the next allocation.
+    // 96 MiB each: of two that are freed, as much is kept as the third takes.
+    std::optional<RegisteredMemory<float>> third = comm.allocate<float>(24U << 20U);
     std::optional<RegisteredMemory<float>> first = comm.allocate<float>(24U << 20U);
     std::optional<RegisteredMemory<float>> second = comm.allocate<float>(24U << 20U);
     const auto value = static_cast<float>(me.rank + 1);
     std::fill(first->begin(), first->end(), value);
     std::fill(second->begin(), second->end(), value);
+    std::fill(third->begin(), third->end(), value);
     const std::size_t before = shared_kib();
     if (me.rank == 1) first.reset();
     if (me.rank == 2) second.reset();
+    if (me.rank != 0) third.reset();
     if (me.rank != 0 && shared_kib() + std::size_t{30} * 1024 > before) return 1;
     // Each rank passes memory that another rank has freed its part of.
     RegisteredMemory<float>& mine = me.rank == 1 ? *second : *first;

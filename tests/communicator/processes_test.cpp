@@ -95,6 +95,38 @@ TEST(Processes, ShareMemoryWithoutMpi) {
   EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}));
 }
 
+// As a program does that a batch system ends: a thread waits for its signals, and ends the call in
+// which the others are.
+TEST(Processes, AThreadThatHandlesSignalsAborts) {
+  const std::vector<int> codes = run_forked(2, [](const ForkedRank& me) {
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    ::sigaddset(&signals, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
+    std::vector<float> data(1000);
+    comm.all_reduce(data);
+    std::thread handler;
+    if (comm.rank() == 1) {
+      handler = std::thread([&] {
+        int signal = 0;
+        ::sigwait(&signals, &signal);
+        comm.abort("the batch system ends this job");
+      });
+      ::kill(::getpid(), SIGTERM);
+    }
+    bool told = false;
+    try {
+      for (;;) comm.all_reduce(data);
+    } catch (const PeerError& error) {
+      told = says(error, "the batch system ends this job");
+    }
+    if (handler.joinable()) handler.join();
+    return told && comm.ended() ? 0 : 1;
+  });
+  EXPECT_EQ(codes, (std::vector<int>{0, 0}));
+}
+
 TEST(Processes, OneThatEndsIsNamed) {
   const std::vector<int> codes = run_forked(3, [](const ForkedRank& me) {
     Communicator comm = join(me, {.timeout = std::chrono::minutes(5)});
