@@ -34,9 +34,10 @@ namespace rondo {
 /// memory only while they are allocated. Of what was freed, as much is kept for the next allocation
 /// as is still allocated, and at least 64 MiB. Core dumps leave it out. allocate() throws
 /// std::bad_alloc if there is too little memory, by any limit of this process or of its control
-/// group, so that using the memory later cannot fail. Where the system gives no such file (a sandbox without memfd_create, limits of
-/// addresses or of file sizes), the resource gives ordinary memory, and a warning in the log says
-/// so once. Where limits are narrow (ulimit -v, -f), the arena is smaller.
+/// group, so that using the memory later cannot fail. Where the system gives no such file (a
+/// sandbox without memfd_create, limits of addresses or of file sizes), the resource gives ordinary
+/// memory, and a warning in the log says so once. Where limits are narrow (ulimit -v, -f), the
+/// arena is smaller.
 ///
 /// A child that the program forks shares the pages: what it writes there, its parent and all ranks
 /// read, and what its parent frees may become part of something else that the child then sees. What

@@ -154,9 +154,8 @@ TEST(Mpi, UserReductions) {
 
 TEST(Mpi, RareTypes) {
   Communicator comm = from_mpi(MPI_COMM_WORLD, options());
-  for_each_rare_type_and_op([&]<class T>(ReduceOp op) {
-    CollectiveCheck<T>(comm, 777, op, Algorithm::automatic).all();
-  });
+  for_each_rare_type_and_op(
+      [&]<class T>(ReduceOp op) { CollectiveCheck<T>(comm, 777, op, Algorithm::automatic).all(); });
 }
 
 // Through the memory of each host, and between hosts along rails; tests/hosts runs it where hosts

@@ -14,6 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import rondo_torch  # noqa: F401  (torch before 2.15 finds the backend by this)
 
+RELEASE = tuple(int(part) for part in torch.__version__.split(".")[:2])
 TYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64,
          torch.bool, torch.complex64, torch.complex128]
 # Gloo sums these, too; the others are compared with what torch computes itself.
@@ -134,6 +135,73 @@ def moves(ranks):
         ranks.same("a message", got, ranks.values(5, torch.float32, 0))
 
 
+def forms_of_one_tensor(ranks):
+    size, rank = ranks.size, ranks.rank
+    for count in [0, *COUNTS]:
+        x = ranks.values(count, torch.float32)
+        whole = torch.full((size * count,), -1.0)
+        gather, scatter = [getattr(dist, name if hasattr(dist, name) else base) for name, base in
+                           [("all_gather_into_tensor", "_all_gather_base"), ("reduce_scatter_tensor", "_reduce_scatter_base")]]
+        gather(whole, x, group=ranks.rondo)
+        everything = torch.cat([ranks.values(count, torch.float32, other) for other in range(size)])
+        ranks.same("all_gather_into_tensor", whole, everything)
+        own = torch.zeros(count)
+        scatter(own, everything + rank, group=ranks.rondo)
+        expected = size * ranks.values(count, torch.float32) + sum(range(size))
+        ranks.same("reduce_scatter_tensor", own, expected)
+        mean = x.clone()
+        if RELEASE >= (2, 0):
+            dist.all_reduce(mean, dist.ReduceOp.AVG, group=ranks.rondo)
+            ranks.same("an average", mean, sum(ranks.values(count, torch.float32, other) for other in range(size)) / size)
+    # A parameter of another memory format, with autograd on.
+    image = torch.nn.Parameter(ranks.values(120, torch.float32).view(2, 3, 4, 5).to(memory_format=torch.channels_last))
+    dist.broadcast(image, 0, group=ranks.rondo)
+    ranks.same("broadcast of a parameter", image.detach().contiguous().view(-1), ranks.values(120, torch.float32, 0))
+
+
+def callbacks(ranks):
+    """A function that is told of a call's end makes another call, and waits for it."""
+    first = dist.all_reduce(ranks.values(1000, torch.float32), group=ranks.rondo, async_op=True).get_future()
+
+    def then(future):
+        second = dist.all_reduce(future.value()[0], group=ranks.rondo, async_op=True)
+        second.wait()
+        return second.get_future().value()[0]
+
+    result = first.then(then).wait()
+    expected = ranks.size * sum(ranks.values(1000, torch.float32, rank) for rank in range(ranks.size))
+    ranks.same("an all_reduce in a callback", result, expected)
+    with torch.inference_mode():
+        parts = [torch.zeros(5) for _ in range(ranks.size)]
+        dist.all_gather(parts, ranks.values(5, torch.float32), group=ranks.rondo, async_op=True).wait()
+        ranks.same("all_gather in inference mode", parts[0].clone(), ranks.values(5, torch.float32, 0))
+
+
+def coalesced(ranks):
+    tensors = [ranks.values(count, torch.float32) for count in COUNTS]
+    work = ranks.rondo.allreduce_coalesced(tensors)
+    work.wait()
+    for count, tensor in zip(COUNTS, tensors):
+        ranks.same("all_reduce_coalesced", tensor, sum(ranks.values(count, torch.float32, rank) for rank in range(ranks.size)))
+    inputs = [ranks.values(count, torch.float32) for count in COUNTS]
+    outputs = [torch.zeros(ranks.size * count) for count in COUNTS]
+    ranks.rondo.allgather_into_tensor_coalesced(outputs, inputs).wait()
+    for count, output in zip(COUNTS, outputs):
+        ranks.same("all_gather coalesced", output, torch.cat([ranks.values(count, torch.float32, other) for other in range(ranks.size)]))
+    owns = [torch.zeros(count) for count in COUNTS]
+    ranks.rondo.reduce_scatter_tensor_coalesced(owns, outputs).wait()
+    for own, one in zip(owns, inputs):
+        ranks.same("reduce_scatter coalesced", own, ranks.size * one)
+
+
+def split(ranks):
+    for _ in range(2):
+        group = dist.split_group(parent_pg=ranks.rondo, split_ranks=[list(range(ranks.size))])
+        one = torch.ones(3)
+        dist.all_reduce(one, group=group)
+        ranks.same("all_reduce of a split group", one, torch.full((3,), float(ranks.size)))
+
+
 def train(ranks, group):
     torch.manual_seed(1)
     model = torch.nn.Sequential(torch.nn.Linear(30, 500), torch.nn.ReLU(), torch.nn.Linear(500, 10))
@@ -153,15 +221,13 @@ def a_group_that_ends(ranks):
     group = dist.new_group(backend="rondo")
     dist.barrier(group=group)
     if ranks.rank == 0:
-        backend = group._get_backend(torch.device("cpu")) if hasattr(group, "_get_backend") else None
-        if backend is None or not hasattr(backend, "abort"):
-            return True
-        backend.abort()
+        group._get_backend(torch.device("cpu")).abort()
     try:
-        while True:
+        for _ in range(10**6):
             dist.all_reduce(torch.ones(3), group=group)
     except RuntimeError as error:
         return "torch.distributed has aborted" in str(error)
+    return False
 
 
 def run(rank, size, store):
@@ -170,6 +236,8 @@ def run(rank, size, store):
     ranks = Ranks()
     reductions(ranks)
     moves(ranks)
+    forms_of_one_tensor(ranks)
+    callbacks(ranks)
     ours, theirs = train(ranks, ranks.rondo), train(ranks, ranks.gloo)
     if size == 2:  # of two ranks' sums there is one order
         ranks.same("a trained model", ours, theirs)
@@ -181,7 +249,9 @@ def run(rank, size, store):
         dist.all_reduce(one, group=sub)
         ranks.same("all_reduce of a sub-group", one, torch.full((1,), float(size - 1)))
     dist.barrier()
-    if torch.__version__ >= "2.6":
+    if RELEASE >= (2, 15):
+        coalesced(ranks)
+        split(ranks)
         assert a_group_that_ends(ranks), "an aborted group has gone on"
     if rank == 0:
         print(f"{size} ranks, torch {torch.__version__}: {ranks.compared} answers compared, all equal", flush=True)

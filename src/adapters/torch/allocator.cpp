@@ -3,13 +3,15 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/alloc_cpu.h>
+#include <pthread.h>
 
 #include <cstdint>
 #include <cstring>
 #include <mutex>
-#include <unordered_set>
+#include <new>
+#include <unordered_map>
 
-#include <rondo/memory.h>
+#include <rondo/reachable_memory.hpp>
 
 #include "torch_types.hpp"
 
@@ -17,25 +19,49 @@ namespace rondo::torch_backend {
 namespace {
 
 constexpr std::size_t kLeastBytes = std::size_t{64} << 10U;
+// Of what is from Rondo. Most other blocks are told apart by it without the lock.
+constexpr std::size_t kAlignment = 4096;
 
-// Which blocks come from Rondo: the deleter gets nothing except the address. There are few.
-std::mutex& lock() {
-  static auto* const mutex = new std::mutex();
-  return *mutex;
+// The blocks that come from Rondo, and their bytes: the deleter gets nothing except the address.
+struct Blocks {
+  std::mutex mutex;
+  std::unordered_map<void*, std::size_t> bytes;
+};
+Blocks& blocks() {
+  static auto* const made = [] {
+    // A child that is forked gets the lock free, whatever other threads do.
+    ::pthread_atfork([] { blocks().mutex.lock(); }, [] { blocks().mutex.unlock(); },
+                     [] { blocks().mutex.unlock(); });
+    return new Blocks();
+  }();
+  return *made;
 }
-std::unordered_set<void*>& blocks() {
-  static auto* const set = new std::unordered_set<void*>();
-  return *set;
+
+void* take(std::size_t bytes) {
+  try {
+    void* const memory = reachable_memory().allocate(bytes, kAlignment);
+    const std::lock_guard held(blocks().mutex);
+    blocks().bytes.emplace(memory, bytes);
+    return memory;
+  } catch (const std::exception&) {
+    return nullptr;  // torch's own memory serves, too
+  }
 }
 
 void release(void* memory) {
   if (memory == nullptr) return;
-  // What is from Rondo is aligned to a page, so most others are told apart without the lock.
-  constexpr std::uintptr_t kPage = 4096;
-  if (reinterpret_cast<std::uintptr_t>(memory) % kPage == 0) {
-    const std::lock_guard held(lock());
-    if (blocks().erase(memory) > 0) {
-      rondo_free(memory);
+  if (reinterpret_cast<std::uintptr_t>(memory) % kAlignment == 0) {
+    std::size_t bytes = 0;
+    {
+      const std::lock_guard held(blocks().mutex);
+      const auto found = blocks().bytes.find(memory);
+      if (found != blocks().bytes.end()) {
+        bytes = found->second;
+        blocks().bytes.erase(found);
+      }
+    }
+    if (bytes > 0) {
+      reachable_memory().deallocate(memory, bytes, kAlignment);
       return;
     }
   }
@@ -56,26 +82,19 @@ class ReachableAllocator final : public c10::Allocator {
 
  private:
   static c10::DataPtr allocated(std::size_t bytes) {
-    void* memory = reachable(bytes);
+    void* memory = bytes < kLeastBytes ? nullptr : take(bytes);
     if (memory == nullptr) memory = c10::alloc_cpu(bytes);
     return {memory, memory, &release, c10::Device(c10::DeviceType::CPU)};
-  }
-  // Null where torch's own memory is to be used.
-  static void* reachable(std::size_t bytes) {
-    if (bytes < kLeastBytes) return nullptr;
-    void* const memory = rondo_malloc(bytes);
-    if (memory == nullptr) return nullptr;
-    const std::lock_guard held(lock());
-    blocks().insert(memory);
-    return memory;
   }
 };
 
 }  // namespace
 
-void use_reachable_allocator() {
+c10::Allocator& reachable_allocator() {
   static auto* const allocator = new ReachableAllocator();
-  c10::SetCPUAllocator(allocator, 1);
+  return *allocator;
 }
+
+void use_reachable_allocator() { c10::SetCPUAllocator(&reachable_allocator(), 1); }
 
 }  // namespace rondo::torch_backend

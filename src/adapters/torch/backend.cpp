@@ -1,6 +1,9 @@
 #include "backend.hpp"
 
 #include <ATen/ATen.h>
+#include <ATen/ThreadLocalState.h>
+
+#include <rondo/errors.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -8,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "allocator.hpp"
 #include "joining.hpp"
 
 namespace rondo::torch_backend {
@@ -186,9 +190,9 @@ std::vector<std::size_t> parts_of(const at::Tensor& tensor, const std::vector<in
   std::vector<std::size_t> parts;
   const std::size_t all = bytes(tensor);
   if (rows.empty()) {
-    TORCH_CHECK(tensor.dim() == 0 || tensor.size(0) % static_cast<int64_t>(ranks) == 0,
-                "rondo: a tensor of ", tensor.size(0), " rows cannot be cut into ", ranks,
-                " equal parts");
+    TORCH_CHECK(tensor.dim() > 0 && tensor.size(0) % static_cast<int64_t>(ranks) == 0,
+                "rondo: a tensor of sizes ", tensor.sizes(), " cannot be cut into ", ranks,
+                " equal parts by its rows");
     parts.assign(ranks, all / ranks);
     return parts;
   }
@@ -220,6 +224,46 @@ void exchange(Communicator& comm, const void* in, const std::vector<std::size_t>
   comm.run(call);
 }
 
+void require_gathered(const at::Tensor& output, const at::Tensor& input, int ranks) {
+  require_host_memory(output, "all_gather_into_tensor");
+  require_host_memory(input, "all_gather_into_tensor");
+  TORCH_CHECK(
+      output.scalar_type() == input.scalar_type() && output.numel() == input.numel() * ranks,
+      "rondo: all_gather_into_tensor: the output must have the input's type, and its size times "
+      "the number of ranks");
+}
+void gather_to_all(Communicator& comm, const at::Tensor& output, const at::Tensor& input,
+                   const CallOptions& with) {
+  const Dense own(input);
+  const Dense all(output);
+  comm.run(moving(Collective::all_gather, own.data(), all.data(), bytes(output), 0, with));
+  all.copy_back();
+}
+
+void require_scattered(const at::Tensor& output, const at::Tensor& input, int ranks) {
+  require_host_memory(output, "reduce_scatter_tensor");
+  require_host_memory(input, "reduce_scatter_tensor");
+  TORCH_CHECK(
+      output.scalar_type() == input.scalar_type() && input.numel() == output.numel() * ranks,
+      "rondo: reduce_scatter_tensor: the input must have the output's type, and its size times "
+      "the number of ranks");
+}
+void scatter_reduced(Communicator& comm, const at::Tensor& output, const at::Tensor& input,
+                     ReduceOp op, const CallOptions& with) {
+  const Dense all(input);
+  const Dense own(output);
+  Call call;
+  call.collective = Collective::reduce_scatter;
+  call.type = type_of(output);
+  call.op = op;
+  call.count = elements(input);
+  call.in = all.data();
+  call.out = own.data();
+  call.options = with;
+  comm.run(call);
+  own.copy_back();
+}
+
 // What profilers show. They keep the pointer, so titles live for ever.
 const char* title_of(const std::string& backend, const char* call) {
   static std::mutex mutex;
@@ -240,21 +284,26 @@ bool asynchronous([[maybe_unused]] const Options& options) {
 }  // namespace
 
 RondoBackend::RondoBackend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-                           std::chrono::milliseconds timeout, BasePtr messages, std::string name)
-    : Base(rank, size), name_(std::move(name)), timeout_(timeout), messages_(std::move(messages)) {
-  communicator_.emplace(join(store, rank, size, timeout));
+                           std::chrono::milliseconds timeout, MakeMessages make_messages,
+                           std::string name)
+    : Base(rank, size),
+      name_(std::move(name)),
+      timeout_(timeout),
+      make_messages_(std::move(make_messages)),
+      messages_(make_messages_(store, rank, size, timeout)) {
+  communicator_ = std::make_shared<Communicator>(join(store, rank, size, timeout));
 }
 
 RondoBackend::~RondoBackend() = default;
 
 Communicator& RondoBackend::communicator() {
-  TORCH_CHECK(communicator_.has_value(), "rondo: the process group was shut down");
+  TORCH_CHECK(communicator_ != nullptr, "rondo: the process group was shut down");
   return *communicator_;
 }
 
 CallOptions RondoBackend::options_for(bool asynchronous, std::chrono::milliseconds timeout) const {
   CallOptions options;
-  options.timeout = timeout.count() > 0 ? timeout : timeout_;
+  options.timeout = timeout.count() > 0 ? timeout : timeout_.load();
   options.background = asynchronous;
   return options;
 }
@@ -266,20 +315,43 @@ WorkPtr RondoBackend::make(c10d::OpType type, const char* call_name, const Tenso
   ++sequence_;
   auto work = c10::make_intrusive<RondoWork>(getRank(), type, title_of(name_, call_name), inputs,
                                              std::move(results));
-  auto call = [work, body = std::move(body), options = options_for(asynchronous, timeout)] {
+  const auto outcome = std::make_shared<std::exception_ptr>();
+  Task task;
+  task.call = [this, outcome, body = std::move(body), state = at::ThreadLocalState(),
+               options = options_for(asynchronous, timeout)] {
+    const at::ThreadLocalStateGuard as_the_caller(state);
+    const at::NoGradGuard no_grad;
     try {
       body(options);
-      work->end(nullptr);
+    } catch (const UsageError&) {  // on all ranks alike: the group goes on
+      *outcome = std::current_exception();
+    } catch (const std::exception& error) {
+      // This rank may not have made its call; so that its next one does not meet this one of
+      // others.
+      abort_calls(error.what());
+      *outcome = std::current_exception();
     } catch (...) {
-      work->end(std::current_exception());
+      abort_calls("a call failed");
+      *outcome = std::current_exception();
     }
   };
+  task.tell = [work, outcome] { work->end(*outcome); };
   if (asynchronous) {
-    runner_.start(std::move(call));
+    runner_.start(std::move(task));
   } else {
-    runner_.run(call);
+    runner_.run(std::move(task));
   }
   return work;
+}
+
+void RondoBackend::abort_calls(const std::string& reason) {
+  const auto communicator = current();
+  if (communicator && !communicator->ended()) communicator->abort(reason);
+}
+
+std::shared_ptr<Communicator> RondoBackend::current() const {
+  const std::lock_guard lock(mutex_);
+  return communicator_;
 }
 
 WorkPtr RondoBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
@@ -290,7 +362,7 @@ WorkPtr RondoBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& 
                 const Dense dense(tensor);
                 communicator().run(moving(Collective::broadcast, dense.data(), dense.data(),
                                           bytes(tensor), root, with));
-                dense.copy_back();
+                if (getRank() != root) dense.copy_back();
               });
 }
 
@@ -375,19 +447,10 @@ WorkPtr RondoBackend::allgather(TensorLists& outputs, Tensors& inputs,
 
 WorkPtr RondoBackend::_allgather_base(at::Tensor& output, at::Tensor& input,
                                       const c10d::AllgatherOptions& options) {
-  require_host_memory(output, "all_gather_into_tensor");
-  require_host_memory(input, "all_gather_into_tensor");
-  TORCH_CHECK(
-      output.scalar_type() == input.scalar_type() && output.numel() == input.numel() * getSize(),
-      "rondo: all_gather_into_tensor: the output must have the input's type, and its size "
-      "times the number of ranks");
+  require_gathered(output, input, getSize());
   return make(c10d::OpType::_ALLGATHER_BASE, "all_gather", {input}, {output}, asynchronous(options),
               options.timeout, [this, output, input](const CallOptions& with) {
-                const Dense own(input);
-                const Dense all(output);
-                communicator().run(
-                    moving(Collective::all_gather, own.data(), all.data(), bytes(output), 0, with));
-                all.copy_back();
+                gather_to_all(communicator(), output, input, with);
               });
 }
 
@@ -470,6 +533,10 @@ WorkPtr RondoBackend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
   const Tensors& list = only(inputs, static_cast<std::size_t>(getSize()), "reduce_scatter");
   TORCH_CHECK(list[static_cast<std::size_t>(getRank())].numel() == output.numel(),
               "rondo: reduce_scatter: the output differs in size from this rank's input");
+  for (const at::Tensor& tensor : list) {
+    TORCH_CHECK(tensor.scalar_type() == output.scalar_type(),
+                "rondo: reduce_scatter: tensors of different types");
+  }
   Call call;
   call.collective = Collective::reduce_scatter;
   call.type = type_of(output);
@@ -492,27 +559,13 @@ WorkPtr RondoBackend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
 
 WorkPtr RondoBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                                            const c10d::ReduceScatterOptions& options) {
-  require_host_memory(output, "reduce_scatter_tensor");
-  require_host_memory(input, "reduce_scatter_tensor");
-  TORCH_CHECK(
-      output.scalar_type() == input.scalar_type() && input.numel() == output.numel() * getSize(),
-      "rondo: reduce_scatter_tensor: the input must have the output's type, and its size "
-      "times the number of ranks");
-  Call call;
-  call.collective = Collective::reduce_scatter;
-  call.type = type_of(output);
-  call.op = op_of(options.reduceOp);
-  call.count = elements(input);
+  require_scattered(output, input, getSize());
+  type_of(output);
+  const ReduceOp op = op_of(options.reduceOp);
   return make(c10d::OpType::_REDUCE_SCATTER_BASE, "reduce_scatter", {input}, {output},
               asynchronous(options), options.timeout,
-              [this, output, input, call](const CallOptions& with) mutable {
-                const Dense all(input);
-                const Dense own(output);
-                call.in = all.data();
-                call.out = own.data();
-                call.options = with;
-                communicator().run(call);
-                own.copy_back();
+              [this, output, input, op](const CallOptions& with) {
+                scatter_reduced(communicator(), output, input, op, with);
               });
 }
 
@@ -582,24 +635,36 @@ void RondoBackend::monitoredBarrier(const c10d::BarrierOptions& options, bool wa
 #if !defined(TORCH_OF_1)
 WorkPtr RondoBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                       const c10d::AllgatherOptions& options) {
-  TORCH_CHECK(outputs.size() == inputs.size() && !inputs.empty(),
+  const std::size_t count = inputs.size();
+  TORCH_CHECK(outputs.size() == count && count > 0,
               "rondo: all_gather_into_tensor_coalesced takes as many outputs as inputs");
-  WorkPtr last;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    last = _allgather_base(outputs[i], inputs[i], options);
-  }
-  return last;  // calls end in their order
+  for (std::size_t i = 0; i < count; ++i) require_gathered(outputs[i], inputs[i], getSize());
+  return make(c10d::OpType::ALLGATHER_INTO_TENSOR_COALESCED, "all_gather", inputs, outputs,
+              asynchronous(options), options.timeout,
+              [this, outputs, inputs](const CallOptions& with) {
+                for (std::size_t i = 0; i < inputs.size(); ++i) {
+                  gather_to_all(communicator(), outputs[i], inputs[i], with);
+                }
+              });
 }
 
 WorkPtr RondoBackend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                       const c10d::ReduceScatterOptions& options) {
-  TORCH_CHECK(outputs.size() == inputs.size() && !inputs.empty(),
+  const std::size_t count = inputs.size();
+  TORCH_CHECK(outputs.size() == count && count > 0,
               "rondo: reduce_scatter_tensor_coalesced takes as many outputs as inputs");
-  WorkPtr last;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    last = _reduce_scatter_base(outputs[i], inputs[i], options);
+  for (std::size_t i = 0; i < count; ++i) {
+    require_scattered(outputs[i], inputs[i], getSize());
+    type_of(outputs[i]);
   }
-  return last;
+  const ReduceOp op = op_of(options.reduceOp);
+  return make(c10d::OpType::REDUCE_SCATTER_TENSOR_COALESCED, "reduce_scatter", inputs, outputs,
+              asynchronous(options), options.timeout,
+              [this, outputs, inputs, op](const CallOptions& with) {
+                for (std::size_t i = 0; i < inputs.size(); ++i) {
+                  scatter_reduced(communicator(), outputs[i], inputs[i], op, with);
+                }
+              });
 }
 #endif
 
@@ -636,30 +701,48 @@ BasePtr RondoBackend::split(const c10::intrusive_ptr<c10d::Store>& store,
   const auto own = std::find(ranks.begin(), ranks.end(), getRank());
   if (own == ranks.end()) return nullptr;
   const auto rank = static_cast<int>(own - ranks.begin());
-  const auto timeout = options ? options->timeout : timeout_;
-  BasePtr messages = messages_->split(store->clone(), ranks, messages_->getBackendOptions());
+  const auto timeout = options ? options->timeout : timeout_.load();
   return c10::make_intrusive<RondoBackend>(store->clone(), rank, static_cast<int>(ranks.size()),
-                                           timeout, std::move(messages), name_);
+                                           timeout, make_messages_, name_);
+}
+
+at::Tensor RondoBackend::allocateTensor(long size, at::TensorOptions options) {
+  auto data =
+      reachable_allocator().allocate(static_cast<std::size_t>(size) * options.dtype().itemsize());
+  void* const memory = data.get();
+  const auto held = std::make_shared<c10::DataPtr>(std::move(data));
+  return at::from_blob(memory, {size}, [held](void*) {}, options);
 }
 
 c10::intrusive_ptr<c10d::Backend::Options> RondoBackend::getBackendOptions() {
-  return c10::make_intrusive<Options>("rondo", timeout_);
+  return c10::make_intrusive<Options>("rondo", timeout_.load());
 }
 
 c10d::ErrorType RondoBackend::getError() {
-  return communicator_ && communicator_->ended() ? c10d::ErrorType::COMM_ERROR
-                                                 : c10d::ErrorType::SUCCESS;
+  const auto communicator = current();
+  return communicator && communicator->ended() ? c10d::ErrorType::COMM_ERROR
+                                               : c10d::ErrorType::SUCCESS;
 }
 
 void RondoBackend::abort() {
-  if (communicator_) communicator_->abort("torch.distributed has aborted the process group");
+  abort_calls("torch.distributed has aborted the process group");
   messages_->abort();
 }
 
 void RondoBackend::shutdown() {
-  if (!communicator_) return;
-  runner_.run([this] { communicator_.reset(); });
+  // After what is queued.
+  runner_.run({[this] {
+                 std::shared_ptr<Communicator> last;
+                 const std::lock_guard lock(mutex_);
+                 last.swap(communicator_);
+               },
+               [] {}});
   messages_->shutdown();
+}
+
+void RondoBackend::setTimeout(std::chrono::milliseconds timeout) {
+  timeout_ = timeout;
+  messages_->setTimeout(timeout);
 }
 #endif
 

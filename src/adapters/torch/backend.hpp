@@ -7,7 +7,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,10 +21,13 @@ namespace rondo::torch_backend {
 // the thread that makes them, unless something is queued.
 class RondoBackend final : public Base {
  public:
-  // Waits for the other ranks. `messages`: the backend for what has tags, Gloo. `name`: as which
-  // profilers show calls.
+  // Makes the backend of the same ranks for what has tags: Gloo.
+  using MakeMessages = std::function<BasePtr(const c10::intrusive_ptr<c10d::Store>& store, int rank,
+                                             int size, std::chrono::milliseconds timeout)>;
+
+  // Waits for the other ranks. `name`: as which profilers show calls.
   RondoBackend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-               std::chrono::milliseconds timeout, BasePtr messages, std::string name);
+               std::chrono::milliseconds timeout, MakeMessages make_messages, std::string name);
   RondoBackend(const RondoBackend&) = delete;
   RondoBackend& operator=(const RondoBackend&) = delete;
   ~RondoBackend() override;
@@ -87,7 +89,10 @@ class RondoBackend final : public Base {
   c10d::ErrorType getError() override;
   void abort() override;
   void shutdown() override;
-  void setTimeout(std::chrono::milliseconds timeout) override { timeout_ = timeout; }
+  void setTimeout(std::chrono::milliseconds timeout) override;
+  // Tensors that other ranks reach, for the buckets of DistributedDataParallel.
+  bool supportsTensorAlloc(c10::DeviceIndex /*device*/) override { return true; }
+  at::Tensor allocateTensor(long size, at::TensorOptions options) override;
 #endif
 #endif
 
@@ -99,12 +104,19 @@ class RondoBackend final : public Base {
                bool asynchronous, std::chrono::milliseconds timeout,
                std::function<void(const CallOptions&)> body);
   [[nodiscard]] CallOptions options_for(bool asynchronous, std::chrono::milliseconds timeout) const;
+  // For calls, which are made before shutdown() takes it away.
   Communicator& communicator();
+  // For other threads; null after shutdown().
+  [[nodiscard]] std::shared_ptr<Communicator> current() const;
+  void abort_calls(const std::string& reason);
 
   std::string name_;
-  std::chrono::milliseconds timeout_;
+  std::atomic<std::chrono::milliseconds> timeout_;
+  MakeMessages make_messages_;
   BasePtr messages_;
-  std::optional<Communicator> communicator_;
+  mutable std::mutex mutex_;  // of what follows
+  std::shared_ptr<Communicator>
+      communicator_;  // only shutdown() changes it, as a call of the runner
   std::atomic<std::uint64_t> sequence_ = 0;
   Runner runner_;  // last, so that what is queued ends before the communicator does
 };

@@ -43,9 +43,13 @@ std::string host_name() {
 std::string place() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  std::array<char, 64> network{};
-  const ssize_t length = ::readlink("/proc/self/ns/net", network.data(), network.size() - 1);
-  return host_name() + " " + boot + " " + std::string(network.data(), length > 0 ? length : 0);
+  std::string same = host_name() + " " + boot + " " + std::to_string(::getuid());
+  for (const char* const space : {"/proc/self/ns/net", "/proc/self/ns/mnt"}) {
+    std::array<char, 64> name{};
+    const ssize_t length = ::readlink(space, name.data(), name.size() - 1);
+    same += " " + std::string(name.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+  }
+  return same;
 }
 
 // A port that was free just now.
@@ -63,7 +67,8 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
-std::string text_of(c10d::Store& store, const std::string& key) {
+std::string text_of(c10d::Store& store, const std::string& key, std::chrono::milliseconds timeout) {
+  store.wait({key}, timeout);
   const auto bytes = store.get(key);
   return {bytes.begin(), bytes.end()};
 }
@@ -72,16 +77,14 @@ void tell(c10d::Store& store, const std::string& key, const std::string& text) {
 }
 
 // Where the ranks meet, as rank 0 chooses it.
-std::string meeting_point(c10d::Store& store, int size) {
+std::string meeting_point(c10d::Store& store, int size, std::chrono::milliseconds timeout) {
   const std::string mine = place();
   bool one_host = true;
   for (int rank = 1; rank < size; ++rank) {
-    one_host = text_of(store, "place of " + std::to_string(rank)) == mine && one_host;
+    one_host = text_of(store, "place of " + std::to_string(rank), timeout) == mine && one_host;
   }
   if (one_host) {
-    const char* const folder = std::getenv("TMPDIR");
-    return std::string("unix://") + (folder != nullptr && *folder == '/' ? folder : "/tmp") +
-           "/rondo-torch-" + random_hex();
+    return "unix:///tmp/rondo-torch-" + random_hex();
   }
   return "tcp://" + host_name() + ":" + std::to_string(free_port());
 }
@@ -96,16 +99,18 @@ Communicator join(const c10::intrusive_ptr<c10d::Store>& store, int rank, int si
   std::string url;
   std::string secret;
   if (rank == 0) {
-    url = meeting_point(*store, size);
+    url = meeting_point(*store, size, timeout);
     secret = random_hex();
     tell(*store, "secret", secret);
     tell(*store, "url", url);
   } else {
     tell(*store, "place of " + std::to_string(rank), place());
-    url = text_of(*store, "url");
-    secret = text_of(*store, "secret");
+    url = text_of(*store, "url", timeout);
+    secret = text_of(*store, "secret", timeout);
   }
-  if (url.starts_with("tcp:")) options.network.secret = secret;
+  // The user's own secret is safer than one that went through torch's store.
+  const bool has_own = std::getenv("RONDO_SECRET") != nullptr;
+  if (url.starts_with("tcp:") && !has_own) options.network.secret = secret;
   return from_store(url, rank, size, options);
 }
 

@@ -1,6 +1,7 @@
 #include "runner.hpp"
 
 #include <future>
+#include <memory>
 #include <utility>
 
 namespace rondo::torch_backend {
@@ -11,50 +12,70 @@ Runner::~Runner() {
     stopping_ = true;
   }
   changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  for (std::thread& thread : threads_) {
+    if (thread.get_id() == std::this_thread::get_id()) {
+      thread.detach();  // whom it told has let go of the group
+    } else {
+      thread.join();
+    }
+  }
 }
 
-void Runner::start(std::function<void()> call) {
+void Runner::have_thread() {
+  if (waiting_ == 0) threads_.emplace_back([this] { serve(); });
+}
+
+void Runner::start(Task task) {
   const std::lock_guard lock(mutex_);
-  if (!thread_.joinable()) thread_ = std::thread([this] { serve(); });
-  calls_.push_back(std::move(call));
+  tasks_.push_back(std::move(task));
+  have_thread();
   changed_.notify_all();
 }
 
-void Runner::run(const std::function<void()>& call) {
+void Runner::run(Task task) {
   {
     std::unique_lock lock(mutex_);
-    if (busy_ || !calls_.empty()) {
+    if (busy_ || !tasks_.empty()) {
       lock.unlock();
-      std::promise<void> done;
-      start([&] {
-        call();
-        done.set_value();
-      });
-      done.get_future().wait();
+      const auto done = std::make_shared<std::promise<void>>();
+      start({std::move(task.call), [done, tell = std::move(task.tell)] {
+               tell();
+               done->set_value();
+             }});
+      done->get_future().wait();
       return;
     }
     busy_ = true;
   }
-  call();
-  const std::lock_guard lock(mutex_);
-  busy_ = false;
+  task.call();
+  {
+    const std::lock_guard lock(mutex_);
+    busy_ = false;
+  }
   changed_.notify_all();
+  task.tell();
 }
 
 void Runner::serve() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return !busy_ && (stopping_ || !calls_.empty()); });
-    if (calls_.empty()) return;
-    const std::function<void()> call = std::move(calls_.front());
-    calls_.pop_front();
+    ++waiting_;
+    changed_.wait(lock, [this] { return !busy_ && (stopping_ || !tasks_.empty()); });
+    --waiting_;
+    if (tasks_.empty()) return;
+    Task task = std::move(tasks_.front());
+    tasks_.pop_front();
     busy_ = true;
     lock.unlock();
-    call();
+    task.call();
     lock.lock();
     busy_ = false;
+    if (!tasks_.empty()) have_thread();
+    lock.unlock();
     changed_.notify_all();
+    task.tell();
+    task = {};  // what it holds may call back when it goes
+    lock.lock();
   }
 }
 

@@ -5,8 +5,9 @@
 finds it by its entry point from torch 2.15 on; older releases need `import rondo_torch` before. Messages (send, recv, also
 from any source), sparse all-reduces and monitored_barrier go by Gloo, which torch has, since they have tags.
 
-From then on tensors of 64 KiB and more are allocated in memory that the other ranks of the host reach, unless
-RONDO_TORCH_ALLOCATOR=0 is set.
+With RONDO_TORCH_ALLOCATOR=1 all tensors of 64 KiB and more are allocated in memory that the other ranks of the host reach.
+Processes that are forked then (workers of a DataLoader, say) share such tensors with their parent: what they write to them,
+it reads. Without, only the buckets of DistributedDataParallel are (from torch 2.15 on).
 """
 import os
 
@@ -20,10 +21,13 @@ __all__ = ["create", "register"]
 _registered = False
 
 
+def _make_gloo(store, rank, size, timeout):
+    return dist.ProcessGroupGloo(dist.PrefixStore("gloo", store), rank, size, timeout)
+
+
 def create(store, rank, size, timeout, name="rondo"):
     """A backend of this rank, as torch.distributed makes it; waits for the other ranks."""
-    gloo = dist.ProcessGroupGloo(dist.PrefixStore("gloo", store), rank, size, timeout)
-    return _C.create_backend(dist.PrefixStore("rondo", store), rank, size, timeout, gloo, name)
+    return _C.create_backend(store, rank, size, timeout, _make_gloo, name)
 
 
 def register():
@@ -32,7 +36,8 @@ def register():
     if _registered:
         return
     _registered = True
-    if os.environ.get("RONDO_TORCH_ALLOCATOR", "1") != "0":
+    os.environ.setdefault("DDP_DISABLE_COMM_MEM", "0")
+    if os.environ.get("RONDO_TORCH_ALLOCATOR", "0") != "0":
         _C.use_reachable_allocator()
     if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 0):
         dist.Backend.register_backend("rondo", create)
