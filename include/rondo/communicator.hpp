@@ -129,7 +129,7 @@ class RONDO_API Communicator : public Collectives<Communicator>,
   /// UsageError as the call would.
   [[nodiscard]] PersistentCall prepare(const Call& call);
   /// Builds calls of this rank, for run(), run_async() and prepare().
-  [[nodiscard]] UserReductionCalls calls() const { return {{{rank(), size()}}}; }
+  [[nodiscard]] UserReductionCalls builder() const { return {{{rank(), size()}}}; }
 
   /// One all_reduce of many buffers, in place: their elements travel together, packed in memory
   /// that other ranks reach, so that many small buffers cost little more than one. All ranks pass

@@ -18,7 +18,7 @@ struct PreparedCall;
 /// from may only be destroyed or assigned to. Its buffers live as long as it does; what is in them
 /// may change between calls.
 ///
-///     rondo::PersistentCall sum = comm.prepare(comm.calls().all_reduce(gradient, gradient));
+///     rondo::PersistentCall sum = comm.prepare(comm.builder().all_reduce(gradient, gradient));
 ///     for (;;) { ...; sum.run(); }
 ///
 /// Each run() and start() is one call of the communicator, in the order of all its calls, and

@@ -51,7 +51,7 @@ void call(const UserReduction& reduction, const std::byte* in, std::byte* in_out
   try {
     reduction.combine(in, in_out, count);
   } catch (...) {
-    throw ThrownByProgram{std::current_exception()};
+    throw ThrownByProgram(std::current_exception());
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <utility>
 
 #include <rondo/user_reduction.hpp>
 
@@ -12,7 +13,8 @@ namespace rondo::detail {
 
 // What the program's function threw, so that it is not taken for an error of the library, which may
 // have the same type.
-struct ThrownByProgram {
+struct ThrownByProgram : std::exception {
+  explicit ThrownByProgram(std::exception_ptr by_function) : thrown(std::move(by_function)) {}
   std::exception_ptr thrown;
 };
 

@@ -288,7 +288,8 @@ TEST(ChunkCounts, InRankOrder) {
 }
 
 TEST(AllToAllV, CountsThatDoNotFitAreAMismatchOrRefused) {
-  const auto with = [](std::vector<std::size_t> counts, std::vector<std::size_t> received) {
+  const auto with = [](const std::vector<std::size_t>& counts,
+                       const std::vector<std::size_t>& received) {
     return [=](Communicator& comm) {
       const std::vector<float> in(counts[0] + counts[1]);
       std::vector<float> out(received[0] + received[1]);

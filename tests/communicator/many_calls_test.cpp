@@ -20,7 +20,7 @@ TEST(PersistentCall, IsMadeManyTimes) {
     for (const std::size_t count : {1U, 1000U, 100'000U}) {
       std::vector<int> in(count);
       std::vector<int> out(count);
-      PersistentCall call = comm.prepare(comm.calls().all_reduce(in, out));
+      PersistentCall call = comm.prepare(comm.builder().all_reduce(in, out));
       for (int round = 0; round < 50; ++round) {
         for (std::size_t i = 0; i < count; ++i) in[i] = comm.rank() + round * static_cast<int>(i);
         if (round % 2 == 0) {
@@ -44,9 +44,9 @@ TEST(PersistentCall, OwnsItsCountsAndItsReduction) {
     {
       std::vector<std::size_t> counts = {1, 3};
       UserReduction product = reduction_of<int>([](const int& a, const int& b) { return a * b; });
-      call = comm.prepare(comm.calls().reduce_scatter_v(std::as_bytes(std::span(whole)),
-                                                        std::as_writable_bytes(std::span(own)),
-                                                        counts, product, {}));
+      call = comm.prepare(comm.builder().reduce_scatter_v(std::as_bytes(std::span(whole)),
+                                                          std::as_writable_bytes(std::span(own)),
+                                                          counts, product, {}));
       counts = {4, 0};
       product.combine = nullptr;
     }

@@ -67,7 +67,8 @@ class Elements {
   explicit Elements(std::size_t count)
       : memory_(std::make_unique<T[]>(count)), elements_(memory_.get(), count) {}
   T& operator[](std::size_t i) { return elements_[i]; }
-  operator std::span<const T>() const { return elements_; }  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor,misc-explicit-constructor): as a vector does
+  operator std::span<const T>() const { return elements_; }
 
  private:
   std::unique_ptr<T[]> memory_;  // NOLINT(modernize-avoid-c-arrays)

@@ -98,7 +98,7 @@ void reductions(const Group& group, const std::string& of, MPI_Datatype type, st
     for (const bool in_place : {false, true}) {
       // The first half of the buffer is the input, the second the output.
       const auto sources = [=](unsigned char* buffer) {
-        return in_place ? static_cast<void*>(MPI_IN_PLACE) : static_cast<void*>(buffer);
+        return in_place ? MPI_IN_PLACE : static_cast<void*>(buffer);
       };
       const Bytes before =
           in_place ? joined(Bytes(bytes), input(count)) : joined(input(count), Bytes(bytes, fill));
@@ -124,7 +124,7 @@ void reductions(const Group& group, const std::string& of, MPI_Datatype type, st
         const bool is_root = group.rank == root;
         const auto source = [=](unsigned char* buffer) {
           if (!in_place) return static_cast<void*>(buffer);
-          return is_root ? static_cast<void*>(MPI_IN_PLACE) : static_cast<void*>(buffer + bytes);
+          return is_root ? MPI_IN_PLACE : static_cast<void*>(buffer + bytes);
         };
         const auto target = [=](unsigned char* buffer) {
           return is_root ? buffer + bytes : nullptr;
@@ -340,7 +340,7 @@ void moves(const Group& group, bool gaps) {
     }
     for (const bool in_place : {false, true}) {
       const auto from = [=](unsigned char* b) {
-        return in_place ? static_cast<void*>(MPI_IN_PLACE) : static_cast<void*>(b);
+        return in_place ? MPI_IN_PLACE : static_cast<void*>(b);
       };
       const auto gather = [&](auto function) {
         return [&, function](unsigned char* b) {
@@ -464,7 +464,8 @@ void places_of_empty_parts(const Group& group) {
 // Several at once, with an operation that is freed meanwhile, waited for in another order.
 void requests(const Group& group) {
   constexpr int kCalls = 6;
-  constexpr int kElems = 1000;
+  constexpr std::size_t kElems = 1000;
+  constexpr int kPairs = 1000;
   std::vector<std::vector<std::uint32_t>> sums(kCalls, std::vector<std::uint32_t>(2 * kElems));
   std::vector<MPI_Request> started(kCalls, MPI_REQUEST_NULL);
   const Bytes bytes = values<std::uint32_t>(group.rank, 2 * kElems);
@@ -475,10 +476,10 @@ void requests(const Group& group) {
   MPI_Op_create(add, 1, &op);
   for (std::size_t call = 0; call < kCalls; ++call) {
     if (call % 2 == 0) {
-      MPI_Iallreduce(bytes.data(), sums[call].data(), 2 * kElems, MPI_UINT32_T, MPI_SUM, group.comm,
+      MPI_Iallreduce(bytes.data(), sums[call].data(), 2 * kPairs, MPI_UINT32_T, MPI_SUM, group.comm,
                      &started[call]);
     } else {
-      MPI_Iallreduce(bytes.data(), sums[call].data(), kElems, pair, op, group.comm, &started[call]);
+      MPI_Iallreduce(bytes.data(), sums[call].data(), kPairs, pair, op, group.comm, &started[call]);
     }
   }
   MPI_Op_free(&op);
@@ -486,7 +487,7 @@ void requests(const Group& group) {
   if (MPI_Wait(&started.back(), MPI_STATUS_IGNORE) != MPI_SUCCESS) ++failures;
   if (MPI_Waitall(kCalls, started.data(), MPI_STATUSES_IGNORE) != MPI_SUCCESS) ++failures;
   std::vector<std::uint32_t> expected(2 * kElems);
-  PMPI_Allreduce(bytes.data(), expected.data(), 2 * kElems, MPI_UINT32_T, MPI_SUM, group.comm);
+  PMPI_Allreduce(bytes.data(), expected.data(), 2 * kPairs, MPI_UINT32_T, MPI_SUM, group.comm);
   for (const auto& sum : sums) failures += sum == expected ? 0 : 1;
   compared += kCalls;
 }
