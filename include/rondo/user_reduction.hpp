@@ -9,6 +9,8 @@
 #include <functional>
 #include <type_traits>
 
+#include <rondo/export.hpp>
+
 namespace rondo {
 
 /// How elements of different ranks become one, by a function of the program. For all_reduce,
