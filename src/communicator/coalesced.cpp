@@ -11,6 +11,7 @@
 #include <rondo/communicator.hpp>
 #include <rondo/errors.hpp>
 
+#include "base/checksum.hpp"
 #include "communicator/plan_on_host.hpp"
 #include "communicator/state.hpp"
 
@@ -18,17 +19,6 @@ namespace rondo {
 namespace {
 
 using Parts = std::vector<Communicator::Part>;
-
-// A checksum of the sizes, which ranks compare (FNV-1a, on the bytes of each count); never 0.
-std::uint32_t checksum_of(const Parts& parts) {
-  std::uint32_t sum = 2166136261U;
-  for (const Communicator::Part& part : parts) {
-    for (unsigned bit = 0; bit < 64; bit += 8) {
-      sum = (sum ^ static_cast<std::uint8_t>(std::uint64_t{part.count} >> bit)) * 16777619U;
-    }
-  }
-  return sum | 1U;
-}
 
 // The call, without its buffers. Throws UsageError.
 Call call_of(const Communicator& communicator, const Parts& parts, DataType type, ReduceOp op,
@@ -39,10 +29,10 @@ Call call_of(const Communicator& communicator, const Parts& parts, DataType type
   call.op = op;
   call.options = options;
   call.part_of = detail::PartOf::all_reduce_coalesced;
-  call.checksum = checksum_of(parts);
   const auto refuse = [&](const std::string& why) {
     throw UsageError(fmt::format("rank {}: all_reduce_coalesced: {}", communicator.rank(), why));
   };
+  detail::SizesChecksum sizes;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].data == nullptr && parts[i].count > 0) {
       refuse(fmt::format("buffer {} is null, but has {} elements", i, parts[i].count));
@@ -51,7 +41,9 @@ Call call_of(const Communicator& communicator, const Parts& parts, DataType type
       refuse("the buffers have more elements together than the address space has bytes");
     }
     call.count += parts[i].count;
+    sizes.add(parts[i].count);
   }
+  call.checksum = sizes.value();
   return call;
 }
 

@@ -1,5 +1,6 @@
 #include "plan/call_signature.hpp"
 
+#include "base/checksum.hpp"
 #include "base/collective_traits.hpp"
 
 namespace rondo::detail {
@@ -8,24 +9,19 @@ namespace {
 // The lower half of a message's number.
 constexpr std::uint32_t kMessageNumbers = 0xffffffff;
 
-// Returns a checksum that is never 0, since 0 means that the call has no counts (FNV-1a, on the
-// bytes of each count).
 std::uint32_t checksum_of(const std::size_t* counts, int ranks) {
-  std::uint32_t sum = 2166136261U;
-  for (int rank = 0; rank < ranks; ++rank) {
-    for (unsigned bit = 0; bit < 64; bit += 8) {
-      sum = (sum ^ static_cast<std::uint8_t>(std::uint64_t{counts[rank]} >> bit)) * 16777619U;
-    }
-  }
-  return sum | 1U;
+  SizesChecksum sum;
+  for (int rank = 0; rank < ranks; ++rank) sum.add(counts[rank]);
+  return sum.value();
 }
 
-// The root takes so many bits, and a checksum the others.
+// Where a call has both, the root takes so many bits, and a checksum the others.
 constexpr unsigned kRootBits = 18;
 constexpr std::uint32_t kRoots = (1U << kRootBits) - 1;
 
 std::int32_t with_checksum(int root, std::uint32_t checksum) {
-  const std::uint32_t folded = checksum ^ (checksum << kRootBits);
+  std::uint32_t folded = checksum ^ (checksum << kRootBits);
+  if (checksum != 0) folded |= 1U << kRootBits;  // it still differs from that of no sizes
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(root) | (folded & ~kRoots));
 }
 
@@ -66,7 +62,9 @@ Signature signature_of(const Call& call, Algorithm algorithm, int ranks) {
   signature.count = call.count;
   signature.root = has_root(call.collective) ? call.root : 0;
   if (call.counts != nullptr) {
-    signature.root = with_checksum(signature.root, checksum_of(call.counts, ranks));
+    const std::uint32_t sum = checksum_of(call.counts, ranks);
+    signature.root = has_root(call.collective) ? with_checksum(signature.root, sum)
+                                               : static_cast<std::int32_t>(sum);
   }
   if (call.received_counts != nullptr) {  // each rank has counts of its own
     signature.count = 0;
@@ -100,7 +98,10 @@ int root_of(const Signature& signature) {
 }
 
 std::uint32_t checksum_of(const Signature& signature) {
-  return static_cast<std::uint32_t>(signature.root) >> kRootBits;
+  const auto collective = static_cast<Collective>(signature.collective);
+  const auto root = static_cast<std::uint32_t>(signature.root);
+  const bool shares = has_root(collective) || collective == Collective::all_reduce;
+  return shares ? root >> kRootBits : root;
 }
 
 std::uint64_t number_after(std::uint64_t message) {

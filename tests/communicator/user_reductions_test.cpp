@@ -143,7 +143,7 @@ TEST(UserReduction, OneThatDiffersIsAMismatch) {
     std::vector<std::uint8_t> data(64);
     comm.all_reduce(data);
   };
-  const std::string ours = "all_reduce(64 bytes, a reduction of the program with digest 811)";
+  const std::string ours = "all_reduce(64 bytes, a reduction of the program with digest 911)";
   for (const auto& second : std::initializer_list<std::function<void(Communicator&)>>{
            with(16, true), with(8, false), built_in}) {
     for (const std::string& error : errors_of(with(8, true), second)) {

@@ -31,8 +31,6 @@ int code_for(const std::exception& error) noexcept {
 
 int report(MPI_Comm comm, const std::exception& error) noexcept {
   const int code = code_for(error);
-  // The program may end before it can ask MPI for the text, which MPI cuts to a few lines.
-  std::fprintf(stderr, "rondo: %s\n", error.what());
   PMPI_Comm_call_errhandler(comm, code);
   return code;
 }

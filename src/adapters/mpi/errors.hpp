@@ -11,8 +11,8 @@ namespace rondo::mpi_programs {
 // A code of MPI whose text is that of the exception.
 int code_for(const std::exception& error) noexcept;
 
-// The same; also says the text, and calls the error handler of `comm`, whose default ends the
-// program.
+// The same; also calls the error handler of `comm`, whose default prints the text, as much as MPI
+// keeps of it, and ends the program.
 int report(MPI_Comm comm, const std::exception& error) noexcept;
 
 // MPI_SUCCESS, or what `handle` returns for the exception that `body` throws.
