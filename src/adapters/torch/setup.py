@@ -37,7 +37,7 @@ def installed_rondo():
 
 
 compile_args, link_args = installed_rondo()
-sources = ["allocator.cpp", "backend.cpp", "joining.cpp", "module.cpp", "runner.cpp"]
+sources = ["allocator.cpp", "backend.cpp", "joining.cpp", "module.cpp", "runner.cpp", "tensors.cpp"]
 setup(
     ext_modules=[
         cpp_extension.CppExtension(
