@@ -78,10 +78,9 @@ gloo::AllreduceOptions::Func function_of(ReduceOp op) {
       return static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&gloo::min<T>);
     case ReduceOp::max:
       return static_cast<void (*)(void*, const void*, const void*, std::size_t)>(&gloo::max<T>);
-    case ReduceOp::avg:
-      break;
+    default:  // Gloo has no function for the others, so that gloo_peer refuses such calls.
+      return {};
   }
-  return {};
 }
 
 template <class T>
@@ -102,7 +101,8 @@ bool has_gloo_peer() { return true; }
 
 Peer gloo_peer(Communicator& comm) {
   return [context = join(comm)](const Call& call) -> std::optional<std::function<void()>> {
-    if (call.collective != Collective::all_reduce || call.op == ReduceOp::avg || call.count == 0) {
+    if (call.collective != Collective::all_reduce || !detail::is_common(call.type) ||
+        !detail::is_common(call.op) || call.op == ReduceOp::avg || call.count == 0) {
       return std::nullopt;
     }
     return detail::with_common_type(
