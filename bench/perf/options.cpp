@@ -8,6 +8,7 @@
 #include <rondo/version.hpp>
 
 #include "base/collective_traits.hpp"
+#include "base/with_type.hpp"
 #include "tools/launch/launch.hpp"
 #include "tools/launch/numbers.hpp"
 #include "tools/launch/options.hpp"
@@ -118,6 +119,11 @@ Options parse(int argc, char** argv, bool has_mpi, bool has_gloo) {
     const bool pairwise = detail::goes_pairwise(options.op);
     if (options.on_devices && (options.fresh || options.use || options.compute_us > 0)) {
       throw CLI::ValidationError("--device", "--fresh, --use and --compute-us are for host memory");
+    }
+    if (options.on_devices &&
+        !(detail::is_common(options.type) && detail::is_common(options.redop))) {
+      throw CLI::ValidationError("--device", fmt::format("{} of {} is for host memory",
+                                                         name(options.redop), name(options.type)));
     }
     if (options.algos.empty() && options.on_devices && pairwise) {
       options.algos = {"pairwise", "copy"};

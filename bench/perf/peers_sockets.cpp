@@ -204,7 +204,10 @@ class Sum {
 Peer sockets_peer(Communicator& comm) {
   return [sockets = std::make_shared<Sockets>(comm)](
              const Call& call) -> std::optional<std::function<void()>> {
-    if (call.collective != Collective::all_reduce || call.op != ReduceOp::sum) return std::nullopt;
+    if (call.collective != Collective::all_reduce || !detail::is_common(call.type) ||
+        call.op != ReduceOp::sum) {
+      return std::nullopt;
+    }
     return detail::with_common_type(
         call.type, [&](auto tag) -> std::optional<std::function<void()>> {
           using T = typename decltype(tag)::Type;
