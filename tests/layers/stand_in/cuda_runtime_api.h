@@ -1,4 +1,4 @@
-// The part of CUDA's runtime that the trainer uses, over the stand-in of tests/cuda: device memory
+// The part of CUDA's runtime that the trainer and Rondo's libnccl use, over the stand-in of tests/cuda: device memory
 // is host memory, a stream is a thread. In place of CUDA's own header, by the order of include
 // folders.
 #pragma once
@@ -22,6 +22,7 @@ inline constexpr unsigned cudaGraphInstantiateFlagUseNodePriority = 8;
 
 const char* cudaGetErrorString(cudaError_t code);
 cudaError_t cudaGetLastError();
+cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaMalloc(void** memory, std::size_t bytes);

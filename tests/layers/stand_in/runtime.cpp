@@ -24,6 +24,9 @@ const char* cudaGetErrorString(cudaError_t code) {
   return code == cudaSuccess ? "no error" : "the stand-in refused";
 }
 cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaGetDevice(int* device) {
+  return code_of([&] { *device = api::current_device(); });
+}
 cudaError_t cudaSetDevice(int device) {
   return code_of([&] { api::use_device(device); });
 }

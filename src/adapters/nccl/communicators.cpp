@@ -1,0 +1,183 @@
+// How communicators are made, asked and left.
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <rondo/cuda.hpp>
+#include <rondo/options.hpp>
+#include <rondo/start.hpp>
+
+#include "adapters/nccl/communicator.hpp"
+#include "adapters/nccl/device.hpp"
+#include "adapters/nccl/errors.hpp"
+#include "adapters/nccl/functions.hpp"
+#include "adapters/nccl/group.hpp"
+#include "adapters/nccl/interface.hpp"
+#include "adapters/nccl/real_library.hpp"
+#include "adapters/nccl/unique_id.hpp"
+
+namespace rondo::nccl_programs {
+namespace {
+
+// NCCL's calls have no deadline, unless the user gives those of Rondo one.
+CommunicatorOptions without_deadline() {
+  CommunicatorOptions options;
+  if (std::getenv("RONDO_TIMEOUT") == nullptr) options.timeout = std::chrono::hours{24 * 365 * 10};
+  return options;
+}
+
+ncclComm_t made_of(cuda::Communicator devices) {
+  auto comm = std::make_unique<ncclComm>(std::move(devices));
+  join_by_real_library(*comm);
+  return comm.release();
+}
+
+cuda::Communicator joined(const MeetingPlace& place, int rank, int size, int device) {
+  CommunicatorOptions options = without_deadline();
+  // The user's own secret is safer than one that the program has carried to all ranks.
+  if (std::getenv("RONDO_SECRET") == nullptr) options.network.secret = place.secret;
+  Communicator host = from_store(place.url, rank, size, options);
+  if (rank == 0) leave(place);
+  cuda::Options on_devices;
+  on_devices.device = device;
+  return cuda::join(std::move(host), on_devices);
+}
+
+ncclResult_t join(ncclComm_t* comm, int size, const ncclUniqueId& id, int rank) {
+  return result_of([&] {
+    not_null(comm, "the place for the communicator") = nullptr;
+    if (size < 1 || rank < 0 || rank >= size) {
+      throw InvalidArgument("rank " + std::to_string(rank) + " of " + std::to_string(size));
+    }
+    const int device = current_device();
+    join_together([comm, size, rank, device, place = parse(id)] {
+      *comm = made_of(joined(place, rank, size, device));
+    });
+  });
+}
+
+std::vector<int> devices_of(int count, const int* devices) {
+  std::vector<int> all;
+  for (int i = 0; i < count; ++i) all.push_back(devices != nullptr ? devices[i] : i);
+  return all;
+}
+
+}  // namespace
+}  // namespace rondo::nccl_programs
+
+namespace nccl = rondo::nccl_programs;
+
+extern "C" {
+
+ncclResult_t ncclCommInitRank(ncclComm_t* comm, int size, ncclUniqueId id, int rank) {
+  return nccl::join(comm, size, id, rank);
+}
+
+// Calls return when they are done, whatever `config` says of blocking; the rest of it tunes NCCL.
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id, int rank,
+                                    void* /*config*/) {
+  return nccl::join(comm, size, id, rank);
+}
+
+ncclResult_t ncclCommInitRankScalable(ncclComm_t* comm, int size, int rank, int ids,
+                                      ncclUniqueId* id, void* /*config*/) {
+  if (id == nullptr || ids < 1) {
+    return nccl::remember(ncclInvalidArgument, "ncclCommInitRankScalable needs an ncclUniqueId");
+  }
+  return nccl::join(comm, size, *id, rank);
+}
+
+ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
+  return nccl::result_of([&] {
+    nccl::not_null(comms, "the place for the communicators");
+    if (count < 1) throw nccl::InvalidArgument("a group of no devices");
+    std::vector<rondo::cuda::Communicator> ranks =
+        rondo::cuda::local_group(nccl::devices_of(count, devices), {}, nccl::without_deadline());
+    std::vector<std::function<void()>> joins;
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      joins.emplace_back(
+          [&rank = ranks[i], comm = comms + i] { *comm = nccl::made_of(std::move(rank)); });
+    }
+    nccl::run_together(joins);
+  });
+}
+
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made,
+                           void* /*config*/) {
+  return nccl::result_of([&] {
+    ncclComm& parent = nccl::usable(comm);
+    nccl::not_null(made, "the place for the communicator") = nullptr;
+    if (color < kNcclSplitNoColor) {
+      throw nccl::InvalidArgument("the color " + std::to_string(color));
+    }
+    const std::optional<int> its_color =
+        color == kNcclSplitNoColor ? std::nullopt : std::optional(color);
+    nccl::join_together([&parent, its_color, key, made] {
+      if (auto part = parent.devices.split(its_color, key)) *made = nccl::made_of(std::move(*part));
+    });
+  });
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  return nccl::result_of([comm] { nccl::usable(comm).finalized = true; });
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  delete comm;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommRevoke(ncclComm_t comm, int /*flags*/) {
+  return nccl::result_of([comm] {
+    if (comm == nullptr) return;
+    comm->devices.abort("the program has called ncclCommAbort or ncclCommRevoke");
+  });
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  const ncclResult_t result = ncclCommRevoke(comm, 0);
+  delete comm;
+  return result;
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
+  return nccl::result_of([&] {
+    nccl::not_null(comm, "the communicator");
+    nccl::not_null(error, "the place for the result") =
+        nccl::result_of([comm] { comm->devices.check(); });
+  });
+}
+
+ncclResult_t ncclCommCount(ncclComm_t comm, int* count) {
+  return nccl::result_of([&] {
+    nccl::not_null(count, "the place for the number") =
+        nccl::not_null(comm, "the communicator").size;
+  });
+}
+
+ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank) {
+  return nccl::result_of([&] {
+    nccl::not_null(rank, "the place for the rank") = nccl::not_null(comm, "the communicator").rank;
+  });
+}
+
+ncclResult_t ncclCommCuDevice(ncclComm_t comm, int* device) {
+  return nccl::result_of([&] {
+    nccl::not_null(device, "the place for the device") =
+        nccl::not_null(comm, "the communicator").devices.device();
+  });
+}
+
+// Programs ask for what a version has. Up to 2.21 there are splits, configurations and memory of
+// NCCL's own, and no windows.
+ncclResult_t ncclGetVersion(int* version) {
+  return nccl::result_of(
+      [version] { nccl::not_null(version, "the place for the version") = 22105; });
+}
+}

@@ -1,0 +1,177 @@
+#include "adapters/nccl/unique_id.hpp"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <rondo/errors.hpp>
+
+#include "adapters/nccl/errors.hpp"
+#include "adapters/nccl/functions.hpp"
+
+namespace rondo::nccl_programs {
+namespace {
+
+constexpr const char* kFirstWord = "rondo";
+
+class Socket {
+ public:
+  explicit Socket(int type) : number_(::socket(AF_INET, type | SOCK_CLOEXEC, 0)) {
+    if (number_ < 0)
+      throw std::system_error(errno, std::generic_category(), "cannot make a socket");
+  }
+  Socket(Socket&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Socket& operator=(Socket&&) = delete;
+  ~Socket() {
+    if (number_ >= 0) ::close(number_);
+  }
+  [[nodiscard]] int number() const { return number_; }
+  [[nodiscard]] std::optional<sockaddr_in> address() const {
+    sockaddr_in address{};
+    socklen_t length = sizeof(address);
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    if (::getsockname(number_, any, &length) != 0) return std::nullopt;
+    return address;
+  }
+
+ private:
+  int number_;
+};
+
+in_addr address_of_interface(const char* interface) {
+  ifaddrs* found = nullptr;
+  if (::getifaddrs(&found) != 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot list network interfaces");
+  }
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> all(found, &::freeifaddrs);
+  for (const ifaddrs* one = all.get(); one != nullptr; one = one->ifa_next) {
+    if (std::strcmp(one->ifa_name, interface) == 0 && one->ifa_addr != nullptr &&
+        one->ifa_addr->sa_family == AF_INET) {
+      return reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr;
+    }
+  }
+  throw UsageError(std::string("RONDO_INTERFACE names ") + interface +
+                   ", which has no IPv4 address on this host");
+}
+
+// The address from which this host reaches others; that of the loopback interface if it reaches
+// none. Nothing is sent: the system only looks up the route to an address of RFC 5737, which no
+// host has.
+in_addr address_of_this_host() {
+  const char* const interface = std::getenv("RONDO_INTERFACE");
+  if (interface != nullptr && *interface != '\0') return address_of_interface(interface);
+  const Socket socket(SOCK_DGRAM);
+  sockaddr_in elsewhere{};
+  elsewhere.sin_family = AF_INET;
+  elsewhere.sin_port = htons(9);
+  ::inet_pton(AF_INET, "192.0.2.1", &elsewhere.sin_addr);
+  const auto* const any = reinterpret_cast<const sockaddr*>(&elsewhere);
+  if (::connect(socket.number(), any, sizeof(elsewhere)) == 0) {
+    if (const auto own = socket.address()) return own->sin_addr;
+  }
+  return {htonl(INADDR_LOOPBACK)};
+}
+
+// Ports that the system gives to nobody else meanwhile, since a socket that does not listen has
+// them. Rank 0 can listen there nevertheless: its socket, too, allows addresses that are in use.
+struct KeptPorts {
+  std::mutex mutex;
+  std::map<std::string, Socket> sockets;  // by url
+};
+KeptPorts& kept_ports() {
+  static KeptPorts ports;
+  return ports;
+}
+
+std::string keep_port(in_addr host) {
+  Socket socket(SOCK_STREAM);
+  const int on = 1;
+  ::setsockopt(socket.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  sockaddr_in wanted{};
+  wanted.sin_family = AF_INET;
+  wanted.sin_addr = host;
+  const auto* const any = reinterpret_cast<const sockaddr*>(&wanted);
+  const bool bound = ::bind(socket.number(), any, sizeof(wanted)) == 0;
+  const std::optional<sockaddr_in> address = socket.address();
+  if (!bound || !address) {
+    throw std::system_error(errno, std::generic_category(),
+                            "no port is free for the ranks to meet");
+  }
+  std::array<char, INET_ADDRSTRLEN> text{};
+  ::inet_ntop(AF_INET, &host, text.data(), text.size());
+  std::string url =
+      std::string("tcp://") + text.data() + ":" + std::to_string(ntohs(address->sin_port));
+  const std::lock_guard lock(kept_ports().mutex);
+  kept_ports().sockets.emplace(url, std::move(socket));
+  return url;
+}
+
+std::string random_secret() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    throw std::system_error(errno, std::generic_category(), "the system has no random numbers");
+  }
+  std::string text;
+  for (const unsigned char byte : bytes) {
+    std::array<char, 3> digits{};
+    std::snprintf(digits.data(), digits.size(), "%02x", byte);
+    text += digits.data();
+  }
+  return text;
+}
+
+}  // namespace
+
+ncclUniqueId make_unique_id() {
+  const std::string url = keep_port(address_of_this_host());
+  ncclUniqueId id{};
+  const int length = std::snprintf(id.internal, sizeof(id.internal), "%s %s %s", kFirstWord,
+                                   url.c_str(), random_secret().c_str());
+  if (length < 0 || static_cast<std::size_t>(length) >= sizeof(id.internal)) {
+    throw UsageError("the ranks' meeting place does not fit in an ncclUniqueId: " + url);
+  }
+  return id;
+}
+
+MeetingPlace parse(const ncclUniqueId& id) {
+  const std::string text(id.internal, ::strnlen(id.internal, sizeof(id.internal)));
+  const std::size_t first = text.find(' ');
+  const std::size_t second = text.find(' ', first + 1);
+  if (first == std::string::npos || second == std::string::npos ||
+      text.substr(0, first) != kFirstWord) {
+    throw InvalidArgument(
+        "this ncclUniqueId is not of Rondo's ncclGetUniqueId; do all processes use one library?");
+  }
+  return {text.substr(first + 1, second - first - 1), text.substr(second + 1)};
+}
+
+void leave(const MeetingPlace& place) {
+  const std::lock_guard lock(kept_ports().mutex);
+  kept_ports().sockets.erase(place.url);
+}
+
+}  // namespace rondo::nccl_programs
+
+extern "C" ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  using namespace rondo::nccl_programs;
+  return result_of([id] {
+    if (id == nullptr) throw InvalidArgument("the place for the ncclUniqueId is null");
+    *id = make_unique_id();
+  });
+}
