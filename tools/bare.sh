@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs both commands of README in a bare Debian, and installs as README says, as a new user does: tools/bare.sh 12|13 [RUNS] [FOLDER]
+# Runs both commands of README in a bare Debian, installs as README says, and follows the first lines of two ways in, as a new user does:
+# tools/bare.sh 12|13 [RUNS] [FOLDER]. RONDO_BARE_COMMANDS names others than "demo test install ways_in", for fewer.
 # Makes a system with debootstrap, and clones the last commit into it, anew for each of RUNS runs (1). The commands' own times,
 # for packages, build and run, are repeated at the end. The system is in FOLDER, a new temporary one without it; it is kept
 # there if a command fails, and else removed. Needs root, a network that reaches Debian's servers and 6 GiB of room. What is
@@ -9,7 +10,7 @@ sources=$(cd "$(dirname "$0")/.." && pwd)
 case ${1:-} in
   12) release=bookworm ;;
   13) release=trixie ;;
-  *) sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  *) sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 runs=${2:-1}
 [ "$(id -u)" = 0 ] || { echo "bare: making a Debian system needs root" >&2; exit 1; }
@@ -39,15 +40,27 @@ inside() { chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/
 # README's block that installs and compiles, for root, who has no sudo here, and whom mpirun refuses without an option.
 install_as_readme_says() {
   local block
-  block=$(sed -n '/^tools\/setup.sh --demo$/,/^```/p' "$root/root/rondo/README.md" |
+  block=$(sed -n '/^tools\/install.sh$/,/^```/p' "$root/root/rondo/README.md" |
     sed 's/sudo //g; s/^mpirun/mpirun --allow-run-as-root --oversubscribe/; /^```/d')
-  [ -n "$block" ] || { echo "README has no block that begins with tools/setup.sh --demo"; return 1; }
+  [ -n "$block" ] || { echo "README has no block that begins with tools/install.sh"; return 1; }
   python3 "$sources/tests/readme/extract.py" "$root/root/rondo/README.md" >"$root/root/rondo/program.cpp"
   inside bash -exc "cd && cd rondo"$'\n'"$block"
 }
-run_command() { # demo, test or install
+# The first commands of two pages, of which each goes from a clone to a program that was not written for Rondo.
+follow_the_ways_in() {
+  local page
+  cp "$sources/tests/ways_in/their_program.c" "$root/root/rondo/"
+  for page in mpi pytorch; do
+    python3 "$sources/tests/readme/extract.py" "$root/root/rondo/docs/ways_in/$page.md" 0 sh >"$root/root/rondo/$page.sh"
+    # The first line installs. Root, and fewer cores than ranks.
+    inside env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe \
+      bash -exc "cd && cd rondo && eval \"\$(head -1 $page.sh)\"; mpicc their_program.c -o their_program; eval \"\$(tail -n +2 $page.sh)\""
+  done
+}
+run_command() { # demo, test, install or ways_in
   case $1 in
     install) install_as_readme_says ;;
+    ways_in) follow_the_ways_in ;;
     *) inside bash -c "cd && cd rondo && tools/$1.sh" ;;
   esac
 }
@@ -66,7 +79,7 @@ for ((run = 1; run <= runs; ++run)); do
   # debootstrap leaves this file to the installer of a system.
   printf '127.0.0.1 localhost %s\n::1 localhost\n' "$(hostname)" >"$root/etc/hosts"
   git clone -q "$sources" "$root/root/rondo"
-  for command in demo test install; do
+  for command in ${RONDO_BARE_COMMANDS:-demo test install ways_in}; do
     log=$folder/$release-$run-$command.log
     start=$SECONDS
     code=0

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the missing packages that Rondo needs on Debian 12 and 13, and prints their names.
-# With --demo, only what tools/demo.sh needs; else what all tests need, such as PyTorch, which the trainer's models are
+# With --library, only what the library and its programs need; with --torch, also what rondo_torch needs, Debian's PyTorch
+# among it; with --demo, what tools/demo.sh needs; else what all tests need, such as PyTorch, which the trainer's models are
 # compared with. With --lint, also what .ci/run needs: Clang, for the format check and as a second compiler, ccache, and
 # what tools/lint.py needs to fetch clang-tidy; with --aarch64, also what tools/aarch64.sh needs, which adds arm64 as a foreign
 # architecture of this system; with --bench, also the libraries that tools/bench.sh compares Rondo with; with --bare, only
@@ -11,11 +12,17 @@ set -euo pipefail
 packages=(
   g++ meson ninja-build pkg-config dpkg-dev
   libopenmpi-dev openmpi-bin libhwloc-dev libhwy-dev libfmt-dev libsodium-dev libucx-dev
-  libcli11-dev nlohmann-json3-dev libasio-dev
-  libdnnl-dev zlib1g-dev libxxhash-dev dataset-fashion-mnist
+  libcli11-dev nlohmann-json3-dev libasio-dev libxxhash-dev
 )
-if [ "${1:-}" != --demo ]; then packages+=(libgtest-dev libbenchmark-dev iproute2 elfutils cmake python3-matplotlib python3-torch abigail-tools
-  libtorch-dev python3-dev python3-setuptools pybind11-dev); fi
+of_trainers=(libdnnl-dev zlib1g-dev dataset-fashion-mnist)
+of_torch=(python3-torch libtorch-dev python3-dev python3-setuptools python3-wheel python3-pip pybind11-dev)
+case ${1:-} in
+  --library) ;;
+  --torch) packages+=("${of_torch[@]}") ;;
+  --demo) packages+=("${of_trainers[@]}") ;;
+  *) packages+=("${of_trainers[@]}" "${of_torch[@]}" libgtest-dev libbenchmark-dev iproute2 elfutils cmake python3-matplotlib abigail-tools
+    doxygen doxygen-awesome-css) ;;
+esac
 if [ "${1:-}" = --lint ]; then packages+=(clang-format-19 clang-19 libclang-rt-19-dev libomp-19-dev python3-venv ccache); fi
 if [ "${1:-}" = --bare ]; then packages=(debootstrap git); fi
 if [ "${1:-}" = --aarch64 ]; then

@@ -95,6 +95,7 @@ concept OutputRange =
     ElementRange<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
 
 template <class In, class Out>
-concept SameElements = std::same_as<detail::ElementOf<In>, detail::ElementOf<Out>>;
+concept SameElements =
+    std::same_as<detail::ElementOf<In>, detail::ElementOf<Out>>;  ///< of one type
 
 }  // namespace rondo

@@ -78,9 +78,9 @@ refused "a component that there is not" "Rondo has no component something" cmake
 make_project newer CXX "find_package(rondo 0.9 REQUIRED)"
 refused "another minor release" "version: 0.1" cmake -S "$folder/newer" -B "$folder/newer/build" -DCMAKE_PREFIX_PATH="$folder/moved"
 
-# The example of docs/ways_in.md, as it says there.
+# The example of docs/ways_in/c.md, as it says there.
 if [ -x "$folder/moved/bin/rondo-launch" ]; then
-  python3 "$repository/tests/readme/extract.py" "$repository/docs/ways_in.md" 0 c >"$folder/example.c"
+  python3 "$repository/tests/readme/extract.py" "$repository/docs/ways_in/c.md" 0 c >"$folder/example.c"
   library=$(dirname "$(find "$folder/moved" -name librondo.so)")
   read -ra flags <<<"$(PKG_CONFIG_PATH=$library/pkgconfig pkg-config --cflags --libs rondo)"
   run "example in C: build" cc -std=c11 -pedantic -Wall -Wextra -Werror "$folder/example.c" -o "$folder/example" "${flags[@]}"

@@ -274,7 +274,12 @@ output=$("$launch" --hosts a:2,b:1 --ssh "$work/ssh" --env OTHER_VARIABLE sh -c 
 check "ranks of hosts, in their order" [ "$output" = "[0] a 0/3 0/2 yes too tcp://a 32
 [1] a 1/3 1/2 yes too tcp://a 32
 [2] b 2/3 0/1 yes too tcp://a 32" ]
-check "the command of ssh tells neither secret nor program" [ "$(grep -c -- "--serve$" "$work/asked")" = 2 ]
+output=$("$launch" --torch --hosts a:2,b:1 --ssh "$work/ssh" sh -c 'echo "$RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $MASTER_ADDR $((MASTER_PORT > 0))"' | sort)
+check "--torch: what torchrun sets" [ "$output" = "[0] 0/3 0/2 a 1
+[1] 1/3 1/2 a 1
+[2] 2/3 0/1 a 1" ]
+check "without it, nothing of that" [ -z "$("$launch" --no-prefix -n 1 sh -c 'echo $WORLD_SIZE$MASTER_PORT')" ]
+check "the command of ssh tells neither secret nor program" [ "$(grep -c -- "--serve$" "$work/asked")" = 4 ]
 output=$("$launch" -n 3 --hosts a:2,b:4 --ssh "$work/ssh" sh -c 'echo "$HOST"' | sort | tr '\n' ' ')
 check "the first so many ranks of the hosts" [ "$output" = "[0] a [1] a [2] b " ]
 "$launch" --hosts a,b --ssh "$work/ssh" sh -c '[ $HOST = a ] || exit 9; while :; do :; done' 2>"$work/errors"

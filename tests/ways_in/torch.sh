@@ -31,3 +31,13 @@ fi
 for ranks in 2 3; do
   PYTHONPATH=$folder/lib timeout 300 "$python" "$source_folder/tests/ways_in/torch_answers.py" "$ranks"
 done
+# An example's losses are the same with both backends.
+losses() { # BACKEND
+  PYTHONPATH=$folder/lib timeout 300 "$build_folder/tools/rondo-launch" -n 2 --torch "$python" "$source_folder/examples/torch/ddp.py" "$1" | sort
+}
+theirs=$(losses gloo)
+ours=$(losses rondo)
+echo "examples/torch/ddp.py:"
+echo "$ours"
+[ "$(echo "$ours" | grep -c "step 100: loss")" = 2 ]
+[ "$ours" = "$theirs" ]

@@ -5,8 +5,9 @@
 
 namespace rondo::launcher {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, first_rank, ranks, size, store, secret, grace_seconds, bind,
-                                   prefix, folder, environment, command)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, first_rank, ranks, size, store, secret, torch_host,
+                                   torch_port, grace_seconds, bind, prefix, folder, environment,
+                                   command)
 
 std::string to_line(const Job& job) { return nlohmann::json(job).dump() + "\n"; }
 

@@ -14,7 +14,9 @@ struct Job {
   int ranks = 0;  // on this host
   int size = 0;   // on all hosts
   std::string store;
-  std::string secret;  // empty: none
+  std::string secret;      // empty: none
+  std::string torch_host;  // where ranks of PyTorch meet; empty: they get no variables for that
+  int torch_port = 0;
   double grace_seconds = 0;
   bool bind = false;
   bool prefix = true;

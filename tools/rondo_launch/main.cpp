@@ -67,6 +67,14 @@ void start_ranks(Supervisor& supervisor, const Job& job) {
     set("RONDO_LOCAL_SIZE", std::to_string(job.ranks));
     set("RONDO_STORE", job.store);
     if (!job.secret.empty()) set("RONDO_SECRET", job.secret);
+    if (!job.torch_host.empty()) {
+      set("RANK", std::to_string(rank));
+      set("WORLD_SIZE", std::to_string(job.size));
+      set("LOCAL_RANK", std::to_string(local));
+      set("LOCAL_WORLD_SIZE", std::to_string(job.ranks));
+      set("MASTER_ADDR", job.torch_host);
+      set("MASTER_PORT", std::to_string(job.torch_port));
+    }
     what.command = job.command;
     if (job.bind) what.hardware_threads = share_of(cores, local, job.ranks);
     supervisor.add(start(what));
@@ -87,6 +95,12 @@ int random_port() {
   std::random_device device;
   // Below those that systems give to connections by themselves.
   return std::uniform_int_distribution<int>(20000, 32000)(device);
+}
+
+// PyTorch's own meeting is beside that of Rondo.
+void meet_by_torch_at(const std::string& host, Job& job) {
+  job.torch_host = host;
+  job.torch_port = random_port();
 }
 
 // As a shell takes it for one word.
@@ -141,6 +155,7 @@ int run_on_hosts(const Options& options, const FileDescriptor& alive) {
   job.store = fmt::format(
       fmt::runtime(first.find(':') == std::string::npos ? "tcp://{}:{}" : "tcp://[{}]:{}"), first,
       options.port != 0 ? options.port : random_port());
+  if (options.torch) meet_by_torch_at(first, job);
   for (const HostRanks& host : options.hosts) job.size += host.ranks;
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   for (const HostRanks& host : options.hosts) {
@@ -201,6 +216,7 @@ int run_here(const Options& options, const Folder& folder, const FileDescriptor&
   job.bind = options.bind;
   job.prefix = options.prefix;
   job.command = options.command;
+  if (options.torch) meet_by_torch_at("127.0.0.1", job);
   start_ranks(supervisor, job);
   return supervisor.run();
 }

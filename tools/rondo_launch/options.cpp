@@ -148,6 +148,8 @@ Options parse(int argc, char** argv) {
   app.add_flag("--bind", options.bind,
                "bind each rank to its share of the cores that this program may use on the host");
   app.add_flag_callback("--no-prefix", [&] { options.prefix = false; }, "show lines as they are");
+  app.add_flag("--torch", options.torch,
+               "for PyTorch scripts: ranks also get the variables that torchrun sets");
   app.add_flag("--serve", options.serves)->group("");
   app.set_version_flag("--version", RONDO_VERSION);
   app.prefix_command();

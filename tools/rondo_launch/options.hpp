@@ -19,6 +19,7 @@ struct Options {
   double grace_seconds = 5;
   bool bind = false;
   bool prefix = true;
+  bool torch = false;   // ranks also get the variables that torchrun sets
   bool serves = false;  // another rondo-launch has started this one, and tells it what to start
   std::vector<std::string> forwarded;  // names of environment variables for other hosts
   std::vector<std::string> command;
