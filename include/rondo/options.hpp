@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -69,6 +70,12 @@ struct CommunicatorOptions {
   /// Algorithm::tree have at least 6.
   std::uint32_t slots = 0;
   NetworkOptions network = {};
+  /// from_store(), from_environment() and from_socket() call it now and then while they wait for
+  /// other ranks, on the thread that joins. If it returns true, which another thread may have
+  /// arranged (`[token] { return token.stop_requested(); }`), they throw a TransportError within
+  /// some tenths of a second, and the other ranks get errors, too. It must not throw. Empty: a join
+  /// waits until `timeout`.
+  std::function<bool()> give_up_if = {};
 };
 
 struct CallOptions {

@@ -137,9 +137,14 @@ typedef struct {
   size_t slots;          /**< 0: chosen by carrier */
   const char* secret;    /**< NULL: RONDO_SECRET; "": none */
   const char* interface; /**< NULL: RONDO_INTERFACE; "": any */
+  /** Functions that join call it now and then while they wait for other ranks, with
+   * give_up_context; if it returns something else than 0, they end with RONDO_TRANSPORT_ERROR.
+   * NULL: they wait until the deadline. */
+  int (*give_up_if)(void* context);
+  void* give_up_context;
 } rondo_options;
 #define RONDO_OPTIONS \
-  {sizeof(rondo_options), 0, RONDO_DEFAULT, RONDO_ANY_CARRIER, 0, 0, 0, 0, NULL, NULL}
+  {sizeof(rondo_options), 0, RONDO_DEFAULT, RONDO_ANY_CARRIER, 0, 0, 0, 0, NULL, NULL, NULL, NULL}
 
 /** Of a call; NULL: the communicator's. */
 typedef struct {

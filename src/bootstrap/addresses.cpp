@@ -17,6 +17,7 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/giving_up.hpp"
 #include "base/keep_loaded.hpp"
 #include "base/threads.hpp"
 
@@ -108,7 +109,11 @@ Resolved HostLookup::ask(std::uint16_t port, Clock::time_point deadline) {
     keep_loaded();
     start_thread(fmt::format("looks for '{}'", host_), std::move(task)).detach();
   }
-  if (asked_.wait_until(deadline) != std::future_status::ready) {
+  std::future_status status = std::future_status::timeout;
+  do {
+    status = asked_.wait_until(next_look(deadline));
+  } while (status != std::future_status::ready && !is_over(deadline));
+  if (status != std::future_status::ready) {
     return {{}, fmt::format("'{}': no name server answers", host_)};
   }
   resolved = asked_.get();

@@ -17,6 +17,7 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/giving_up.hpp"
 #include "base/index.hpp"
 #include "base/log.hpp"
 #include "bootstrap/handshake.hpp"
@@ -136,9 +137,8 @@ void Admission::admit_all() {
         Door{listener, std::make_shared<Watch>(network_, listener), asio::steady_timer(network_)}));
   }
   look_again();
-  while (!all_admitted() && Clock::now() < deadline_) {
-    network_.restart();
-    network_.run_until(deadline_);
+  while (!all_admitted() && !is_over(deadline_)) {
+    run_until(network_, deadline_);
     // The last may have come when another had just left.
     for (std::size_t rank = 1; rank < ranks_.size(); ++rank) notice_if_it_left(rank);
   }

@@ -14,3 +14,17 @@
 #include <asio/ip/tcp.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/steady_timer.hpp>
+
+#include "base/giving_up.hpp"
+
+namespace rondo::detail {
+
+// Handles what happens until nothing is left to wait for, a handler stops it, or the time is over.
+inline void run_until(asio::io_context& network, Clock::time_point deadline) {
+  do {
+    network.restart();
+    network.run_until(next_look(deadline));
+  } while (!network.stopped() && !is_over(deadline));
+}
+
+}  // namespace rondo::detail

@@ -45,8 +45,7 @@ class Race {
 
   Attempt run(Clock::time_point deadline) {
     start_next();
-    network_.restart();
-    network_.run_until(deadline);
+    run_until(network_, deadline);
     if (winner_.valid()) return {std::move(winner_)};
     for (const Try& one : open_) note(one.address, "no reply");
     return {FileDescriptor(), std::move(why_not_)};

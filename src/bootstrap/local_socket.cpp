@@ -18,6 +18,7 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/giving_up.hpp"
 #include "base/log.hpp"
 #include "bootstrap/sockets.hpp"
 
@@ -125,7 +126,7 @@ bool send_file(const FileDescriptor& to, const FileDescriptor& file) {
   for (;;) {
     if (::sendmsg(to.get(), &message.header, MSG_NOSIGNAL) == 1) return true;
     // A user may have only so many descriptors on their way; receivers take them meanwhile.
-    if (errno != ETOOMANYREFS || Clock::now() > give_up) return false;
+    if (errno != ETOOMANYREFS || is_over(give_up)) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }

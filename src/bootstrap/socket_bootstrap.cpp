@@ -13,6 +13,7 @@
 
 #include <rondo/errors.hpp>
 
+#include "base/giving_up.hpp"
 #include "base/index.hpp"
 #include "base/random_number.hpp"
 #include "bootstrap/addresses.hpp"
@@ -191,7 +192,7 @@ void SocketBootstrap::connect_to_first(const MeetingPoint& place) {
     // A rank 0 with much to do may need longer.
     if (entry.connected() && !entry.is_another()) one_try = std::min(2 * one_try, kLongestTry);
     const std::chrono::milliseconds rest = entry.is_another() ? kAfterAnother : pause;
-    if (Clock::now() + rest > deadline_) {  // no try could end any more
+    if (is_over(deadline_ - rest)) {  // no try could end any more
       throw TimeoutError(
           fmt::format("rank {} waited {} ms for rank 0 at {} ({}); was rank 0 started, or has it "
                       "joined others already, among them another rank {}?",

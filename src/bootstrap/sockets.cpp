@@ -8,16 +8,19 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/giving_up.hpp"
+
 namespace rondo::detail {
 
 bool ready_before(const FileDescriptor& fd, short events, Clock::time_point deadline) {
   for (;;) {
+    const bool over = is_over(deadline);
     const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+        std::chrono::duration_cast<std::chrono::milliseconds>(next_look(deadline) - Clock::now());
     pollfd request{fd.get(), events, 0};
-    const auto wait = static_cast<int>(std::clamp<std::int64_t>(left + 1, 0, 1000));
-    if (::poll(&request, 1, wait) > 0) return true;
-    if (left < 0) return false;
+    const auto wait = static_cast<int>(std::clamp<std::int64_t>(left.count() + 1, 0, 1000));
+    if (::poll(&request, 1, over ? 0 : wait) > 0) return true;
+    if (over) return false;
   }
 }
 

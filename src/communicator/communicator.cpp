@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/environment.hpp"
+#include "base/giving_up.hpp"
 #include "base/names.hpp"
 #include "base/owner_process.hpp"
 #include "bootstrap/meeting_point.hpp"
@@ -190,10 +191,12 @@ Communicator from_socket(const std::string& path, int rank, int size,
   // There is nothing to fall back to.
   CommunicatorOptions memory_only = options;
   memory_only.carrier = CarrierChoice::shm;
-  detail::SocketBootstrap bootstrap(detail::meet_at_path(path), rank, size,
-                                    joining.defaults.timeout);
-  detail::require_one_release(bootstrap);
-  return Communicator(detail::join(bootstrap, memory_only, std::move(joining), {}));
+  return detail::unless_given_up(options.give_up_if, [&] {
+    detail::SocketBootstrap bootstrap(detail::meet_at_path(path), rank, size,
+                                      joining.defaults.timeout);
+    detail::require_one_release(bootstrap);
+    return Communicator(detail::join(bootstrap, memory_only, std::move(joining), {}));
+  });
 }
 
 std::vector<Communicator> local_group(int size, const CommunicatorOptions& options) {

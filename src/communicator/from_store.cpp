@@ -8,6 +8,7 @@
 #include <rondo/errors.hpp>
 #include <rondo/start.hpp>
 
+#include "base/giving_up.hpp"
 #include "bootstrap/meeting_point.hpp"
 #include "bootstrap/release.hpp"
 #include "bootstrap/socket_bootstrap.hpp"
@@ -32,7 +33,10 @@ MeetingPoint meet_at(const LaunchedRank& launched, const NetworkOptions& network
 
 }  // namespace
 
-Communicator join_at_store(const LaunchedRank& launched, const CommunicatorOptions& options) {
+namespace {
+
+Communicator join_unless_given_up(const LaunchedRank& launched,
+                                  const CommunicatorOptions& options) {
   Joining joining = prepare_to_join(options, launched.rank);
   CommunicatorOptions complete = options;
   complete.network = with_environment(options.network);
@@ -52,6 +56,13 @@ Communicator join_at_store(const LaunchedRank& launched, const CommunicatorOptio
     add_links(*network.hosts, "from_store", bootstrap.release(), deadline_after(patience));
   }
   return Communicator(std::move(state));
+}
+
+}  // namespace
+
+Communicator join_at_store(const LaunchedRank& launched, const CommunicatorOptions& options) {
+  return unless_given_up(options.give_up_if,
+                         [&] { return join_unless_given_up(launched, options); });
 }
 
 }  // namespace detail

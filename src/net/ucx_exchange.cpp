@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "base/giving_up.hpp"
+
 namespace rondo::detail {
 namespace {
 
@@ -45,7 +47,7 @@ void end_ucx_exchange(Messenger& messenger, std::vector<Pending>& pending,
       continue;
     }
     if (!ended.empty()) continue;
-    if (Clock::now() > give_up) throw_missing(messenger, pending);
+    if (is_over(give_up)) throw_missing(messenger, pending);
     ::sched_yield();
   }
 }

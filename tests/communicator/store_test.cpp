@@ -23,6 +23,7 @@
 #include "bootstrap/handshake.hpp"
 #include "bootstrap/sockets.hpp"
 #include "communicator/from_store.hpp"
+#include "tests/support/errors.hpp"
 #include "tests/support/collective_checks.hpp"
 #include "tests/support/forked.hpp"
 #include "tests/support/free_port.hpp"
@@ -36,12 +37,6 @@ using detail::FileDescriptor;
 
 constexpr std::chrono::minutes kPatient{5};
 constexpr std::chrono::milliseconds kHasty{1500};
-
-bool says(const std::exception& error, const std::string& part) {
-  const bool found = std::string_view(error.what()).find(part) != std::string_view::npos;
-  if (!found) std::fprintf(stderr, "'%s' lacks '%s'\n", error.what(), part.c_str());
-  return found;
-}
 
 detail::Attempt connect_to_any(const std::vector<detail::Address>& addresses,
                                detail::Clock::time_point deadline) {

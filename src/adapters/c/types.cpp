@@ -133,6 +133,11 @@ CommunicatorOptions options_of(const rondo_options* given) {
   if (known.secret != nullptr) options.network.secret = known.secret;
   options.network.without_secret = known.without_secret != 0;
   if (known.interface != nullptr) options.network.interface = known.interface;
+  if (known.give_up_if != nullptr) {
+    options.give_up_if = [asked = known.give_up_if, context = known.give_up_context] {
+      return asked(context) != 0;
+    };
+  }
   return options;
 }
 
@@ -156,7 +161,7 @@ constexpr bool ends_with(std::size_t offset) {
 }
 #define RONDO_ENDS_WITH(type, last) \
   static_assert(ends_with<type, decltype(type::last)>(offsetof(type, last)))
-RONDO_ENDS_WITH(rondo_options, interface);
+RONDO_ENDS_WITH(rondo_options, give_up_context);
 RONDO_ENDS_WITH(rondo_call_options, background);
 RONDO_ENDS_WITH(rondo_call, reduction);
 RONDO_ENDS_WITH(rondo_reduction, unused);
