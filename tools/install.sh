@@ -13,6 +13,7 @@ folder=$(realpath -m "${1:-$sources/build-library}")
 as_root=()
 if [ "$(id -u)" != 0 ]; then as_root=(sudo); fi
 cd "$sources"
+[ "$(id -u)" = 0 ] || command -v sudo >/dev/null || { echo "install: not root and no sudo; run this as root" >&2; exit 1; }
 
 tools/setup.sh "--${torch:-library}"
 tools/build.sh "$folder" -Dtests=disabled -Dbenchmarks=disabled -Dexamples=disabled
@@ -20,7 +21,8 @@ tools/build.sh "$folder" -Dtests=disabled -Dbenchmarks=disabled -Dexamples=disab
 "${as_root[@]}" ldconfig
 if [ -n "$torch" ]; then
   # Built as this user, installed as root, for all users.
-  RONDO_TORCH_PKG_CONFIG=$(dirname "$(find /usr/local/lib* -name rondo.pc | head -1)") \
+  rm -rf "$folder/wheels"
+  RONDO_TORCH_PKG_CONFIG=$(pkg-config --variable=pcfiledir rondo) PYTHONPATH="" PYTHONNOUSERSITE=1 \
     /usr/bin/python3 -m pip wheel --quiet --no-build-isolation --no-deps --wheel-dir "$folder/wheels" ./src/adapters/torch
   "${as_root[@]}" /usr/bin/python3 -m pip install --quiet --no-index --no-deps --force-reinstall --break-system-packages "$folder"/wheels/rondo_torch-*.whl
 fi

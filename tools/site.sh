@@ -5,5 +5,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=$(realpath -m "${1:-build/site}")
 mkdir -p "$folder"
-RONDO_VERSION=$(sed -n "s/^ *version: '\(.*\)',.*/\1/p" meson.build | head -1) RONDO_SITE=$folder doxygen docs/site/Doxyfile
+rm -rf "$folder/html"
+# The theme is made for light colours, which later releases have to be told.
+settings=$(cat docs/site/Doxyfile)
+if [ "$(printf '%s\n' 1.9.5 "$(doxygen --version | cut -d' ' -f1)" | sort -V | head -1)" = 1.9.5 ]; then settings+=$'\nHTML_COLORSTYLE = LIGHT'; fi
+RONDO_VERSION=$(sed -n "s/^ *version: '\(.*\)',.*/\1/p" meson.build | head -1) RONDO_SITE=$folder doxygen - <<<"$settings"
 echo "$folder/html/index.html"

@@ -35,6 +35,13 @@ class RondoAverage {
     }
   }
 
+  RondoAverage(const RondoAverage&) = delete;
+  RondoAverage& operator=(const RondoAverage&) = delete;
+  // No backward pass may follow, since autograd still knows the marks.
+  ~RondoAverage() {
+    for (const torch::Tensor& parameter : parameters_) parameter.mutable_grad() = torch::Tensor();
+  }
+
   // After backward(). Waits until the averages are in the parameters' gradients.
   void finish() {
     reducer_.finish();

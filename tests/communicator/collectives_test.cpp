@@ -11,7 +11,7 @@
 namespace rondo::test {
 namespace {
 
-constexpr CommunicatorOptions kSmallSlots{.slot_bytes = 256, .slots = 4};
+const CommunicatorOptions kSmallSlots{.slot_bytes = 256, .slots = 4};
 
 class Group : public ::testing::TestWithParam<std::tuple<int, Algorithm>> {};
 

@@ -12,7 +12,7 @@
 namespace rondo::test {
 namespace {
 
-constexpr CommunicatorOptions kSmallSlots{.slot_bytes = 256, .slots = 4};
+const CommunicatorOptions kSmallSlots{.slot_bytes = 256, .slots = 4};
 
 class Exchange : public ::testing::TestWithParam<int> {};
 

@@ -16,7 +16,7 @@
 namespace rondo::test {
 namespace {
 
-constexpr CommunicatorOptions kSmallSlots{.slot_bytes = 256, .slots = 4};
+const CommunicatorOptions kSmallSlots{.slot_bytes = 256, .slots = 4};
 
 class UserReductions : public ::testing::TestWithParam<int> {};
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs every command and snippet of the guide: guide.py BUILD SOURCES.
+"""Follows the pages of the guide: guide.py BUILD SOURCES.
 
 Rondo is installed from the build into an empty folder, where programs are compiled and run as a page says. What needs a program of others, or
 another test does already, is named below with the reason. A block that is not named here fails the test.

@@ -29,4 +29,5 @@ models() { # rondo|mpi
 theirs=$(models mpi)
 ours=$(models rondo)
 echo "2 ranks, by MPI: $theirs; by Rondo: $ours"
+[ "$(echo "$ours" | wc -l)" = 1 ]
 [ "$theirs" = "$ours" ]

@@ -308,6 +308,102 @@ TEST_P(Nccl, AGroupMayHoldMoreCallsThanARankMayBeAhead) {
   for (int rank = 0; rank < ranks.size(); ++rank) EXPECT_EQ(read(buffers, rank), values(0, 3));
 }
 
+// As nccl-tests runs: messages whose buffers are the same, and a rank's own part that is already
+// where it goes.
+TEST_P(Nccl, MessagesMayBeInPlace) {
+  const Ranks ranks(GetParam());
+  const int size = ranks.size();
+  Buffers buffers = buffers_of(ranks, [](int rank) { return values(rank, kCount); });
+  ranks.together([&](int rank, ncclComm_t comm, cudaStream_t stream) {
+    float* const buffer = data(buffers, rank);
+    const ncclResult_t sent =
+        ncclSend(buffer, kCount, ncclFloat32, (rank + 1) % size, comm, stream);
+    const ncclResult_t received =
+        ncclRecv(buffer, kCount, ncclFloat32, (rank + size - 1) % size, comm, stream);
+    return sent != ncclSuccess ? sent : received;
+  });
+  for (int rank = 0; rank < size; ++rank) {
+    EXPECT_EQ(read(buffers, rank), values((rank + size - 1) % size, kCount));
+  }
+  const std::size_t whole = kCount * static_cast<std::size_t>(size);
+  Buffers all = buffers_of(ranks, [&](int rank) { return values(rank, whole); });
+  ranks.together([&](int rank, ncclComm_t comm, cudaStream_t stream) {
+    return ncclAlltoAll(data(all, rank), data(all, rank), kCount, ncclFloat32, comm, stream);
+  });
+  for (int rank = 0; rank < size; ++rank) {
+    Floats expected;
+    for (int from = 0; from < size; ++from) {
+      const Floats chunk = values(from, kCount, kCount * static_cast<std::size_t>(rank));
+      expected.insert(expected.end(), chunk.begin(), chunk.end());
+    }
+    EXPECT_EQ(read(all, rank), expected);
+  }
+}
+
+// Rank 0 has many more messages than the others, which would wait in theirs for it.
+TEST_P(Nccl, ManyMessagesOfOneRankWaitForNoOther) {
+  const Ranks ranks(GetParam());
+  const int size = ranks.size();
+  constexpr std::size_t kTimes = 200;
+  Buffers in = buffers_of(ranks, [](int rank) { return values(rank, kTimes); });
+  Buffers out = buffers_of(ranks, [](int) { return Floats(kTimes); });
+  ranks.together([&](int rank, ncclComm_t comm, cudaStream_t stream) {
+    ncclResult_t result = ncclSuccess;
+    const auto add = [&](ncclResult_t one) { result = one == ncclSuccess ? result : one; };
+    for (std::size_t i = 0; i < kTimes; ++i) {
+      for (int peer = 0; rank == 0 && peer < size; ++peer) {
+        add(ncclSend(data(in, 0) + i, 1, ncclFloat32, peer, comm, stream));
+      }
+      add(ncclRecv(data(out, rank) + i, 1, ncclFloat32, 0, comm, stream));
+    }
+    return result;
+  });
+  for (int rank = 0; rank < size; ++rank) EXPECT_EQ(read(out, rank), values(0, kTimes));
+}
+
+TEST_P(Nccl, AWrongCallLeavesItsGroupUnmade) {
+  const Ranks ranks(GetParam());
+  Buffers buffers = buffers_of(ranks, [](int rank) { return values(rank, kCount); });
+  EXPECT_EQ(ncclGroupStart(), ncclSuccess);
+  for (int rank = 0; rank < ranks.size(); ++rank) {
+    const Rank& one = ranks.at(rank);
+    EXPECT_EQ(ncclAllReduce(data(buffers, rank), data(buffers, rank), kCount, ncclFloat32, ncclSum,
+                            one.comm, one.stream->get()),
+              ncclSuccess);
+    if (rank > 0) continue;
+    EXPECT_EQ(ncclBroadcast(data(buffers, rank), data(buffers, rank), kCount, ncclFloat32, 99,
+                            one.comm, one.stream->get()),
+              ncclSuccess);
+  }
+  EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
+  EXPECT_NE(std::string(ncclGetLastError(nullptr)).find("99"), std::string::npos);
+  for (int rank = 0; rank < ranks.size(); ++rank) {
+    detail::gpu::api::wait_for(ranks.at(rank).stream->get());
+    EXPECT_EQ(read(buffers, rank), values(rank, kCount));
+  }
+}
+
+// As PyTorch aborts: all communicators of a process in one group, while others wait for one that
+// will not come.
+TEST_P(Nccl, AGroupAbortsAll) {
+  const int size = GetParam();
+  std::vector<ncclComm_t> comms(static_cast<std::size_t>(size));
+  ASSERT_EQ(ncclCommInitAll(comms.data(), size, spread(size).data()), ncclSuccess);
+  std::deque<DeviceStream> streams;
+  std::deque<DeviceBuffer<float>> buffers;
+  for (int rank = 1; rank < size; ++rank) {
+    const int device = spread(size)[static_cast<std::size_t>(rank)];
+    streams.emplace_back(device);
+    float* const buffer = buffers.emplace_back(device, values(rank, kCount)).span().data();
+    EXPECT_EQ(ncclAllReduce(buffer, buffer, kCount, ncclFloat32, ncclSum,
+                            comms[static_cast<std::size_t>(rank)], streams.back().get()),
+              ncclSuccess);
+  }
+  EXPECT_EQ(ncclGroupStart(), ncclSuccess);
+  for (ncclComm_t comm : comms) EXPECT_EQ(ncclCommAbort(comm), ncclSuccess);
+  EXPECT_EQ(ncclGroupEnd(), ncclSuccess) << ncclGetLastError(nullptr);
+}
+
 TEST_P(Nccl, MemoryIsTheDevices) {
   const Ranks ranks(GetParam());
   ncclComm_t const comm = ranks.at(0).comm;
@@ -389,6 +485,8 @@ TEST_P(Nccl, WhatRondoLacksIsSaid) {
             ncclInvalidUsage);
   EXPECT_NE(std::string(ncclGetLastError(comm)).find("ncclAllReduce"), std::string::npos);
   EXPECT_NE(std::string(ncclGetLastError(comm)).find("RONDO_NCCL_FALLBACK"), std::string::npos);
+  EXPECT_EQ(ncclAllReduce(nullptr, nullptr, 1, ncclInt32, ncclAvg, comm, nullptr),
+            ncclInvalidUsage);
   EXPECT_EQ(ncclCommWindowRegister(comm, nullptr, 1, nullptr, 0), ncclInvalidUsage);
   EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
   EXPECT_EQ(ncclAllReduce(nullptr, nullptr, 1, ncclFloat32, ncclSum, nullptr, nullptr),
@@ -447,7 +545,9 @@ TEST(NcclGroups, CallsOfAnyMessagesEnd) {
     for (int rank = 0; rank < size; ++rank) {
       const auto calls =
           nccl_programs::calls_for(messages[static_cast<std::size_t>(rank)], rank, size);
-      left[static_cast<std::size_t>(rank)].calls.assign(calls.begin(), calls.end());
+      for (const nccl_programs::CallInTurn& one : calls) {
+        left[static_cast<std::size_t>(rank)].calls.push_back(one.call);
+      }
     }
     for (bool goes_on = true; goes_on;) {
       goes_on = false;

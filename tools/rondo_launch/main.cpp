@@ -74,6 +74,8 @@ void start_ranks(Supervisor& supervisor, const Job& job) {
       set("LOCAL_WORLD_SIZE", std::to_string(job.ranks));
       set("MASTER_ADDR", job.torch_host);
       set("MASTER_PORT", std::to_string(job.torch_port));
+      // Debian's PyTorch 2.6 is built without libuv, and asks for it nevertheless.
+      if (std::getenv("USE_LIBUV") == nullptr) set("USE_LIBUV", "0");
     }
     what.command = job.command;
     if (job.bind) what.hardware_threads = share_of(cores, local, job.ranks);
@@ -100,7 +102,9 @@ int random_port() {
 // PyTorch's own meeting is beside that of Rondo.
 void meet_by_torch_at(const std::string& host, Job& job) {
   job.torch_host = host;
-  job.torch_port = random_port();
+  do {
+    job.torch_port = random_port();
+  } while (job.store.ends_with(":" + std::to_string(job.torch_port)));
 }
 
 // As a shell takes it for one word.

@@ -148,8 +148,10 @@ Options parse(int argc, char** argv) {
   app.add_flag("--bind", options.bind,
                "bind each rank to its share of the cores that this program may use on the host");
   app.add_flag_callback("--no-prefix", [&] { options.prefix = false; }, "show lines as they are");
-  app.add_flag("--torch", options.torch,
-               "for PyTorch scripts: ranks also get the variables that torchrun sets");
+  app.add_flag(
+      "--torch", options.torch,
+      "for PyTorch scripts: ranks also get RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, "
+      "MASTER_ADDR and MASTER_PORT, as by torchrun");
   app.add_flag("--serve", options.serves)->group("");
   app.set_version_flag("--version", RONDO_VERSION);
   app.prefix_command();

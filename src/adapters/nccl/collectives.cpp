@@ -18,8 +18,8 @@ namespace {
 
 bool is_narrow(ncclDataType_t type) { return type == ncclFloat8e4m3 || type == ncclFloat8e5m2; }
 
-// Of a call that reduces nothing, so that floats of 8 bits are bytes.
-DataType moved(ncclDataType_t type) {
+// Floats of 8 bits count as bytes: Rondo only moves them.
+DataType data_type_of(ncclDataType_t type) {
   switch (type) {
     case ncclInt8:
       return DataType::i8;
@@ -47,10 +47,7 @@ DataType moved(ncclDataType_t type) {
   throw InvalidArgument("the type " + std::to_string(static_cast<int>(type)));
 }
 
-// Whether Rondo can make a reduction; else the real library may.
-bool has(ncclDataType_t type, ncclRedOp_t op) { return !is_narrow(type) && op <= ncclAvg; }
-
-ReduceOp reduced(ncclRedOp_t op) {
+ReduceOp reduce_op_of(ncclRedOp_t op) {
   switch (op) {
     case ncclSum:
       return ReduceOp::sum;
@@ -66,6 +63,14 @@ ReduceOp reduced(ncclRedOp_t op) {
   throw InvalidArgument("the operation " + std::to_string(static_cast<int>(op)));
 }
 
+// Whether Rondo has the reduction; else the real library may. A value that NCCL does not have is
+// refused later.
+bool rondo_reduces(ncclDataType_t type, ncclRedOp_t op) {
+  if (is_narrow(type) || op > ncclAvg) return false;
+  return type < ncclInt8 || type > ncclFloat8e5m2 || op < ncclSum ||
+         supports(data_type_of(type), reduce_op_of(op));
+}
+
 ncclResult_t make_collective(ncclComm_t comm, Collective collective, const void* in, void* out,
                              std::size_t count, ncclDataType_t type, cudaStream_t stream,
                              ncclRedOp_t op = ncclSum, int root = 0) {
@@ -76,12 +81,12 @@ ncclResult_t make_collective(ncclComm_t comm, Collective collective, const void*
     call.collective = collective;
     call.in = in;
     call.out = out;
-    call.type = moved(type);
-    call.op = reduced(op);
+    call.type = data_type_of(type);
+    call.op = reduce_op_of(op);
     call.root = root;
     ncclComm& its = usable(comm);
     call.count = of_chunks ? count * static_cast<std::size_t>(its.size) : count;
-    if (call.count > 0) make(its, call, stream);
+    if (call.count > 0) enqueue(its, call, stream);
   });
 }
 
@@ -92,8 +97,8 @@ ncclResult_t send_or_receive(ncclComm_t comm, bool sends, void* data, std::size_
     if (peer < 0 || peer >= its.size) {
       throw InvalidArgument("rank " + std::to_string(peer) + " of " + std::to_string(its.size));
     }
-    const std::size_t bytes = count * size_of(moved(type));
-    if (bytes > 0) make(its, Message{sends, peer, data, bytes, stream});
+    const std::size_t bytes = count * size_of(data_type_of(type));
+    if (bytes > 0) enqueue(its, Message{sends, peer, data, bytes, stream});
   });
 }
 
@@ -107,7 +112,7 @@ extern "C" {
 
 ncclResult_t ncclAllReduce(const void* in, void* out, std::size_t count, ncclDataType_t type,
                            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-  if (!nccl::has(type, op)) {
+  if (!nccl::rondo_reduces(type, op)) {
     return nccl::by_real_library("ncclAllReduce", in, out, count, type, op, comm, stream);
   }
   return nccl::make_collective(comm, Collective::all_reduce, in, out, count, type, stream, op);
@@ -115,7 +120,7 @@ ncclResult_t ncclAllReduce(const void* in, void* out, std::size_t count, ncclDat
 
 ncclResult_t ncclReduce(const void* in, void* out, std::size_t count, ncclDataType_t type,
                         ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
-  if (!nccl::has(type, op)) {
+  if (!nccl::rondo_reduces(type, op)) {
     return nccl::by_real_library("ncclReduce", in, out, count, type, op, root, comm, stream);
   }
   return nccl::make_collective(comm, Collective::reduce, in, out, count, type, stream, op, root);
@@ -123,7 +128,7 @@ ncclResult_t ncclReduce(const void* in, void* out, std::size_t count, ncclDataTy
 
 ncclResult_t ncclReduceScatter(const void* in, void* out, std::size_t count, ncclDataType_t type,
                                ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-  if (!nccl::has(type, op)) {
+  if (!nccl::rondo_reduces(type, op)) {
     return nccl::by_real_library("ncclReduceScatter", in, out, count, type, op, comm, stream);
   }
   return nccl::make_collective(comm, Collective::reduce_scatter, in, out, count, type, stream, op);

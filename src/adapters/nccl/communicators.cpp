@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,25 +26,33 @@
 namespace rondo::nccl_programs {
 namespace {
 
+bool is_set(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
 // NCCL's calls have no deadline, unless the user gives those of Rondo one.
 CommunicatorOptions without_deadline() {
   CommunicatorOptions options;
-  if (std::getenv("RONDO_TIMEOUT") == nullptr) options.timeout = std::chrono::hours{24 * 365 * 10};
+  if (!is_set("RONDO_TIMEOUT")) options.timeout = std::chrono::hours{24 * 365 * 10};
   return options;
 }
 
-ncclComm_t made_of(cuda::Communicator devices) {
+// Collective.
+ncclComm_t made_of(cuda::Communicator devices, const std::shared_ptr<Family>& family) {
   auto comm = std::make_unique<ncclComm>(std::move(devices));
   join_by_real_library(*comm);
+  if (family != nullptr) family->add();
+  comm->family = family;
   return comm.release();
 }
 
 cuda::Communicator joined(const MeetingPlace& place, int rank, int size, int device) {
   CommunicatorOptions options = without_deadline();
   // The user's own secret is safer than one that the program has carried to all ranks.
-  if (std::getenv("RONDO_SECRET") == nullptr) options.network.secret = place.secret;
+  if (!is_set("RONDO_SECRET")) options.network.secret = place.secret;
   Communicator host = from_store(place.url, rank, size, options);
-  if (rank == 0) leave(place);
+  if (rank == 0) release_port(place);
   cuda::Options on_devices;
   on_devices.device = device;
   return cuda::join(std::move(host), on_devices);
@@ -56,9 +65,10 @@ ncclResult_t join(ncclComm_t* comm, int size, const ncclUniqueId& id, int rank) 
       throw InvalidArgument("rank " + std::to_string(rank) + " of " + std::to_string(size));
     }
     const int device = current_device();
-    join_together([comm, size, rank, device, place = parse(id)] {
-      *comm = made_of(joined(place, rank, size, device));
-    });
+    join_together(nullptr,
+                  [comm, size, rank, device, place = parse(id), family = family_of_group()] {
+                    *comm = made_of(joined(place, rank, size, device), family);
+                  });
   });
 }
 
@@ -69,6 +79,14 @@ std::vector<int> devices_of(int count, const int* devices) {
 }
 
 }  // namespace
+
+std::vector<std::unique_ptr<ncclComm>> Family::take(std::unique_ptr<ncclComm> one) {
+  const std::lock_guard lock(mutex_);
+  destroyed_.push_back(std::move(one));
+  if (--members_ > 0) return {};
+  return std::exchange(destroyed_, {});
+}
+
 }  // namespace rondo::nccl_programs
 
 namespace nccl = rondo::nccl_programs;
@@ -85,6 +103,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id,
   return nccl::join(comm, size, id, rank);
 }
 
+// One id is enough: rank 0 listens at one place. The first id is the same on all ranks.
 ncclResult_t ncclCommInitRankScalable(ncclComm_t* comm, int size, int rank, int ids,
                                       ncclUniqueId* id, void* /*config*/) {
   if (id == nullptr || ids < 1) {
@@ -99,12 +118,16 @@ ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
     if (count < 1) throw nccl::InvalidArgument("a group of no devices");
     std::vector<rondo::cuda::Communicator> ranks =
         rondo::cuda::local_group(nccl::devices_of(count, devices), {}, nccl::without_deadline());
+    const auto family = std::make_shared<nccl::Family>();
+    std::vector<std::unique_ptr<ncclComm>> made(ranks.size());
     std::vector<std::function<void()>> joins;
     for (std::size_t i = 0; i < ranks.size(); ++i) {
-      joins.emplace_back(
-          [&rank = ranks[i], comm = comms + i] { *comm = nccl::made_of(std::move(rank)); });
+      joins.emplace_back([&rank = ranks[i], &comm = made[i], &family] {
+        comm.reset(nccl::made_of(std::move(rank), family));
+      });
     }
     nccl::run_together(joins);
+    for (std::size_t i = 0; i < made.size(); ++i) comms[i] = made[i].release();
   });
 }
 
@@ -118,8 +141,9 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made
     }
     const std::optional<int> its_color =
         color == kNcclSplitNoColor ? std::nullopt : std::optional(color);
-    nccl::join_together([&parent, its_color, key, made] {
-      if (auto part = parent.devices.split(its_color, key)) *made = nccl::made_of(std::move(*part));
+    nccl::join_together(&parent, [&parent, its_color, key, made, family = nccl::family_of_group()] {
+      if (auto part = parent.devices.split(its_color, key))
+        *made = nccl::made_of(std::move(*part), family);
     });
   });
 }
@@ -129,21 +153,36 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  delete comm;
-  return ncclSuccess;
+  return nccl::result_of([comm] {
+    if (comm == nullptr) return;
+    std::unique_ptr<ncclComm> owned(comm);
+    if (const auto family = comm->family) {
+      nccl::destroy(family->take(std::move(owned)));
+    } else {
+      std::vector<std::unique_ptr<ncclComm>> one;
+      one.push_back(std::move(owned));
+      nccl::destroy(std::move(one));
+    }
+  });
 }
 
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int /*flags*/) {
   return nccl::result_of([comm] {
     if (comm == nullptr) return;
     comm->devices.abort("the program has called ncclCommAbort or ncclCommRevoke");
+    if (comm->real != nullptr) nccl::abort_by_real_library(*comm);
   });
 }
 
+// A thread that is in a call gets its error first.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   const ncclResult_t result = ncclCommRevoke(comm, 0);
-  delete comm;
-  return result;
+  if (comm == nullptr) return result;
+  {
+    const std::unique_lock nobody_is_in_a_call(comm->in_use);
+  }
+  const ncclResult_t destroyed = ncclCommDestroy(comm);
+  return result != ncclSuccess ? result : destroyed;
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
@@ -151,6 +190,9 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
     nccl::not_null(comm, "the communicator");
     nccl::not_null(error, "the place for the result") =
         nccl::result_of([comm] { comm->devices.check(); });
+    if (*error == ncclSuccess && comm->real != nullptr) {
+      *error = nccl::async_error_of_real_library(*comm);
+    }
   });
 }
 

@@ -3,14 +3,31 @@
 
 #include <cstddef>
 
+#include <rondo/cuda.hpp>
+
 namespace rondo::nccl_programs {
 
 // The device of this thread.
 int current_device();
 void use_device(int device);
 
-// Device memory. Both throw CudaError.
+// Device memory. All of this throws CudaError.
 void* allocate(std::size_t bytes);
 void release(void* memory);
+
+// A copy of device memory, from the place of the stream at which it is made to that at which it is
+// destroyed.
+class CopyOnStream {
+ public:
+  CopyOnStream(const void* original, std::size_t bytes, cuda::Stream stream);
+  CopyOnStream(const CopyOnStream&) = delete;
+  CopyOnStream& operator=(const CopyOnStream&) = delete;
+  ~CopyOnStream();
+  [[nodiscard]] const void* data() const { return memory_; }
+
+ private:
+  void* memory_ = nullptr;
+  cuda::Stream stream_;
+};
 
 }  // namespace rondo::nccl_programs

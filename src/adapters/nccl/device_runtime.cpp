@@ -30,4 +30,15 @@ void* allocate(std::size_t bytes) {
 }
 void release(void* memory) { check(cudaFree(memory), "cudaFree"); }
 
+CopyOnStream::CopyOnStream(const void* original, std::size_t bytes, cuda::Stream stream)
+    : stream_(stream) {
+  check(cudaMallocAsync(&memory_, bytes, stream), "cudaMallocAsync");
+  const cudaError_t copied =
+      cudaMemcpyAsync(memory_, original, bytes, cudaMemcpyDeviceToDevice, stream);
+  if (copied == cudaSuccess) return;
+  static_cast<void>(cudaFreeAsync(memory_, stream_));
+  check(copied, "cudaMemcpyAsync");
+}
+CopyOnStream::~CopyOnStream() { static_cast<void>(cudaFreeAsync(memory_, stream_)); }
+
 }  // namespace rondo::nccl_programs

@@ -53,7 +53,11 @@ ncclResult_t remember_exception() noexcept {
 }
 
 ncclResult_t lacks(const char* function) noexcept {
-  return result_of([function] { throw UsageError(std::string("Rondo has no ") + function); });
+  try {
+    return remember(ncclInvalidUsage, std::string("Rondo has no ") + function);
+  } catch (const std::exception&) {
+    return ncclInvalidUsage;
+  }
 }
 
 const char* last_error() noexcept {

@@ -1,14 +1,20 @@
 #include "adapters/nccl/group.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
+#include <future>
 #include <iterator>
+#include <memory>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include <rondo/errors.hpp>
 
+#include "adapters/nccl/device.hpp"
+#include "adapters/nccl/functions.hpp"
 #include "adapters/nccl/real_library.hpp"
 
 namespace rondo::nccl_programs {
@@ -21,10 +27,17 @@ struct Calls {
   std::vector<Message> messages;
 };
 
+struct Joins {
+  const ncclComm* parent;
+  std::vector<std::function<void()>> in_turn;
+};
+
 struct Group {
   int depth = 0;
-  std::vector<std::function<void()>> joins;
+  std::vector<Joins> joins;
   std::vector<Calls> calls;
+  std::vector<std::unique_ptr<ncclComm>> destroyed;
+  std::shared_ptr<Family> family = nullptr;
 
   Calls& calls_of(ncclComm& comm) {
     const auto found =
@@ -42,7 +55,7 @@ class FirstError {
     try {
       act();
     } catch (...) {
-      if (!error_) error_ = std::current_exception();
+      add(std::current_exception());
     }
   }
   void add(const std::exception_ptr& error) {
@@ -56,36 +69,85 @@ class FirstError {
   std::exception_ptr error_;
 };
 
-// Adds the calls for the messages to the collectives.
-void order_messages(Calls& calls) {
-  if (calls.messages.empty()) return;
-  const cuda::Stream stream = calls.messages.front().stream;
-  if (std::ranges::any_of(calls.messages,
-                          [&](const Message& message) { return message.stream != stream; })) {
-    throw UsageError("the messages of one group and communicator must be on one stream");
+// NCCL lets the buffers of messages overlap; Rondo does not.
+bool needs_copy(const Call& call) {
+  if (call.collective != Collective::sendrecv && call.collective != Collective::all_to_all) {
+    return false;
   }
-  for (const Call& call : calls_for(calls.messages, calls.comm->rank, calls.comm->size)) {
-    calls.collectives.emplace_back(call, stream);
-  }
+  const std::size_t sent = call.count * element_bytes(call);
+  const std::size_t received =
+      call.collective == Collective::sendrecv ? call.received * element_bytes(call) : sent;
+  const auto in = reinterpret_cast<std::uintptr_t>(call.in);
+  const auto out = reinterpret_cast<std::uintptr_t>(call.out);
+  return in < out + received && out < in + sent;
 }
 
-// A rank may be some calls ahead of the others, and not more (rondo/cuda.hpp): so where this thread
-// drives several, each of them makes a call in turn.
-void enqueue_in_turn(std::vector<Calls>& ranks) {
-  FirstError error;
-  std::size_t most = 0;
-  for (Calls& rank : ranks) {
-    error.unless([&] { order_messages(rank); });
-    most = std::max(most, rank.collectives.size());
-  }
-  for (std::size_t i = 0; i < most; ++i) {
-    for (Calls& rank : ranks) {
-      if (i >= rank.collectives.size()) continue;
+void enqueue_now(ncclComm& comm, const Call& call, cuda::Stream stream) {
+  const std::shared_lock in_call(comm.in_use);
+  if (!needs_copy(call)) return comm.devices.enqueue(call, stream);
+  const CopyOnStream sent(call.in, call.count * element_bytes(call), stream);
+  Call separate = call;
+  separate.in = sent.data();
+  comm.devices.enqueue(separate, stream);
+}
+
+// A call of a rank that this thread drives.
+struct RankCall {
+  ncclComm* comm;
+  CallInTurn what;
+  cuda::Stream stream;
+};
+
+std::vector<RankCall> calls_in_turn(const std::vector<Calls>& ranks) {
+  std::vector<RankCall> all;
+  for (const Calls& rank : ranks) {
+    for (std::size_t i = 0; i < rank.collectives.size(); ++i) {
       const auto& [call, stream] = rank.collectives[i];
-      error.unless([&] { rank.comm->devices.enqueue(call, stream); });
+      all.push_back({rank.comm, {{-1, i}, call}, stream});
+    }
+    if (rank.messages.empty()) continue;
+    const cuda::Stream stream = rank.messages.front().stream;
+    if (std::ranges::any_of(rank.messages,
+                            [&](const Message& message) { return message.stream != stream; })) {
+      throw UsageError("the messages of one group and communicator must be on one stream");
+    }
+    for (CallInTurn& one : calls_for(rank.messages, rank.comm->rank, rank.comm->size)) {
+      all.push_back({rank.comm, std::move(one), stream});
     }
   }
+  std::ranges::stable_sort(all, {}, [](const RankCall& one) { return one.what.turn; });
+  return all;
+}
+
+// A rank may be some calls ahead of the others, and not more (rondo/cuda.hpp). Where this thread
+// drives several, it makes their calls in the order of their turns, so that it waits in none whose
+// other side it has not made yet. As in NCCL, a wrong call leaves all of them unmade.
+void enqueue_in_turn(const std::vector<Calls>& ranks) {
+  const std::vector<RankCall> all = calls_in_turn(ranks);
+  for (const RankCall& one : all) {
+    if (!needs_copy(one.what.call)) {
+      static_cast<void>(one.comm->devices.algorithm_for(one.what.call));
+    }
+  }
+  FirstError error;
+  for (const RankCall& one : all) {
+    error.unless([&] { enqueue_now(*one.comm, one.what.call, one.stream); });
+  }
   error.rethrow();
+}
+
+void run_in_turn(const std::vector<std::function<void()>>& joins) {
+  FirstError error;
+  for (const std::function<void()>& join : joins) error.unless(join);
+  error.rethrow();
+}
+
+void destroy_now(std::vector<std::unique_ptr<ncclComm>> comms) {
+  std::vector<std::function<void()>> leaves;
+  for (std::unique_ptr<ncclComm>& comm : comms) {
+    leaves.emplace_back([&comm] { comm.reset(); });
+  }
+  if (!leaves.empty()) run_together(leaves);
 }
 
 void end_group() {
@@ -93,8 +155,13 @@ void end_group() {
   if (--group.depth > 0) return;
   Group ended = std::exchange(group, {});
   FirstError error;
-  if (!ended.joins.empty()) error.unless([&] { run_together(ended.joins); });
+  std::vector<std::function<void()>> joins;
+  for (const Joins& of_parent : ended.joins) {
+    joins.emplace_back([&of_parent] { run_in_turn(of_parent.in_turn); });
+  }
+  if (!joins.empty()) error.unless([&] { run_together(joins); });
   error.unless([&] { enqueue_in_turn(ended.calls); });
+  error.unless([&] { destroy_now(std::move(ended.destroyed)); });
   error.rethrow();
 }
 
@@ -125,58 +192,88 @@ Call call_for(const Message* sent, const Message* received) {
   return call;
 }
 
-}  // namespace
-
-void run_together(const std::vector<std::function<void()>>& joins) {
-  if (joins.size() == 1) return joins.front()();
-  std::vector<std::exception_ptr> errors(joins.size());
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < joins.size(); ++i) {
-    threads.emplace_back([&join = joins[i], &error = errors[i]] {
-      try {
-        join();
-      } catch (...) {
-        error = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  FirstError first;
-  for (const std::exception_ptr& error : errors) first.add(error);
-  first.rethrow();
+// A message of a rank to itself that is where it goes.
+bool is_there(const Call& call, int rank) {
+  return call.to == rank && call.from == rank && call.in == call.out && call.count == call.received;
 }
 
-std::vector<Call> calls_for(const std::vector<Message>& messages, int rank, int size) {
-  std::vector<Call> calls;
+}  // namespace
+
+std::vector<CallInTurn> calls_for(const std::vector<Message>& messages, int rank, int size) {
+  std::vector<CallInTurn> calls;
   for (int round = 0; round < size; ++round) {
     const std::vector<Message> sent = chosen(messages, true, (rank + round) % size);
     const std::vector<Message> received = chosen(messages, false, (rank - round + size) % size);
     for (std::size_t i = 0; i < std::max(sent.size(), received.size()); ++i) {
-      calls.push_back(call_for(i < sent.size() ? &sent[i] : nullptr,
-                               i < received.size() ? &received[i] : nullptr));
+      const Call call = call_for(i < sent.size() ? &sent[i] : nullptr,
+                                 i < received.size() ? &received[i] : nullptr);
+      if (!is_there(call, rank)) calls.push_back({{round, i}, call});
     }
   }
   return calls;
 }
 
-void make(ncclComm& comm, const Call& call, cuda::Stream stream) {
-  if (group.depth == 0) return comm.devices.enqueue(call, stream);
+void enqueue(ncclComm& comm, const Call& call, cuda::Stream stream) {
+  if (group.depth == 0) return enqueue_now(comm, call, stream);
   group.calls_of(comm).collectives.emplace_back(call, stream);
 }
 
-void make(ncclComm& comm, const Message& message) {
+void enqueue(ncclComm& comm, const Message& message) {
   if (group.depth > 0) {
     group.calls_of(comm).messages.push_back(message);
     return;
   }
-  for (const Call& call : calls_for({message}, comm.rank, comm.size)) {
-    comm.devices.enqueue(call, message.stream);
+  for (const CallInTurn& one : calls_for({message}, comm.rank, comm.size)) {
+    enqueue_now(comm, one.call, message.stream);
   }
 }
 
-void join_together(std::function<void()> join) {
+void join_together(const ncclComm* parent, std::function<void()> join) {
   if (group.depth == 0) return join();
-  group.joins.push_back(std::move(join));
+  const auto found = std::ranges::find_if(
+      group.joins, [&](const Joins& joins) { return parent != nullptr && joins.parent == parent; });
+  Joins& joins = found != group.joins.end() ? *found : group.joins.emplace_back(Joins{parent, {}});
+  joins.in_turn.push_back(std::move(join));
+}
+
+void run_together(const std::vector<std::function<void()>>& joins) {
+  if (joins.size() == 1) return joins.front()();
+  std::vector<std::exception_ptr> errors(joins.size());
+  // No join may wait for one whose thread the system has refused.
+  std::promise<bool> all_started;
+  const std::shared_future<bool> may_begin = all_started.get_future().share();
+  {
+    std::vector<std::jthread> threads;
+    try {
+      for (std::size_t i = 0; i < joins.size(); ++i) {
+        threads.emplace_back([may_begin, &join = joins[i], &error = errors[i]] {
+          if (!may_begin.get()) return;
+          try {
+            join();
+          } catch (...) {
+            error = std::current_exception();
+          }
+        });
+      }
+    } catch (...) {
+      all_started.set_value(false);
+      throw;
+    }
+    all_started.set_value(true);
+  }
+  FirstError first;
+  for (const std::exception_ptr& error : errors) first.add(error);
+  first.rethrow();
+}
+
+std::shared_ptr<Family> family_of_group() {
+  if (group.depth > 0 && group.family == nullptr) group.family = std::make_shared<Family>();
+  return group.family;
+}
+
+void destroy(std::vector<std::unique_ptr<ncclComm>> comms) {
+  if (group.depth == 0) return destroy_now(std::move(comms));
+  std::ranges::move(comms, std::back_inserter(group.destroyed));
 }
 
 }  // namespace rondo::nccl_programs
@@ -185,24 +282,15 @@ extern "C" {
 
 ncclResult_t ncclGroupStart() {
   using namespace rondo::nccl_programs;
-  return result_of([] {
-    if (has_real_library()) {
-      reinterpret_cast<ncclResult_t (*)()>(real_function("ncclGroupStart"))();
-    }
-    ++group.depth;
-  });
+  const ncclResult_t result = result_of([] { ++group.depth; });
+  return result == ncclSuccess && has_real_library() ? by_real_library("ncclGroupStart") : result;
 }
 
 ncclResult_t ncclGroupEnd() {
   using namespace rondo::nccl_programs;
-  const ncclResult_t ended = result_of(end_group);
-  if (ended != ncclSuccess) return ended;
-  return result_of([] {
-    if (has_real_library()) {
-      const auto end = reinterpret_cast<ncclResult_t (*)()>(real_function("ncclGroupEnd"));
-      if (end() != ncclSuccess)
-        throw rondo::TransportError("ncclGroupEnd of RONDO_NCCL_FALLBACK failed");
-    }
-  });
+  const bool real = group.depth > 0 && has_real_library();
+  const ncclResult_t result = result_of(end_group);
+  const ncclResult_t of_real = real ? by_real_library("ncclGroupEnd") : ncclSuccess;
+  return result != ncclSuccess ? result : of_real;
 }
 }

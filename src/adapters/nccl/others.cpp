@@ -20,8 +20,8 @@ ncclResult_t ncclMemFree(void* memory) {
   return nccl::result_of([memory] { nccl::release(memory); });
 }
 
-// In NCCL, the ranks need not register together, so that nothing can be done with it here. It is
-// optional there, too.
+// In NCCL a rank may register memory alone. Rondo's registration needs all ranks, so this does
+// nothing; in NCCL, too, it is only an optimization.
 ncclResult_t ncclCommRegister(ncclComm_t comm, void* memory, std::size_t /*bytes*/, void** handle) {
   return nccl::result_of([&] {
     nccl::usable(comm);
@@ -77,7 +77,7 @@ ncclResult_t ncclWaitSignal(int count, void* signals, ncclComm_t comm, cudaStrea
   return nccl::by_real_library("ncclWaitSignal", count, signals, comm, stream);
 }
 
-// What these make would be a communicator of the real library alone, or has no meaning there.
+// Rondo lacks these, and the other library cannot make them for one of Rondo's communicators.
 ncclResult_t ncclCommShrink() { return nccl::lacks("ncclCommShrink"); }
 ncclResult_t ncclCommGrow() { return nccl::lacks("ncclCommGrow"); }
 ncclResult_t ncclCommGetUniqueId() { return nccl::lacks("ncclCommGetUniqueId"); }

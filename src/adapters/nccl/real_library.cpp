@@ -6,35 +6,77 @@
 #include <cstdlib>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include <rondo/errors.hpp>
 
 #include "adapters/nccl/device.hpp"
+#include "adapters/nccl/functions.hpp"
 
 namespace rondo::nccl_programs {
 namespace {
 
 constexpr const char* kVariable = "RONDO_NCCL_FALLBACK";
 
-// In a space of names of its own, where its functions find each other and not ours.
+// With RTLD_DEEPBIND its functions find each other before ours.
+void* open_library(const char* file) {
+  void* const opened = ::dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  if (opened == nullptr) {
+    const char* const reason = ::dlerror();
+    throw UsageError(std::string(kVariable) +
+                     " names no library: " + (reason != nullptr ? reason : file));
+  }
+  if (::dlsym(opened, "ncclGetUniqueId") == reinterpret_cast<void*>(&ncclGetUniqueId)) {
+    throw UsageError(std::string(kVariable) +
+                     " names Rondo's own library; give the path of NVIDIA's");
+  }
+  return opened;
+}
+
+// Null where the variable is not set.
 void* opened_library() {
   static void* const library = [] {
     const char* const file = std::getenv(kVariable);
-    if (file == nullptr || *file == '\0') return static_cast<void*>(nullptr);
-    void* const opened = ::dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
-    if (opened == nullptr) {
-      const char* const reason = ::dlerror();
-      throw UsageError(std::string(kVariable) +
-                       " names no library: " + (reason != nullptr ? reason : file));
-    }
-    return opened;
+    return file == nullptr || *file == '\0' ? nullptr : open_library(file);
   }();
   return library;
 }
 
+// All ranks must have the library, or none.
+bool all_have_it(ncclComm& comm) {
+  int ranks = opened_library() != nullptr ? 1 : 0;
+  comm.devices.host().all_reduce(ranks);
+  if (ranks != 0 && ranks != comm.size) {
+    throw UsageError(std::string(kVariable) + " is set on " + std::to_string(ranks) + " of " +
+                     std::to_string(comm.size) + " ranks; set it on all or on none");
+  }
+  return ranks != 0;
+}
+
+class DeviceOfComm {
+ public:
+  explicit DeviceOfComm(const ncclComm& comm) : before_(current_device()) {
+    use_device(comm.devices.device());
+  }
+  DeviceOfComm(const DeviceOfComm&) = delete;
+  DeviceOfComm& operator=(const DeviceOfComm&) = delete;
+  ~DeviceOfComm() {
+    static_cast<void>(result_of([this] { use_device(before_); }));
+  }
+
+ private:
+  int before_;
+};
+
 }  // namespace
 
-bool has_real_library() { return opened_library() != nullptr; }
+bool has_real_library() noexcept {
+  try {
+    return opened_library() != nullptr;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
 
 void* real_function(const std::string& name) {
   void* const library = opened_library();
@@ -52,7 +94,7 @@ void* real_function(const std::string& name) {
 }
 
 void join_by_real_library(ncclComm& comm) {
-  if (!has_real_library()) return;
+  if (!all_have_it(comm)) return;
   using MakeId = ncclResult_t (*)(ncclUniqueId*);
   using Join = ncclResult_t (*)(ncclComm_t*, int, ncclUniqueId, int);
   auto* const make_id = reinterpret_cast<MakeId>(real_function("ncclGetUniqueId"));
@@ -67,11 +109,26 @@ void join_by_real_library(ncclComm& comm) {
   comm.devices.host().broadcast(std::span(reinterpret_cast<std::int8_t*>(told.data()), told.size()),
                                 0);
   std::memcpy(&id, &told[1], sizeof(id));
-  use_device(comm.devices.device());
+  const DeviceOfComm device(comm);
   if (told[0] == 0 || join(&comm.real, comm.size, id, comm.rank) != ncclSuccess) {
-    throw UsageError(std::string("the ranks cannot be joined by the library that ") + kVariable +
-                     " names");
+    using Text = const char* (*)(ncclComm_t);
+    throw UsageError(
+        std::string("the ranks cannot be joined by the library that ") + kVariable +
+        " names: " + reinterpret_cast<Text>(real_function("ncclGetLastError"))(nullptr));
   }
+}
+
+void abort_by_real_library(ncclComm& comm) {
+  using Abort = ncclResult_t (*)(ncclComm_t);
+  reinterpret_cast<Abort>(real_function("ncclCommAbort"))(std::exchange(comm.real, nullptr));
+}
+
+ncclResult_t async_error_of_real_library(ncclComm& comm) {
+  using Ask = ncclResult_t (*)(ncclComm_t, ncclResult_t*);
+  ncclResult_t error = ncclSuccess;
+  const ncclResult_t asked =
+      reinterpret_cast<Ask>(real_function("ncclCommGetAsyncError"))(comm.real, &error);
+  return asked != ncclSuccess ? asked : error;
 }
 
 }  // namespace rondo::nccl_programs

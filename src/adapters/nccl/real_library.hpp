@@ -10,12 +10,17 @@
 
 namespace rondo::nccl_programs {
 
-bool has_real_library();
+// Not where the variable names none that can be loaded; making a communicator says why.
+bool has_real_library() noexcept;
 // Throws UsageError where there is no such library, or it has no such function.
 void* real_function(const std::string& name);
 
 // Collective over the ranks of `comm`, each on its own thread.
 void join_by_real_library(ncclComm& comm);
+
+// For a communicator that has one of that library.
+void abort_by_real_library(ncclComm& comm);
+ncclResult_t async_error_of_real_library(ncclComm& comm);
 
 // What the real library knows in place of an argument.
 template <class T>

@@ -19,6 +19,7 @@
 #include <optional>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <rondo/errors.hpp>
 
@@ -54,42 +55,60 @@ class Socket {
   int number_;
 };
 
-in_addr address_of_interface(const char* interface) {
+struct Interface {
+  std::string name;
+  in_addr address;
+};
+
+// Those that are up and have an IPv4 address, without the loopback interface.
+std::vector<Interface> interfaces() {
   ifaddrs* found = nullptr;
   if (::getifaddrs(&found) != 0) {
     throw std::system_error(errno, std::generic_category(), "cannot list network interfaces");
   }
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> all(found, &::freeifaddrs);
+  std::vector<Interface> interfaces;
   for (const ifaddrs* one = all.get(); one != nullptr; one = one->ifa_next) {
-    if (std::strcmp(one->ifa_name, interface) == 0 && one->ifa_addr != nullptr &&
-        one->ifa_addr->sa_family == AF_INET) {
-      return reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr;
-    }
+    const bool usable = (one->ifa_flags & IFF_UP) != 0 && (one->ifa_flags & IFF_LOOPBACK) == 0;
+    if (!usable || one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    interfaces.push_back(
+        {one->ifa_name, reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr});
   }
-  throw UsageError(std::string("RONDO_INTERFACE names ") + interface +
-                   ", which has no IPv4 address on this host");
+  return interfaces;
 }
 
-// The address from which this host reaches others; that of the loopback interface if it reaches
-// none. Nothing is sent: the system only looks up the route to an address of RFC 5737, which no
-// host has.
-in_addr address_of_this_host() {
-  const char* const interface = std::getenv("RONDO_INTERFACE");
-  if (interface != nullptr && *interface != '\0') return address_of_interface(interface);
+// The address from which this host reaches others by its default route, if it has one. Nothing is
+// sent: the system only looks up the route to an address of RFC 5737, which no host has.
+std::optional<in_addr> address_of_default_route() {
   const Socket socket(SOCK_DGRAM);
   sockaddr_in elsewhere{};
   elsewhere.sin_family = AF_INET;
   elsewhere.sin_port = htons(9);
   ::inet_pton(AF_INET, "192.0.2.1", &elsewhere.sin_addr);
   const auto* const any = reinterpret_cast<const sockaddr*>(&elsewhere);
-  if (::connect(socket.number(), any, sizeof(elsewhere)) == 0) {
-    if (const auto own = socket.address()) return own->sin_addr;
-  }
-  return {htonl(INADDR_LOOPBACK)};
+  if (::connect(socket.number(), any, sizeof(elsewhere)) != 0) return std::nullopt;
+  const std::optional<sockaddr_in> own = socket.address();
+  return own ? std::optional(own->sin_addr) : std::nullopt;
 }
 
-// Ports that the system gives to nobody else meanwhile, since a socket that does not listen has
-// them. Rank 0 can listen there nevertheless: its socket, too, allows addresses that are in use.
+// The user may name an interface; else the default route's, else any, else the loopback interface.
+in_addr address_of_this_host() {
+  const char* const interface = std::getenv("RONDO_INTERFACE");
+  const std::string wanted = interface != nullptr ? interface : "";
+  const std::vector<Interface> all = interfaces();
+  if (!wanted.empty()) {
+    for (const Interface& one : all) {
+      if (one.name == wanted) return one.address;
+    }
+    throw UsageError("RONDO_INTERFACE names " + wanted +
+                     ", which has no IPv4 address on this host, or is not up");
+  }
+  if (const auto address = address_of_default_route()) return *address;
+  return all.empty() ? in_addr{htonl(INADDR_LOOPBACK)} : all.front().address;
+}
+
+// A bound socket that does not listen keeps its port for this process. Rank 0 can still listen
+// there, because both sockets have SO_REUSEADDR.
 struct KeptPorts {
   std::mutex mutex;
   std::map<std::string, Socket> sockets;  // by url
@@ -161,7 +180,7 @@ MeetingPlace parse(const ncclUniqueId& id) {
   return {text.substr(first + 1, second - first - 1), text.substr(second + 1)};
 }
 
-void leave(const MeetingPlace& place) {
+void release_port(const MeetingPlace& place) {
   const std::lock_guard lock(kept_ports().mutex);
   kept_ports().sockets.erase(place.url);
 }

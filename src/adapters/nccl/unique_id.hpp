@@ -16,7 +16,7 @@ struct MeetingPlace {
 // A place of this process's host, where rank 0 must then be.
 ncclUniqueId make_unique_id();
 MeetingPlace parse(const ncclUniqueId& id);
-// Rank 0 has met the others there.
-void leave(const MeetingPlace& place);
+// Rank 0 has met the others there, so the port need not be kept any more.
+void release_port(const MeetingPlace& place);
 
 }  // namespace rondo::nccl_programs

@@ -419,9 +419,8 @@ WorkPtr RondoBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors&
   TORCH_CHECK(outputs.size() == count && count > 0,
               "rondo: all_gather_into_tensor_coalesced takes as many outputs as inputs");
   for (std::size_t i = 0; i < count; ++i) require_gathered(outputs[i], inputs[i], getSize());
-  return make(c10d::OpType::ALLGATHER_INTO_TENSOR_COALESCED, "all_gather", inputs, outputs,
-              asynchronous(options), options.timeout,
-              [this, outputs, inputs](const CallOptions& with) {
+  return make(c10d::OpType::_ALLGATHER_BASE, "all_gather", inputs, outputs, asynchronous(options),
+              options.timeout, [this, outputs, inputs](const CallOptions& with) {
                 for (std::size_t i = 0; i < inputs.size(); ++i) {
                   gather_to_all(communicator(), outputs[i], inputs[i], with);
                 }
@@ -438,7 +437,7 @@ WorkPtr RondoBackend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors&
     type_of(outputs[i]);
   }
   const ReduceOp op = op_of(options.reduceOp);
-  return make(c10d::OpType::REDUCE_SCATTER_TENSOR_COALESCED, "reduce_scatter", inputs, outputs,
+  return make(c10d::OpType::_REDUCE_SCATTER_BASE, "reduce_scatter", inputs, outputs,
               asynchronous(options), options.timeout,
               [this, outputs, inputs, op](const CallOptions& with) {
                 for (std::size_t i = 0; i < inputs.size(); ++i) {

@@ -109,7 +109,8 @@ Communicator join(const c10::intrusive_ptr<c10d::Store>& store, int rank, int si
     secret = text_of(*store, "secret", timeout);
   }
   // The user's own secret is safer than one that went through torch's store.
-  const bool has_own = std::getenv("RONDO_SECRET") != nullptr;
+  const char* const own = std::getenv("RONDO_SECRET");
+  const bool has_own = own != nullptr && *own != '\0';
   if (url.starts_with("tcp:") && !has_own) options.network.secret = secret;
   return from_store(url, rank, size, options);
 }

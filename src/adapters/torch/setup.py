@@ -45,4 +45,6 @@ setup(
             extra_link_args=[*link_args, "-Wl,--exclude-libs,ALL"])
     ],
     cmdclass={"build_ext": cpp_extension.BuildExtension},
+    # What the folder holds may be of another torch, or of an earlier Rondo, which setuptools does not look at.
+    options={"build_ext": {"force": True}},
 )

@@ -1,6 +1,6 @@
-// The part of CUDA's runtime that the trainer and Rondo's libnccl use, over the stand-in of tests/cuda: device memory
-// is host memory, a stream is a thread. In place of CUDA's own header, by the order of include
-// folders.
+// The part of CUDA's runtime that the trainer and Rondo's libnccl use, over the stand-in of
+// tests/cuda: device memory is host memory, a stream is a thread. In place of CUDA's own header, by
+// the order of include folders.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +27,8 @@ cudaError_t cudaSetDevice(int device);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaMalloc(void** memory, std::size_t bytes);
 cudaError_t cudaFree(void* memory);
+cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t stream);
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream);
 cudaError_t cudaMemset(void* memory, int value, std::size_t bytes);
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream);
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);

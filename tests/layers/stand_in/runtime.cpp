@@ -1,5 +1,7 @@
 #include <cstring>
 #include <exception>
+#include <map>
+#include <mutex>
 
 #include "cuda/api/api.hpp"
 #include "cuda_runtime_api.h"
@@ -16,6 +18,17 @@ cudaError_t code_of(const Call& call) {
   } catch (const std::exception&) {
     return cudaErrorUnknown;
   }
+}
+
+// Of the device in use; lives as long as the process.
+api::Pool default_pool() {
+  static std::mutex mutex;
+  static std::map<int, api::Pool> pools;
+  const std::lock_guard lock(mutex);
+  const int device = api::current_device();
+  const auto found = pools.find(device);
+  return found != pools.end() ? found->second
+                              : pools.emplace(device, api::make_pool(device)).first->second;
 }
 
 }  // namespace
@@ -39,6 +52,12 @@ cudaError_t cudaFree(void* memory) {
   return code_of([&] {
     if (memory != nullptr) api::release(memory);
   });
+}
+cudaError_t cudaMallocAsync(void** memory, std::size_t bytes, cudaStream_t stream) {
+  return code_of([&] { *memory = api::allocate_async(default_pool(), bytes, stream); });
+}
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
+  return code_of([&] { api::release_async(memory, stream); });
 }
 cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
   std::memset(memory, value, bytes);
