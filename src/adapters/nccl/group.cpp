@@ -111,11 +111,11 @@ std::vector<RankCall> calls_in_turn(const std::vector<Calls>& ranks) {
                             [&](const Message& message) { return message.stream != stream; })) {
       throw UsageError("the messages of one group and communicator must be on one stream");
     }
-    for (CallInTurn& one : calls_for(rank.messages, rank.comm->rank, rank.comm->size)) {
-      all.push_back({rank.comm, std::move(one), stream});
+    for (const CallInTurn& one : calls_for(rank.messages, rank.comm->rank, rank.comm->size)) {
+      all.push_back({rank.comm, one, stream});
     }
   }
-  std::ranges::stable_sort(all, {}, [](const RankCall& one) { return one.what.turn; });
+  std::ranges::sort(all, {}, [](const RankCall& one) { return one.what.turn; });
   return all;
 }
 
