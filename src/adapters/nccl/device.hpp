@@ -27,7 +27,7 @@ class CopyOnStream {
 
  private:
   void* memory_ = nullptr;
-  cuda::Stream stream_;
+  [[maybe_unused]] cuda::Stream stream_;  // not without CUDA
 };
 
 }  // namespace rondo::nccl_programs

@@ -23,7 +23,7 @@ cudaError_t code_of(const Call& call) {
 // Of the device in use; lives as long as the process.
 api::Pool default_pool() {
   static std::mutex mutex;
-  static std::map<int, api::Pool> pools;
+  static auto& pools = *new std::map<int, api::Pool>();  // used until the process ends
   const std::lock_guard lock(mutex);
   const int device = api::current_device();
   const auto found = pools.find(device);
