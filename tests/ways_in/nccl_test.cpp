@@ -377,6 +377,14 @@ TEST_P(Nccl, AWrongCallLeavesItsGroupUnmade) {
   }
   EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
   EXPECT_NE(std::string(ncclGetLastError(nullptr)).find("99"), std::string::npos);
+  EXPECT_EQ(ncclGroupStart(), ncclSuccess);
+  const Rank& first = ranks.at(0);
+  EXPECT_EQ(ncclAllReduce(data(buffers, 0), data(buffers, 0), kCount, ncclFloat32, ncclSum,
+                          first.comm, first.stream->get()),
+            ncclSuccess);
+  EXPECT_EQ(ncclSend(data(buffers, 0), kCount, ncclFloat32, 7, first.comm, first.stream->get()),
+            ncclInvalidArgument);
+  EXPECT_EQ(ncclGroupEnd(), ncclInvalidArgument);
   for (int rank = 0; rank < ranks.size(); ++rank) {
     detail::gpu::api::wait_for(ranks.at(rank).stream->get());
     EXPECT_EQ(read(buffers, rank), values(rank, kCount));

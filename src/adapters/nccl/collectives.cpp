@@ -74,7 +74,7 @@ bool rondo_reduces(ncclDataType_t type, ncclRedOp_t op) {
 ncclResult_t make_collective(ncclComm_t comm, Collective collective, const void* in, void* out,
                              std::size_t count, ncclDataType_t type, cudaStream_t stream,
                              ncclRedOp_t op = ncclSum, int root = 0) {
-  return result_of([&] {
+  const ncclResult_t result = result_of([&] {
     const bool of_chunks = collective != Collective::all_reduce &&
                            collective != Collective::reduce && collective != Collective::broadcast;
     Call call;
@@ -88,11 +88,12 @@ ncclResult_t make_collective(ncclComm_t comm, Collective collective, const void*
     call.count = of_chunks ? count * static_cast<std::size_t>(its.size) : count;
     if (call.count > 0) enqueue(its, call, stream);
   });
+  return refused_in_group(result);
 }
 
 ncclResult_t send_or_receive(ncclComm_t comm, bool sends, void* data, std::size_t count,
                              ncclDataType_t type, int peer, cudaStream_t stream) {
-  return result_of([&] {
+  const ncclResult_t result = result_of([&] {
     ncclComm& its = usable(comm);
     if (peer < 0 || peer >= its.size) {
       throw InvalidArgument("rank " + std::to_string(peer) + " of " + std::to_string(its.size));
@@ -100,6 +101,7 @@ ncclResult_t send_or_receive(ncclComm_t comm, bool sends, void* data, std::size_
     const std::size_t bytes = count * size_of(data_type_of(type));
     if (bytes > 0) enqueue(its, Message{sends, peer, data, bytes, stream});
   });
+  return refused_in_group(result);
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ struct Group {
   std::vector<Calls> calls;
   std::vector<std::unique_ptr<ncclComm>> destroyed;
   std::shared_ptr<Family> family = nullptr;
+  ncclResult_t refused = ncclSuccess;  // of the first call that was refused
 
   Calls& calls_of(ncclComm& comm) {
     const auto found =
@@ -228,6 +229,11 @@ void enqueue(ncclComm& comm, const Message& message) {
   }
 }
 
+ncclResult_t refused_in_group(ncclResult_t result) {
+  if (group.depth > 0 && group.refused == ncclSuccess) group.refused = result;
+  return result;
+}
+
 void join_together(const ncclComm* parent, std::function<void()> join) {
   if (group.depth == 0) return join();
   const auto found = std::ranges::find_if(
@@ -289,7 +295,9 @@ ncclResult_t ncclGroupStart() {
 ncclResult_t ncclGroupEnd() {
   using namespace rondo::nccl_programs;
   const bool real = group.depth > 0 && has_real_library();
-  const ncclResult_t result = result_of(end_group);
+  const ncclResult_t refused = group.depth == 1 ? group.refused : ncclSuccess;
+  if (refused != ncclSuccess) group = {};
+  const ncclResult_t result = refused != ncclSuccess ? refused : result_of(end_group);
   const ncclResult_t of_real = real ? by_real_library("ncclGroupEnd") : ncclSuccess;
   return result != ncclSuccess ? result : of_real;
 }

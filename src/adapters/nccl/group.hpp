@@ -56,6 +56,10 @@ std::vector<CallInTurn> calls_for(const std::vector<Message>& messages, int rank
 void enqueue(ncclComm& comm, const Call& call, cuda::Stream stream);
 void enqueue(ncclComm& comm, const Message& message);
 
+// Says that a call of this thread's group was refused: then, as in NCCL, ncclGroupEnd() makes none
+// of the group and returns `result`. Returns it, too.
+ncclResult_t refused_in_group(ncclResult_t result);
+
 // Runs `join`, which waits for other ranks and makes communicators; in a group at its end, together
 // with the others of the group. Those of one `parent` run one after the other.
 void join_together(const ncclComm* parent, std::function<void()> join);
