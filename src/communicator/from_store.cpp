@@ -31,12 +31,7 @@ MeetingPoint meet_at(const LaunchedRank& launched, const NetworkOptions& network
   return meet_at_address(std::get<TcpUrl>(parsed), launched.ports, launched.run, network);
 }
 
-}  // namespace
-
-namespace {
-
-Communicator join_unless_given_up(const LaunchedRank& launched,
-                                  const CommunicatorOptions& options) {
+Communicator join_now(const LaunchedRank& launched, const CommunicatorOptions& options) {
   Joining joining = prepare_to_join(options, launched.rank);
   CommunicatorOptions complete = options;
   complete.network = with_environment(options.network);
@@ -61,8 +56,7 @@ Communicator join_unless_given_up(const LaunchedRank& launched,
 }  // namespace
 
 Communicator join_at_store(const LaunchedRank& launched, const CommunicatorOptions& options) {
-  return unless_given_up(options.give_up_if,
-                         [&] { return join_unless_given_up(launched, options); });
+  return unless_given_up(options.give_up_if, [&] { return join_now(launched, options); });
 }
 
 }  // namespace detail

@@ -35,7 +35,7 @@ void end_ucx_exchange(Messenger& messenger, std::vector<Pending>& pending,
   std::vector<std::size_t> ended;
   for (;;) {
     std::erase_if(pending, [](const Pending& one) { return !one.operation->under_way; });
-    if (lost && (pending.empty() || Clock::now() > give_up)) {
+    if (lost && (pending.empty() || is_over(give_up))) {
       throw ConnectionLost(lost->peer(), fmt::format("{}. {}", lost->what(), kInterfaces));
     }
     if (pending.empty()) return;

@@ -385,6 +385,10 @@ TEST_P(Nccl, AWrongCallLeavesItsGroupUnmade) {
   EXPECT_EQ(ncclSend(data(buffers, 0), kCount, ncclFloat32, 7, first.comm, first.stream->get()),
             ncclInvalidArgument);
   EXPECT_EQ(ncclGroupEnd(), ncclInvalidArgument);
+  EXPECT_EQ(ncclGroupStart(), ncclSuccess);
+  EXPECT_EQ(ncclAllReduce(nullptr, nullptr, 1, ncclFloat8e4m3, ncclSum, first.comm, nullptr),
+            ncclInvalidUsage);
+  EXPECT_EQ(ncclGroupEnd(), ncclInvalidUsage);
   for (int rank = 0; rank < ranks.size(); ++rank) {
     detail::gpu::api::wait_for(ranks.at(rank).stream->get());
     EXPECT_EQ(read(buffers, rank), values(rank, kCount));

@@ -1,4 +1,3 @@
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "adapters/random_hex.hpp"
 #include "guard.hpp"
 #include "job.hpp"
 #include "options.hpp"
@@ -83,16 +83,6 @@ void start_ranks(Supervisor& supervisor, const Job& job) {
   }
 }
 
-std::string random_secret() {
-  std::array<std::uint8_t, 16> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    throw std::runtime_error("the system gives no random numbers");
-  }
-  std::string text;
-  for (const std::uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
-
 int random_port() {
   std::random_device device;
   // Below those that systems give to connections by themselves.
@@ -154,7 +144,7 @@ int run_on_hosts(const Options& options, const FileDescriptor& alive) {
   job.folder = std::filesystem::current_path().string();
   job.command = options.command;
   job.environment = forwarded_variables(options.forwarded);
-  job.secret = random_secret();
+  job.secret = adapters::random_hex();
   const std::string first = options.hosts[0].host.substr(options.hosts[0].host.rfind('@') + 1);
   job.store = fmt::format(
       fmt::runtime(first.find(':') == std::string::npos ? "tcp://{}:{}" : "tcp://[{}]:{}"), first,

@@ -44,7 +44,7 @@ DataType data_type_of(ncclDataType_t type) {
     case ncclBfloat16:
       return DataType::bf16;
   }
-  throw InvalidArgument("the type " + std::to_string(static_cast<int>(type)));
+  throw InvalidArgument("there is no ncclDataType_t " + std::to_string(static_cast<int>(type)));
 }
 
 ReduceOp reduce_op_of(ncclRedOp_t op) {
@@ -60,7 +60,7 @@ ReduceOp reduce_op_of(ncclRedOp_t op) {
     case ncclAvg:
       return ReduceOp::avg;
   }
-  throw InvalidArgument("the operation " + std::to_string(static_cast<int>(op)));
+  throw InvalidArgument("there is no ncclRedOp_t " + std::to_string(static_cast<int>(op)));
 }
 
 // Whether Rondo has the reduction; else the real library may. A value that NCCL does not have is
@@ -96,7 +96,8 @@ ncclResult_t send_or_receive(ncclComm_t comm, bool sends, void* data, std::size_
   const ncclResult_t result = result_of([&] {
     ncclComm& its = usable(comm);
     if (peer < 0 || peer >= its.size) {
-      throw InvalidArgument("rank " + std::to_string(peer) + " of " + std::to_string(its.size));
+      throw InvalidArgument("there is no rank " + std::to_string(peer) + " among " +
+                            std::to_string(its.size) + " ranks");
     }
     const std::size_t bytes = count * size_of(data_type_of(type));
     if (bytes > 0) enqueue(its, Message{sends, peer, data, bytes, stream});
@@ -115,7 +116,8 @@ extern "C" {
 ncclResult_t ncclAllReduce(const void* in, void* out, std::size_t count, ncclDataType_t type,
                            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
   if (!nccl::rondo_reduces(type, op)) {
-    return nccl::by_real_library("ncclAllReduce", in, out, count, type, op, comm, stream);
+    return nccl::refused_in_group(
+        nccl::by_real_library("ncclAllReduce", in, out, count, type, op, comm, stream));
   }
   return nccl::make_collective(comm, Collective::all_reduce, in, out, count, type, stream, op);
 }
@@ -123,7 +125,8 @@ ncclResult_t ncclAllReduce(const void* in, void* out, std::size_t count, ncclDat
 ncclResult_t ncclReduce(const void* in, void* out, std::size_t count, ncclDataType_t type,
                         ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
   if (!nccl::rondo_reduces(type, op)) {
-    return nccl::by_real_library("ncclReduce", in, out, count, type, op, root, comm, stream);
+    return nccl::refused_in_group(
+        nccl::by_real_library("ncclReduce", in, out, count, type, op, root, comm, stream));
   }
   return nccl::make_collective(comm, Collective::reduce, in, out, count, type, stream, op, root);
 }
@@ -131,7 +134,8 @@ ncclResult_t ncclReduce(const void* in, void* out, std::size_t count, ncclDataTy
 ncclResult_t ncclReduceScatter(const void* in, void* out, std::size_t count, ncclDataType_t type,
                                ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
   if (!nccl::rondo_reduces(type, op)) {
-    return nccl::by_real_library("ncclReduceScatter", in, out, count, type, op, comm, stream);
+    return nccl::refused_in_group(
+        nccl::by_real_library("ncclReduceScatter", in, out, count, type, op, comm, stream));
   }
   return nccl::make_collective(comm, Collective::reduce_scatter, in, out, count, type, stream, op);
 }

@@ -62,7 +62,8 @@ ncclResult_t join(ncclComm_t* comm, int size, const ncclUniqueId& id, int rank) 
   return result_of([&] {
     not_null(comm, "the place for the communicator") = nullptr;
     if (size < 1 || rank < 0 || rank >= size) {
-      throw InvalidArgument("rank " + std::to_string(rank) + " of " + std::to_string(size));
+      throw InvalidArgument("there is no rank " + std::to_string(rank) + " among " +
+                            std::to_string(size) + " ranks");
     }
     const int device = current_device();
     join_together(nullptr,
@@ -115,7 +116,7 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t* comm, int size, int rank, int 
 ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices) {
   return nccl::result_of([&] {
     nccl::not_null(comms, "the place for the communicators");
-    if (count < 1) throw nccl::InvalidArgument("a group of no devices");
+    if (count < 1) throw nccl::InvalidArgument("ncclCommInitAll needs at least one device");
     std::vector<rondo::cuda::Communicator> ranks =
         rondo::cuda::local_group(nccl::devices_of(count, devices), {}, nccl::without_deadline());
     const auto family = std::make_shared<nccl::Family>();
@@ -137,7 +138,8 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made
     ncclComm& parent = nccl::usable(comm);
     nccl::not_null(made, "the place for the communicator") = nullptr;
     if (color < kNcclSplitNoColor) {
-      throw nccl::InvalidArgument("the color " + std::to_string(color));
+      throw nccl::InvalidArgument("the color is " + std::to_string(color) +
+                                  "; it must be 0 or more, or NCCL_SPLIT_NOCOLOR");
     }
     const std::optional<int> its_color =
         color == kNcclSplitNoColor ? std::nullopt : std::optional(color);

@@ -27,7 +27,7 @@ class CopyOnStream {
 
  private:
   void* memory_ = nullptr;
-  [[maybe_unused]] cuda::Stream stream_;  // not without CUDA
+  [[maybe_unused]] cuda::Stream stream_;  // of builds with CUDA
 };
 
 }  // namespace rondo::nccl_programs

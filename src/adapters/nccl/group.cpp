@@ -5,6 +5,7 @@
 #include <exception>
 #include <future>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <shared_mutex>
 #include <string>
@@ -166,16 +167,14 @@ void end_group() {
   error.rethrow();
 }
 
-// The messages of one direction and one peer, in their order.
-std::vector<Message> chosen(const std::vector<Message>& messages, bool sends, int peer) {
-  std::vector<Message> those;
-  std::ranges::copy_if(messages, std::back_inserter(those), [&](const Message& message) {
-    return message.sends == sends && message.peer == peer;
-  });
-  return those;
-}
+// The two messages of a turn, of which one may be missing.
+struct Sides {
+  const Message* sent = nullptr;
+  const Message* received = nullptr;
+};
 
-Call call_for(const Message* sent, const Message* received) {
+Call call_for(const Sides& sides) {
+  const auto& [sent, received] = sides;
   Call call;
   call.type = DataType::u8;
   if (sent != nullptr) {
@@ -201,15 +200,20 @@ bool is_there(const Call& call, int rank) {
 }  // namespace
 
 std::vector<CallInTurn> calls_for(const std::vector<Message>& messages, int rank, int size) {
+  // Of each round, how many messages have been seen.
+  std::vector<std::size_t> sent(static_cast<std::size_t>(size)), received(sent.size());
+  std::map<Turn, Sides> turns;
+  for (const Message& message : messages) {
+    const int ahead = message.sends ? message.peer - rank : rank - message.peer;
+    const int round = (ahead + size) % size;
+    const std::size_t number = (message.sends ? sent : received)[static_cast<std::size_t>(round)]++;
+    Sides& sides = turns[{round, number}];
+    (message.sends ? sides.sent : sides.received) = &message;
+  }
   std::vector<CallInTurn> calls;
-  for (int round = 0; round < size; ++round) {
-    const std::vector<Message> sent = chosen(messages, true, (rank + round) % size);
-    const std::vector<Message> received = chosen(messages, false, (rank - round + size) % size);
-    for (std::size_t i = 0; i < std::max(sent.size(), received.size()); ++i) {
-      const Call call = call_for(i < sent.size() ? &sent[i] : nullptr,
-                                 i < received.size() ? &received[i] : nullptr);
-      if (!is_there(call, rank)) calls.push_back({{round, i}, call});
-    }
+  for (const auto& [turn, sides] : turns) {
+    const Call call = call_for(sides);
+    if (!is_there(call, rank)) calls.push_back({turn, call});
   }
   return calls;
 }
@@ -230,7 +234,8 @@ void enqueue(ncclComm& comm, const Message& message) {
 }
 
 ncclResult_t refused_in_group(ncclResult_t result) {
-  if (group.depth > 0 && group.refused == ncclSuccess) group.refused = result;
+  const bool is_error = result != ncclSuccess && result != ncclInProgress;
+  if (is_error && group.depth > 0 && group.refused == ncclSuccess) group.refused = result;
   return result;
 }
 

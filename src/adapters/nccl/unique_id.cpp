@@ -4,7 +4,6 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,6 +24,7 @@
 
 #include "adapters/nccl/errors.hpp"
 #include "adapters/nccl/functions.hpp"
+#include "adapters/random_hex.hpp"
 
 namespace rondo::nccl_programs {
 namespace {
@@ -141,27 +141,13 @@ std::string keep_port(in_addr host) {
   return url;
 }
 
-std::string random_secret() {
-  std::array<unsigned char, 16> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    throw std::system_error(errno, std::generic_category(), "the system has no random numbers");
-  }
-  std::string text;
-  for (const unsigned char byte : bytes) {
-    std::array<char, 3> digits{};
-    std::snprintf(digits.data(), digits.size(), "%02x", byte);
-    text += digits.data();
-  }
-  return text;
-}
-
 }  // namespace
 
 ncclUniqueId make_unique_id() {
   const std::string url = keep_port(address_of_this_host());
   ncclUniqueId id{};
   const int length = std::snprintf(id.internal, sizeof(id.internal), "%s %s %s", kFirstWord,
-                                   url.c_str(), random_secret().c_str());
+                                   url.c_str(), adapters::random_hex().c_str());
   if (length < 0 || static_cast<std::size_t>(length) >= sizeof(id.internal)) {
     throw UsageError("the ranks' meeting place does not fit in an ncclUniqueId: " + url);
   }

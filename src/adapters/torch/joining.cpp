@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,22 +15,10 @@
 #include <rondo/options.hpp>
 #include <rondo/start.hpp>
 
+#include "adapters/random_hex.hpp"
+
 namespace rondo::torch_backend {
 namespace {
-
-std::string random_hex() {
-  std::array<unsigned char, 16> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    throw std::runtime_error("rondo_torch: the system has no random numbers");
-  }
-  std::string text;
-  for (const unsigned char byte : bytes) {
-    std::array<char, 3> digits{};
-    std::snprintf(digits.data(), digits.size(), "%02x", byte);
-    text += digits.data();
-  }
-  return text;
-}
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -84,7 +71,7 @@ std::string meeting_point(c10d::Store& store, int size, std::chrono::millisecond
     one_host = text_of(store, "place of " + std::to_string(rank), timeout) == mine && one_host;
   }
   if (one_host) {
-    return "unix:///tmp/rondo-torch-" + random_hex();
+    return "unix:///tmp/rondo-torch-" + adapters::random_hex();
   }
   return "tcp://" + host_name() + ":" + std::to_string(free_port());
 }
@@ -100,7 +87,7 @@ Communicator join(const c10::intrusive_ptr<c10d::Store>& store, int rank, int si
   std::string secret;
   if (rank == 0) {
     url = meeting_point(*store, size, timeout);
-    secret = random_hex();
+    secret = adapters::random_hex();
     tell(*store, "secret", secret);
     tell(*store, "url", url);
   } else {

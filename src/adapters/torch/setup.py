@@ -41,7 +41,7 @@ sources = ["allocator.cpp", "backend.cpp", "joining.cpp", "module.cpp", "runner.
 setup(
     ext_modules=[
         cpp_extension.CppExtension(
-            "rondo_torch._C", sources, extra_compile_args=["-std=c++20", "-O2", "-fvisibility=hidden", *compile_args],
+            "rondo_torch._C", sources, extra_compile_args=["-std=c++20", "-O2", "-fvisibility=hidden", f"-I{HERE.parents[1]}", *compile_args],
             extra_link_args=[*link_args, "-Wl,--exclude-libs,ALL"])
     ],
     cmdclass={"build_ext": cpp_extension.BuildExtension},
