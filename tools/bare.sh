@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs both commands of README in a bare Debian, installs as README says, and follows the first lines of two ways in, as a new user does:
-# tools/bare.sh 12|13 [RUNS] [FOLDER]. RONDO_BARE_COMMANDS names others than "demo test install ways_in", for fewer.
+# tools/bare.sh 12|13 [RUNS] [FOLDER]. RONDO_BARE_COMMANDS names others than "demo test install ways_in", for fewer, and also
+# "packages", which builds the Debian packages, asks lintian, installs them and uses them.
 # Makes a system with debootstrap, and clones the last commit into it, anew for each of RUNS runs (1). The commands' own times,
 # for packages, build and run, are repeated at the end. The system is in FOLDER, a new temporary one without it; it is kept
 # there if a command fails, and else removed. Needs root, a network that reaches Debian's servers and 6 GiB of room. What is
@@ -10,7 +11,7 @@ sources=$(cd "$(dirname "$0")/.." && pwd)
 case ${1:-} in
   12) release=bookworm ;;
   13) release=trixie ;;
-  *) sed -n '2,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+  *) sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 runs=${2:-1}
 [ "$(id -u)" = 0 ] || { echo "bare: making a Debian system needs root" >&2; exit 1; }
@@ -57,10 +58,34 @@ follow_the_ways_in() {
       bash -exc "cd && cd rondo && eval \"\$(head -1 $page.sh)\"; mpicc their_program.c -o their_program; eval \"\$(tail -n +2 $page.sh)\""
   done
 }
-run_command() { # demo, test, install or ways_in
+# The packages, built with what debian/control names and nothing else, and a program that is built with the installed ones.
+build_and_use_packages() {
+  python3 "$sources/tests/readme/extract.py" "$root/root/rondo/README.md" >"$root/root/program.cpp"
+  cp "$sources/tests/ways_in/their_program.c" "$root/root/"
+  inside DEBIAN_FRONTEND=noninteractive bash -exc '
+    apt-get update -qq
+    apt-get install -y -qq --no-install-recommends build-essential lintian
+    cd /root/rondo
+    apt-get build-dep -y -qq --no-install-recommends ./
+    dpkg-buildpackage -b -us -uc
+    lintian --allow-root --fail-on error ../rondo_*.changes
+    apt-get install -y -qq ../librondo0_*.deb ../librondo-dev_*.deb ../rondo-tools_*.deb
+    cd /root
+    mpicxx -std=c++20 program.cpp $(pkg-config --cflags --libs rondo) -o program
+    mpicc their_program.c -o their_program
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+    mpirun -n 2 ./program
+    rondo-run --summary -n 2 ./their_program
+    rondo-perf --help >/dev/null
+    rondo-topo
+    apt-get purge -y -qq librondo0 librondo-dev rondo-tools'
+}
+run_command() { # demo, test, install, ways_in or packages
   case $1 in
     install) install_as_readme_says ;;
     ways_in) follow_the_ways_in ;;
+    packages) build_and_use_packages ;;
     *) inside bash -c "cd && cd rondo && tools/$1.sh" ;;
   esac
 }

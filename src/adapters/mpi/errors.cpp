@@ -7,7 +7,7 @@ namespace rondo::mpi_programs {
 namespace {
 
 int code_of_rondo() {
-  static const int code = [] {
+  static const int code = []() -> int {  // some MPIs have enumerators for codes
     int error_class = MPI_ERR_OTHER;
     int made = MPI_ERR_OTHER;
     if (PMPI_Add_error_class(&error_class) != MPI_SUCCESS) return MPI_ERR_OTHER;
