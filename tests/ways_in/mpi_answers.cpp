@@ -87,13 +87,61 @@ std::string text(const char* function, const std::string& of, std::size_t count,
          (in_place ? " in place" : "");
 }
 
+// MPI's functions by one kind of counts, each as MPI_... and as PMPI_...
+#define RONDO_TEST_FUNCTIONS(suffix)                                                \
+  static constexpr auto allreduce = MPI_Allreduce##suffix;                          \
+  static constexpr auto p_allreduce = PMPI_Allreduce##suffix;                       \
+  static constexpr auto iallreduce = MPI_Iallreduce##suffix;                        \
+  static constexpr auto p_iallreduce = PMPI_Iallreduce##suffix;                     \
+  static constexpr auto reduce = MPI_Reduce##suffix;                                \
+  static constexpr auto p_reduce = PMPI_Reduce##suffix;                             \
+  static constexpr auto reduce_scatter = MPI_Reduce_scatter##suffix;                \
+  static constexpr auto p_reduce_scatter = PMPI_Reduce_scatter##suffix;             \
+  static constexpr auto reduce_scatter_block = MPI_Reduce_scatter_block##suffix;    \
+  static constexpr auto p_reduce_scatter_block = PMPI_Reduce_scatter_block##suffix; \
+  static constexpr auto bcast = MPI_Bcast##suffix;                                  \
+  static constexpr auto p_bcast = PMPI_Bcast##suffix;                               \
+  static constexpr auto allgather = MPI_Allgather##suffix;                          \
+  static constexpr auto p_allgather = PMPI_Allgather##suffix;                       \
+  static constexpr auto allgatherv = MPI_Allgatherv##suffix;                        \
+  static constexpr auto p_allgatherv = PMPI_Allgatherv##suffix;                     \
+  static constexpr auto gather = MPI_Gather##suffix;                                \
+  static constexpr auto p_gather = PMPI_Gather##suffix;                             \
+  static constexpr auto gatherv = MPI_Gatherv##suffix;                              \
+  static constexpr auto p_gatherv = PMPI_Gatherv##suffix;                           \
+  static constexpr auto scatter = MPI_Scatter##suffix;                              \
+  static constexpr auto p_scatter = PMPI_Scatter##suffix;                           \
+  static constexpr auto scatterv = MPI_Scatterv##suffix;                            \
+  static constexpr auto p_scatterv = PMPI_Scatterv##suffix;                         \
+  static constexpr auto alltoall = MPI_Alltoall##suffix;                            \
+  static constexpr auto p_alltoall = PMPI_Alltoall##suffix;                         \
+  static constexpr auto alltoallv = MPI_Alltoallv##suffix;                          \
+  static constexpr auto p_alltoallv = PMPI_Alltoallv##suffix;
+struct IntCounts {
+  using Count = int;
+  using Place = int;
+  static constexpr const char* kName = "";
+  RONDO_TEST_FUNCTIONS()
+};
+#ifdef RONDO_TEST_LARGE_COUNTS
+struct LargeCounts {
+  using Count = MPI_Count;
+  using Place = MPI_Aint;
+  static constexpr const char* kName = "_c";
+  RONDO_TEST_FUNCTIONS(_c)
+};
+#endif
+#undef RONDO_TEST_FUNCTIONS
+
 // Every collective that reduces. `input`: so many elements of this rank. `fill`: what is in outputs
 // before.
-void reductions(const Group& group, const std::string& of, MPI_Datatype type, std::size_t extent,
-                MPI_Op op, const std::function<Bytes(std::size_t)>& input, unsigned char fill = 7) {
+template <class Api>
+void reductions_by(const Group& group, const std::string& of, MPI_Datatype type, std::size_t extent,
+                   MPI_Op op, const std::function<Bytes(std::size_t)>& input,
+                   unsigned char fill = 7) {
   const auto n = static_cast<std::size_t>(group.size);
   for (const std::size_t count : {0U, 1U, 7U, 3000U}) {
-    const int elems = static_cast<int>(count);
+    const auto elems = static_cast<typename Api::Count>(count);
     const std::size_t bytes = count * extent;
     for (const bool in_place : {false, true}) {
       // The first half of the buffer is the input, the second the output.
@@ -105,10 +153,10 @@ void reductions(const Group& group, const std::string& of, MPI_Datatype type, st
       compare(
           group, text("Allreduce", of, count, in_place), before,
           [&](unsigned char* b) {
-            return MPI_Allreduce(sources(b), b + bytes, elems, type, op, group.comm);
+            return Api::allreduce(sources(b), b + bytes, elems, type, op, group.comm);
           },
           [&](unsigned char* b) {
-            return PMPI_Allreduce(sources(b), b + bytes, elems, type, op, group.comm);
+            return Api::p_allreduce(sources(b), b + bytes, elems, type, op, group.comm);
           });
       const auto later = [&](auto start) {
         return [&, start](unsigned char* b) {
@@ -118,8 +166,8 @@ void reductions(const Group& group, const std::string& of, MPI_Datatype type, st
           return code;
         };
       };
-      compare(group, text("Iallreduce", of, count, in_place), before, later(MPI_Iallreduce),
-              later(PMPI_Iallreduce));
+      compare(group, text("Iallreduce", of, count, in_place), before, later(Api::iallreduce),
+              later(Api::p_iallreduce));
       for (int root = 0; root < group.size; root += 2) {
         const bool is_root = group.rank == root;
         const auto source = [=](unsigned char* buffer) {
@@ -132,18 +180,18 @@ void reductions(const Group& group, const std::string& of, MPI_Datatype type, st
         compare(
             group, text("Reduce", of, count, in_place), before,
             [&](unsigned char* b) {
-              return MPI_Reduce(source(b), target(b), elems, type, op, root, group.comm);
+              return Api::reduce(source(b), target(b), elems, type, op, root, group.comm);
             },
             [&](unsigned char* b) {
-              return PMPI_Reduce(source(b), target(b), elems, type, op, root, group.comm);
+              return Api::p_reduce(source(b), target(b), elems, type, op, root, group.comm);
             });
       }
-      std::vector<int> counts;
+      std::vector<typename Api::Count> counts;
       for (std::size_t rank = 0; rank < n; ++rank) {
-        counts.push_back(static_cast<int>(count * (rank % 3)));
+        counts.push_back(static_cast<typename Api::Count>(count * (rank % 3)));
       }
       std::size_t all = 0;
-      for (const int one : counts) all += static_cast<std::size_t>(one);
+      for (const auto one : counts) all += static_cast<std::size_t>(one);
       // What is beyond a rank's own part of the output in place is unspecified afterwards.
       const auto own = static_cast<std::size_t>(counts[static_cast<std::size_t>(group.rank)]);
       const auto cut = [](unsigned char* b, std::size_t from, std::size_t to) {
@@ -160,7 +208,7 @@ void reductions(const Group& group, const std::string& of, MPI_Datatype type, st
         };
       };
       compare(group, text("Reduce_scatter", of, count, in_place), whole,
-              scatter(MPI_Reduce_scatter), scatter(PMPI_Reduce_scatter));
+              scatter(Api::reduce_scatter), scatter(Api::p_reduce_scatter));
       const Bytes block =
           in_place ? input(n * count) : joined(input(n * count), Bytes(bytes, fill));
       const std::size_t block_at = in_place ? 0 : n * bytes;
@@ -172,9 +220,17 @@ void reductions(const Group& group, const std::string& of, MPI_Datatype type, st
         };
       };
       compare(group, text("Reduce_scatter_block", of, count, in_place), block,
-              scatter_block(MPI_Reduce_scatter_block), scatter_block(PMPI_Reduce_scatter_block));
+              scatter_block(Api::reduce_scatter_block), scatter_block(Api::p_reduce_scatter_block));
     }
   }
+}
+
+void reductions(const Group& group, const std::string& of, MPI_Datatype type, std::size_t extent,
+                MPI_Op op, const std::function<Bytes(std::size_t)>& input, unsigned char fill = 7) {
+  reductions_by<IntCounts>(group, of, type, extent, op, input, fill);
+#ifdef RONDO_TEST_LARGE_COUNTS
+  reductions_by<LargeCounts>(group, of + ", large counts", type, extent, op, input, fill);
+#endif
 }
 
 struct NamedOp {
@@ -268,7 +324,10 @@ void operations_of_the_program(const Group& group) {
 }
 
 // Every collective that moves elements of 4 bytes. `gaps`: as every second int of the buffers.
+template <class Api>
 void moves(const Group& group, bool gaps) {
+  using Count = typename Api::Count;
+  using Place = typename Api::Place;
   MPI_Datatype type = MPI_INT;
   if (gaps) {
     MPI_Datatype with_gap = MPI_DATATYPE_NULL;
@@ -280,7 +339,7 @@ void moves(const Group& group, bool gaps) {
   const auto n = static_cast<std::size_t>(group.size);
   const std::string of = gaps ? "ints with gaps" : "ints";
   for (const std::size_t count : {0U, 1U, 5U, 6000U}) {
-    const int elems = static_cast<int>(count);
+    const auto elems = static_cast<Count>(count);
     const std::size_t part = count * extent;
     const std::size_t whole = n * part;
     const auto mine = [&](std::size_t bytes) { return values<unsigned char>(group.rank, bytes); };
@@ -293,8 +352,8 @@ void moves(const Group& group, bool gaps) {
         return
             [&, function](unsigned char* b) { return function(b, elems, type, root, group.comm); };
       };
-      compare(group, text("Bcast", of, count, false), mine(part), bcast(MPI_Bcast),
-              bcast(PMPI_Bcast));
+      compare(group, text("Bcast", of, count, false), mine(part), bcast(Api::bcast),
+              bcast(Api::p_bcast));
       for (const bool in_place : {false, true}) {
         const bool here = in_place && is_root;
         const auto gather = [&](auto function) {
@@ -303,40 +362,40 @@ void moves(const Group& group, bool gaps) {
                             group.comm);
           };
         };
-        compare(group, text("Gather", of, count, in_place), two, gather(MPI_Gather),
-                gather(PMPI_Gather));
+        compare(group, text("Gather", of, count, in_place), two, gather(Api::gather),
+                gather(Api::p_gather));
         const auto scatter = [&](auto function) {
           return [&, function](unsigned char* b) {
             return function(b, elems, type, here ? MPI_IN_PLACE : b + second, elems, type, root,
                             group.comm);
           };
         };
-        compare(group, text("Scatter", of, count, in_place), two, scatter(MPI_Scatter),
-                scatter(PMPI_Scatter));
+        compare(group, text("Scatter", of, count, in_place), two, scatter(Api::scatter),
+                scatter(Api::p_scatter));
         // In reverse order, with the parts of odd ranks empty, and a place free between parts.
-        std::vector<int> counts(n);
-        std::vector<int> places(n);
+        std::vector<Count> counts(n);
+        std::vector<Place> places(n);
         for (std::size_t rank = 0; rank < n; ++rank) {
           counts[rank] = rank % 2 == 1 || count == 0 ? 0 : elems - 1;
-          places[rank] = static_cast<int>((n - 1 - rank) * count);
+          places[rank] = static_cast<Place>((n - 1 - rank) * count);
         }
-        const int own = counts[static_cast<std::size_t>(group.rank)];
+        const Count own = counts[static_cast<std::size_t>(group.rank)];
         const auto gather_v = [&](auto function) {
           return [&, function](unsigned char* b) {
             return function(here ? MPI_IN_PLACE : b, own, type, b + second, counts.data(),
                             places.data(), type, root, group.comm);
           };
         };
-        compare(group, text("Gatherv", of, count, in_place), two, gather_v(MPI_Gatherv),
-                gather_v(PMPI_Gatherv));
+        compare(group, text("Gatherv", of, count, in_place), two, gather_v(Api::gatherv),
+                gather_v(Api::p_gatherv));
         const auto scatter_v = [&](auto function) {
           return [&, function](unsigned char* b) {
             return function(b, counts.data(), places.data(), type, here ? MPI_IN_PLACE : b + second,
                             own, type, root, group.comm);
           };
         };
-        compare(group, text("Scatterv", of, count, in_place), two, scatter_v(MPI_Scatterv),
-                scatter_v(PMPI_Scatterv));
+        compare(group, text("Scatterv", of, count, in_place), two, scatter_v(Api::scatterv),
+                scatter_v(Api::p_scatterv));
       }
     }
     for (const bool in_place : {false, true}) {
@@ -348,34 +407,34 @@ void moves(const Group& group, bool gaps) {
           return function(from(b), elems, type, b + second, elems, type, group.comm);
         };
       };
-      compare(group, text("Allgather", of, count, in_place), two, gather(MPI_Allgather),
-              gather(PMPI_Allgather));
-      compare(group, text("Alltoall", of, count, in_place), two, gather(MPI_Alltoall),
-              gather(PMPI_Alltoall));
+      compare(group, text("Allgather", of, count, in_place), two, gather(Api::allgather),
+              gather(Api::p_allgather));
+      compare(group, text("Alltoall", of, count, in_place), two, gather(Api::alltoall),
+              gather(Api::p_alltoall));
       for (const bool in_order : {true, false}) {
-        std::vector<int> counts(n);
-        std::vector<int> places(n);
-        int next = 0;
+        std::vector<Count> counts(n);
+        std::vector<Place> places(n);
+        Place next = 0;
         for (std::size_t rank = 0; rank < n; ++rank) {
-          counts[rank] = count == 0 ? 0 : elems - static_cast<int>(rank % 2);
-          places[rank] = in_order ? next : static_cast<int>((n - 1 - rank) * count);
+          counts[rank] = count == 0 ? 0 : elems - static_cast<Count>(rank % 2);
+          places[rank] = in_order ? next : static_cast<Place>((n - 1 - rank) * count);
           next += counts[rank];
         }
-        const int own = counts[static_cast<std::size_t>(group.rank)];
+        const Count own = counts[static_cast<std::size_t>(group.rank)];
         const auto gather_v = [&](auto function) {
           return [&, function](unsigned char* b) {
             return function(from(b), own, type, b + second, counts.data(), places.data(), type,
                             group.comm);
           };
         };
-        compare(group, text("Allgatherv", of, count, in_place), two, gather_v(MPI_Allgatherv),
-                gather_v(PMPI_Allgatherv));
+        compare(group, text("Allgatherv", of, count, in_place), two, gather_v(Api::allgatherv),
+                gather_v(Api::p_allgatherv));
         // Between two ranks both ways the same number, as in place needs.
-        std::vector<int> each(n);
+        std::vector<Count> each(n);
         for (std::size_t rank = 0; rank < n; ++rank) {
           const auto sum = static_cast<int>(rank) + group.rank;
           each[rank] = count == 0 ? 0 : elems - sum % 2;
-          places[rank] = static_cast<int>(in_order ? rank * count : (n - 1 - rank) * count);
+          places[rank] = static_cast<Place>(in_order ? rank * count : (n - 1 - rank) * count);
         }
         const auto all_to_all_v = [&](auto function) {
           return [&, function](unsigned char* b) {
@@ -383,8 +442,8 @@ void moves(const Group& group, bool gaps) {
                             places.data(), type, group.comm);
           };
         };
-        compare(group, text("Alltoallv", of, count, in_place), two, all_to_all_v(MPI_Alltoallv),
-                all_to_all_v(PMPI_Alltoallv));
+        compare(group, text("Alltoallv", of, count, in_place), two, all_to_all_v(Api::alltoallv),
+                all_to_all_v(Api::p_alltoallv));
       }
     }
   }
@@ -493,6 +552,51 @@ void requests(const Group& group) {
   compared += kCalls;
 }
 
+#ifdef RONDO_TEST_PERSISTENT_CALLS
+// Calls that are made once and started several times, with other inputs each time; one of the
+// requests is freed, and another one made, before the others are started again.
+void persistent_calls(const Group& group) {
+  constexpr std::size_t kElems[] = {1, 1000, 100000};
+  constexpr int kCalls = 3;
+  std::vector<std::vector<std::int64_t>> in(kCalls);
+  std::vector<std::vector<std::int64_t>> out(kCalls);
+  std::vector<MPI_Request> calls(kCalls, MPI_REQUEST_NULL);
+  const auto make = [&](std::size_t call) {
+    MPI_Allreduce_init(in[call].data(), out[call].data(), static_cast<int>(in[call].size()),
+                       MPI_INT64_T, MPI_SUM, group.comm, MPI_INFO_NULL, &calls[call]);
+  };
+  for (std::size_t call = 0; call < kCalls; ++call) {
+    in[call].resize(kElems[call]);
+    out[call].resize(kElems[call]);
+    make(call);
+  }
+  for (std::uint64_t round = 0; round < 4; ++round) {
+    for (auto& values : in) {
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = static_cast<std::int64_t>(
+            mix(round + 8 * (i * 64 + static_cast<std::uint64_t>(group.rank))) >> 8U);
+      }
+    }
+    if (round % 2 == 0) {
+      MPI_Startall(kCalls, calls.data());
+    } else {
+      for (MPI_Request& call : calls) MPI_Start(&call);
+    }
+    if (MPI_Waitall(kCalls, calls.data(), MPI_STATUSES_IGNORE) != MPI_SUCCESS) ++failures;
+    for (std::size_t call = 0; call < kCalls; ++call) {
+      std::vector<std::int64_t> expected(in[call].size());
+      PMPI_Allreduce(in[call].data(), expected.data(), static_cast<int>(expected.size()),
+                     MPI_INT64_T, MPI_SUM, group.comm);
+      failures += out[call] == expected ? 0 : 1;
+      ++compared;
+    }
+    MPI_Request_free(&calls[1]);
+    make(1);
+  }
+  for (MPI_Request& call : calls) MPI_Request_free(&call);
+}
+#endif
+
 // Calls of a communicator that are not in the same order as those of another, or as messages:
 // legal, since they do not wait for other ranks.
 void crossed_requests(const Group& group) {
@@ -590,11 +694,18 @@ void between_messages(const Group& group) {
 }
 
 void all(const Group& group) {
-  moves(group, false);
-  moves(group, true);
+  for (const bool gaps : {false, true}) {
+    moves<IntCounts>(group, gaps);
+#ifdef RONDO_TEST_LARGE_COUNTS
+    moves<LargeCounts>(group, gaps);
+#endif
+  }
   matching_types(group);
   places_of_empty_parts(group);
   requests(group);
+#ifdef RONDO_TEST_PERSISTENT_CALLS
+  persistent_calls(group);
+#endif
   between_messages(group);
   integers<std::int8_t>(group, MPI_INT8_T, "int8");
   integers<std::uint8_t>(group, MPI_UINT8_T, "uint8");
@@ -646,7 +757,7 @@ int main(int argc, char** argv) {
   for (int round = 0; round < 3; ++round) {
     MPI_Comm again = MPI_COMM_NULL;
     MPI_Comm_dup(MPI_COMM_WORLD, &again);
-    moves(group_of(again, "a duplicate"), false);
+    moves<IntCounts>(group_of(again, "a duplicate"), false);
     MPI_Comm_free(&again);
   }
   crossed_requests(world);

@@ -75,7 +75,7 @@ void Output::unpack() const {
 }
 
 // The place of an empty part says nothing.
-Parts::Parts(const Elements& buffer, const int* counts, const int* places, int ranks)
+Parts::Parts(const Elements& buffer, Counts counts, Counts places, int ranks)
     : begin_(buffer.data) {
   std::ptrdiff_t next = 0;
   for (int rank = 0; rank < ranks; ++rank) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "adapters/mpi/functions.hpp"
 #include "adapters/mpi/types.hpp"
 
 namespace rondo::mpi_programs {
@@ -56,7 +57,7 @@ class Output {
 // Parts of a buffer, one for each rank: `counts[r]` elements from element `places[r]` on.
 class Parts {
  public:
-  Parts(const Elements& buffer, const int* counts, const int* places, int ranks);
+  Parts(const Elements& buffer, Counts counts, Counts places, int ranks);
 
   // Bytes of each rank.
   [[nodiscard]] const std::vector<std::size_t>& bytes() const { return bytes_; }

@@ -2,11 +2,26 @@
 
 #include <utility>
 
+#include <rondo/errors.hpp>
+
 #include "adapters/mpi/errors.hpp"
 
 namespace rondo::mpi_programs {
+namespace {
 
-Completions::Completions() : thread_([this] { serve(); }) {}
+char nothing = 0;
+
+void require(int code) {
+  if (code != MPI_SUCCESS) throw TransportError("MPI makes no request for a call");
+}
+
+}  // namespace
+
+Completions::Completions(MPI_Comm comm) : comm_(comm) {
+  require(PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &alone_));
+  PMPI_Comm_set_errhandler(alone_, MPI_ERRORS_RETURN);
+  thread_ = std::thread([this] { serve(); });
+}
 
 Completions::~Completions() {
   {
@@ -15,13 +30,39 @@ Completions::~Completions() {
   }
   changed_.notify_all();
   thread_.join();
+  PMPI_Comm_free(&alone_);
 }
 
-void Completions::add(Work work, MPI_Request request, std::function<void(int)> done) {
-  {
-    const std::lock_guard lock(mutex_);
-    pending_.push_back({std::move(work), request, std::move(done)});
+void Completions::start(Communicator& by, const Call& call, MPI_Request* request) {
+  const std::lock_guard lock(mutex_);
+  require(PMPI_Irecv(&nothing, 0, MPI_BYTE, 0, 0, alone_, request));
+  try {
+    start_call(by, call);
+  } catch (...) {
+    PMPI_Cancel(request);
+    PMPI_Wait(request, MPI_STATUS_IGNORE);
+    throw;
   }
+}
+
+void Completions::make_persistent(MPI_Request* request) {
+  require(PMPI_Recv_init(&nothing, 0, MPI_BYTE, 0, 0, alone_, request));
+}
+
+void Completions::start_persistent(Communicator& by, const Call& call, MPI_Request* request) {
+  const std::lock_guard lock(mutex_);
+  require(PMPI_Start(request));
+  try {
+    start_call(by, call);
+  } catch (...) {
+    PMPI_Cancel(request);
+    PMPI_Wait(request, MPI_STATUS_IGNORE);
+    throw;
+  }
+}
+
+void Completions::start_call(Communicator& by, const Call& call) {
+  pending_.push_back(by.run_async(call));
   changed_.notify_all();
 }
 
@@ -30,11 +71,13 @@ void Completions::serve() {
   for (;;) {
     changed_.wait(lock, [this] { return stopping_ || !pending_.empty(); });
     if (pending_.empty()) return;
-    const Pending next = std::move(pending_.front());
+    Work next = std::move(pending_.front());
     pending_.pop_front();
     lock.unlock();
-    next.done(code_of([&] { next.work.wait(); }, code_for));
-    PMPI_Grequest_complete(next.request);
+    const int code = code_of([&] { next.wait(); },
+                             [this](const std::exception& error) { return report(comm_, error); });
+    // A message that is longer than the receive completes it with an error.
+    PMPI_Send(&nothing, code == MPI_SUCCESS ? 0 : 1, MPI_BYTE, 0, 0, alone_);
     lock.lock();
   }
 }

@@ -1,42 +1,53 @@
-// Completes the requests of calls that go on in the background.
+// Requests of calls that go on in the background.
 #pragma once
 
 #include <mpi.h>
 
 #include <condition_variable>
 #include <deque>
-#include <functional>
 #include <mutex>
 #include <thread>
 
+#include <rondo/call.hpp>
+#include <rondo/communicator.hpp>
 #include <rondo/work.hpp>
 
 namespace rondo::mpi_programs {
 
-// Has a thread of its own, which waits for the calls of one communicator in their order, and tells
-// MPI that their requests are complete. Needs MPI_THREAD_MULTIPLE.
+// Has a thread of its own, which waits for the calls of one communicator in their order, and
+// completes their requests. Needs MPI_THREAD_MULTIPLE.
+//
+// A request is the receive of an empty message, which that thread sends to its own rank when the
+// call has ended. So it is a request like any other, also a persistent one; MPICH 5 stops a program
+// that passes an unfinished generalised request to MPI_Waitall.
 class Completions {
  public:
-  Completions();
+  // Errors go to the error handler of `comm`, that of the program.
+  explicit Completions(MPI_Comm comm);
   Completions(const Completions&) = delete;
   Completions& operator=(const Completions&) = delete;
-  // After all that was added is complete.
+  // After all that was started is complete.
   ~Completions();
 
-  // `done`: is called with the code of the call when it is done, before its request is complete.
-  void add(Work work, MPI_Request request, std::function<void(int)> done);
+  // Starts `call`, and makes a request that is complete when the call has ended. If it fails, the
+  // request is complete with MPI_ERR_TRUNCATE. Throws if nothing was started; then *request is
+  // MPI_REQUEST_NULL.
+  void start(Communicator& by, const Call& call, MPI_Request* request);
+  // The same in two: a request that is not active, and its start.
+  void make_persistent(MPI_Request* request);
+  void start_persistent(Communicator& by, const Call& call, MPI_Request* request);
 
  private:
-  struct Pending {
-    Work work;
-    MPI_Request request;
-    std::function<void(int)> done;
-  };
+  void start_call(Communicator& by, const Call& call);
   void serve();
 
+  MPI_Comm comm_;
+  MPI_Comm alone_ = MPI_COMM_NULL;  // this rank, with messages that only this object sends
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Pending> pending_;
+  // Of receives, the first that was posted gets the first message: so they are posted and added
+  // here in one order.
+  std::deque<Work> pending_;
   bool stopping_ = false;
   std::thread thread_;  // last, since it uses the others
 };

@@ -12,6 +12,7 @@
 #include <rondo/errors.hpp>
 #include <rondo/mpi.hpp>
 
+#include "adapters/mpi/persistent.hpp"
 #include "adapters/mpi/summary.hpp"
 
 namespace rondo::mpi_programs {
@@ -41,6 +42,7 @@ int forget(MPI_Comm /*comm*/, int /*key*/, void* value, void* /*extra*/) {
     const std::lock_guard lock(lock_of_groups());
     std::erase(all_groups(), group);
   }
+  forget_calls_of(*group);
   const Inside inside;
   delete group;
   return MPI_SUCCESS;
@@ -173,7 +175,7 @@ bool Group::takes_in_background(std::size_t bytes) {
 }
 
 Completions& Group::completions() {
-  if (!completions_) completions_ = std::make_unique<Completions>();
+  if (!completions_) completions_ = std::make_unique<Completions>(comm_);
   return *completions_;
 }
 

@@ -10,12 +10,13 @@
 #include <rondo/errors.hpp>
 
 #include "adapters/mpi/calls.hpp"
+#include "adapters/mpi/functions.hpp"
 
 namespace rondo::mpi_programs {
 namespace {
 
 // Nothing for arguments that MPI is to complain about.
-std::optional<Elements> elements_of(const void* data, int count, MPI_Datatype type) {
+std::optional<Elements> elements_of(const void* data, MPI_Count count, MPI_Datatype type) {
   const auto layout = layout_of(type);
   if (!layout || count < 0) return std::nullopt;
   return Elements{data, static_cast<std::size_t>(count), type, *layout};
@@ -40,8 +41,8 @@ std::span<std::uint8_t> bytes_at(std::byte* data, std::size_t bytes) {
   return {reinterpret_cast<std::uint8_t*>(data), bytes};
 }
 
-bool all_counts_are_valid(const int* counts, const int* places, int ranks) {
-  if (counts == nullptr || places == nullptr) return false;
+bool all_counts_are_valid(Counts counts, Counts places, int ranks) {
+  if (!counts.given() || !places.given()) return false;
   for (int rank = 0; rank < ranks; ++rank) {
     if (counts[rank] < 0) return false;
   }
@@ -65,17 +66,9 @@ std::vector<std::byte> copy_of(const std::byte* data, std::size_t bytes) {
 }
 
 }  // namespace
-}  // namespace rondo::mpi_programs
 
-using namespace rondo::mpi_programs;  // NOLINT(google-build-using-namespace): of functions of MPI
-using rondo::Collective;
-using rondo::Communicator;
-
-extern "C" {
-
-RONDO_OF_MPI int MPI_Barrier(MPI_Comm comm) {
+int barrier(MPI_Comm comm, HandOn hand_on) {
   return guarded(comm, [&]() -> int {
-    const auto hand_on = [&] { return PMPI_Barrier(comm); };
     Group* const group = Group::of(comm);
     if (group == nullptr) return hand_on();
     return make(Function::barrier, comm, *group, 0, hand_on,
@@ -83,9 +76,9 @@ RONDO_OF_MPI int MPI_Barrier(MPI_Comm comm) {
   });
 }
 
-RONDO_OF_MPI int MPI_Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+int broadcast(void* data, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm,
+              HandOn hand_on) {
   return guarded(comm, [&]() -> int {
-    const auto hand_on = [&] { return PMPI_Bcast(data, count, type, root, comm); };
     Group* const group = Group::of(comm);
     const auto elements = elements_of(data, count, type);
     if (group == nullptr || !elements || !group->has(root)) return hand_on();
@@ -100,12 +93,9 @@ RONDO_OF_MPI int MPI_Bcast(void* data, int count, MPI_Datatype type, int root, M
   });
 }
 
-RONDO_OF_MPI int MPI_Allgather(const void* in, int in_count, MPI_Datatype in_type, void* out,
-                               int out_count, MPI_Datatype out_type, MPI_Comm comm) {
+int all_gather(const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out,
+               MPI_Count out_count, MPI_Datatype out_type, MPI_Comm comm, HandOn hand_on) {
   return guarded(comm, [&]() -> int {
-    const auto hand_on = [&] {
-      return PMPI_Allgather(in, in_count, in_type, out, out_count, out_type, comm);
-    };
     Group* const group = Group::of(comm);
     const auto one = elements_of(out, out_count, out_type);
     if (group == nullptr || !one) return hand_on();
@@ -124,13 +114,10 @@ RONDO_OF_MPI int MPI_Allgather(const void* in, int in_count, MPI_Datatype in_typ
   });
 }
 
-RONDO_OF_MPI int MPI_Allgatherv(const void* in, int in_count, MPI_Datatype in_type, void* out,
-                                const int* out_counts, const int* places, MPI_Datatype out_type,
-                                MPI_Comm comm) {
+int all_gather_v(const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out,
+                 Counts out_counts, Counts places, MPI_Datatype out_type, MPI_Comm comm,
+                 HandOn hand_on) {
   return guarded(comm, [&]() -> int {
-    const auto hand_on = [&] {
-      return PMPI_Allgatherv(in, in_count, in_type, out, out_counts, places, out_type, comm);
-    };
     Group* const group = Group::of(comm);
     const auto buffer = elements_of(out, 0, out_type);
     if (group == nullptr || !buffer) return hand_on();
@@ -143,8 +130,8 @@ RONDO_OF_MPI int MPI_Allgatherv(const void* in, int in_count, MPI_Datatype in_ty
                 [&](Communicator& to) {
                   const Input input(*own);
                   PartsOutput output(parts);
-                  rondo::Call call = call_of(Collective::all_gather, parts.all_bytes(),
-                                             input.data(), output.data());
+                  Call call = call_of(Collective::all_gather, parts.all_bytes(), input.data(),
+                                      output.data());
                   call.counts = parts.bytes().data();
                   to.run(call);
                   output.unpack();
@@ -152,12 +139,9 @@ RONDO_OF_MPI int MPI_Allgatherv(const void* in, int in_count, MPI_Datatype in_ty
   });
 }
 
-RONDO_OF_MPI int MPI_Gather(const void* in, int in_count, MPI_Datatype in_type, void* out,
-                            int out_count, MPI_Datatype out_type, int root, MPI_Comm comm) {
+int gather(const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, MPI_Count out_count,
+           MPI_Datatype out_type, int root, MPI_Comm comm, HandOn hand_on) {
   return guarded(comm, [&]() -> int {
-    const auto hand_on = [&] {
-      return PMPI_Gather(in, in_count, in_type, out, out_count, out_type, root, comm);
-    };
     Group* const group = Group::of(comm);
     if (group == nullptr || !group->has(root)) return hand_on();
     const bool is_root = group->rank() == root;
@@ -177,13 +161,9 @@ RONDO_OF_MPI int MPI_Gather(const void* in, int in_count, MPI_Datatype in_type, 
 }
 
 // The root alone knows how many elements each rank has, so these go as messages.
-RONDO_OF_MPI int MPI_Gatherv(const void* in, int in_count, MPI_Datatype in_type, void* out,
-                             const int* out_counts, const int* places, MPI_Datatype out_type,
-                             int root, MPI_Comm comm) {
+int gather_v(const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out, Counts out_counts,
+             Counts places, MPI_Datatype out_type, int root, MPI_Comm comm, HandOn hand_on) {
   return guarded(comm, [&]() -> int {
-    const auto hand_on = [&] {
-      return PMPI_Gatherv(in, in_count, in_type, out, out_counts, places, out_type, root, comm);
-    };
     Group* const group = Group::of(comm);
     if (group == nullptr || !group->has(root)) return hand_on();
     const bool is_root = group->rank() == root;
@@ -216,12 +196,9 @@ RONDO_OF_MPI int MPI_Gatherv(const void* in, int in_count, MPI_Datatype in_type,
   });
 }
 
-RONDO_OF_MPI int MPI_Scatter(const void* in, int in_count, MPI_Datatype in_type, void* out,
-                             int out_count, MPI_Datatype out_type, int root, MPI_Comm comm) {
+int scatter(const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out,
+            MPI_Count out_count, MPI_Datatype out_type, int root, MPI_Comm comm, HandOn hand_on) {
   return guarded(comm, [&]() -> int {
-    const auto hand_on = [&] {
-      return PMPI_Scatter(in, in_count, in_type, out, out_count, out_type, root, comm);
-    };
     Group* const group = Group::of(comm);
     if (group == nullptr || !group->has(root)) return hand_on();
     const bool is_root = group->rank() == root;
@@ -246,13 +223,9 @@ RONDO_OF_MPI int MPI_Scatter(const void* in, int in_count, MPI_Datatype in_type,
   });
 }
 
-RONDO_OF_MPI int MPI_Scatterv(const void* in, const int* in_counts, const int* places,
-                              MPI_Datatype in_type, void* out, int out_count, MPI_Datatype out_type,
-                              int root, MPI_Comm comm) {
+int scatter_v(const void* in, Counts in_counts, Counts places, MPI_Datatype in_type, void* out,
+              MPI_Count out_count, MPI_Datatype out_type, int root, MPI_Comm comm, HandOn hand_on) {
   return guarded(comm, [&]() -> int {
-    const auto hand_on = [&] {
-      return PMPI_Scatterv(in, in_counts, places, in_type, out, out_count, out_type, root, comm);
-    };
     Group* const group = Group::of(comm);
     if (group == nullptr || !group->has(root)) return hand_on();
     const bool is_root = group->rank() == root;
@@ -286,12 +259,9 @@ RONDO_OF_MPI int MPI_Scatterv(const void* in, const int* in_counts, const int* p
   });
 }
 
-RONDO_OF_MPI int MPI_Alltoall(const void* in, int in_count, MPI_Datatype in_type, void* out,
-                              int out_count, MPI_Datatype out_type, MPI_Comm comm) {
+int all_to_all(const void* in, MPI_Count in_count, MPI_Datatype in_type, void* out,
+               MPI_Count out_count, MPI_Datatype out_type, MPI_Comm comm, HandOn hand_on) {
   return guarded(comm, [&]() -> int {
-    const auto hand_on = [&] {
-      return PMPI_Alltoall(in, in_count, in_type, out, out_count, out_type, comm);
-    };
     Group* const group = Group::of(comm);
     const auto one = elements_of(out, out_count, out_type);
     if (group == nullptr || !one) return hand_on();
@@ -310,14 +280,10 @@ RONDO_OF_MPI int MPI_Alltoall(const void* in, int in_count, MPI_Datatype in_type
   });
 }
 
-RONDO_OF_MPI int MPI_Alltoallv(const void* in, const int* in_counts, const int* in_places,
-                               MPI_Datatype in_type, void* out, const int* out_counts,
-                               const int* out_places, MPI_Datatype out_type, MPI_Comm comm) {
+int all_to_all_v(const void* in, Counts in_counts, Counts in_places, MPI_Datatype in_type,
+                 void* out, Counts out_counts, Counts out_places, MPI_Datatype out_type,
+                 MPI_Comm comm, HandOn hand_on) {
   return guarded(comm, [&]() -> int {
-    const auto hand_on = [&] {
-      return PMPI_Alltoallv(in, in_counts, in_places, in_type, out, out_counts, out_places,
-                            out_type, comm);
-    };
     Group* const group = Group::of(comm);
     const auto to_buffer = elements_of(out, 0, out_type);
     const bool in_place = in == MPI_IN_PLACE;
@@ -336,8 +302,8 @@ RONDO_OF_MPI int MPI_Alltoallv(const void* in, const int* in_counts, const int* 
       PartsOutput output(received);
       const auto copy = input.data() == output.data() ? copy_of(input.data(), sent.all_bytes())
                                                       : std::vector<std::byte>();
-      rondo::Call call = call_of(Collective::all_to_all, sent.all_bytes(),
-                                 copy.empty() ? input.data() : copy.data(), output.data());
+      Call call = call_of(Collective::all_to_all, sent.all_bytes(),
+                          copy.empty() ? input.data() : copy.data(), output.data());
       call.counts = sent.bytes().data();
       call.received = received.all_bytes();
       call.received_counts = received.bytes().data();
@@ -347,4 +313,4 @@ RONDO_OF_MPI int MPI_Alltoallv(const void* in, const int* in_counts, const int* 
   });
 }
 
-}  // extern "C"
+}  // namespace rondo::mpi_programs

@@ -3,10 +3,11 @@
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "adapters/mpi/calls.hpp"
+#include "adapters/mpi/functions.hpp"
+#include "adapters/mpi/persistent.hpp"
 
 namespace rondo::mpi_programs {
 namespace {
@@ -38,8 +39,8 @@ class ReducingCall {
 };
 
 // The part of each rank goes to the beginning of its `out`, also where all of `out` is the input.
-void reduce_scatter(Communicator& comm, ReducingCall& made, const void* in, void* out,
-                    std::size_t own_elems) {
+void run_reduce_scatter(Communicator& comm, ReducingCall& made, const void* in, void* out,
+                        std::size_t own_elems) {
   made.call.out = out;
   if (in != MPI_IN_PLACE) {
     made.call.in = in;
@@ -53,57 +54,11 @@ void reduce_scatter(Communicator& comm, ReducingCall& made, const void* in, void
   if (!own.empty()) std::memcpy(out, own.data(), own.size());
 }
 
-// What a request of MPI_Iallreduce leads to.
-struct Background {
-  int code = MPI_SUCCESS;
-
-  static int query(void* state, MPI_Status* status) {
-    PMPI_Status_set_elements(status, MPI_BYTE, 0);
-    PMPI_Status_set_cancelled(status, 0);
-    status->MPI_SOURCE = MPI_UNDEFINED;
-    status->MPI_TAG = MPI_UNDEFINED;
-    return static_cast<Background*>(state)->code;
-  }
-  static int free(void* state) {
-    delete static_cast<Background*>(state);
-    return MPI_SUCCESS;
-  }
-  static int cancel(void* /*state*/, int /*complete*/) { return MPI_SUCCESS; }
-};
-
-// Starts a call whose request is complete when it has ended, with or without an error.
-int start(Group& group, MPI_Comm comm, const Call& call, MPI_Request* request) {
-  auto state = std::make_unique<Background>();
-  Background* const given = state.get();
-  const int code =
-      PMPI_Grequest_start(Background::query, Background::free, Background::cancel, given, request);
-  if (code != MPI_SUCCESS) return code;
-  static_cast<void>(state.release());  // to the request
-  try {
-    group.completions().add(group.communicator().run_async(call), *request,
-                            [given](int ended_with) { given->code = ended_with; });
-    return MPI_SUCCESS;
-  } catch (const std::exception& error) {
-    group.communicator().abort(error.what());
-    given->code = code_for(error);
-    PMPI_Grequest_complete(*request);
-    return report(comm, error);
-  }
-}
-
 }  // namespace
-}  // namespace rondo::mpi_programs
 
-using namespace rondo::mpi_programs;  // NOLINT(google-build-using-namespace): of functions of MPI
-using rondo::Collective;
-using rondo::Communicator;
-
-extern "C" {
-
-RONDO_OF_MPI int MPI_Allreduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op,
-                               MPI_Comm comm) {
+int all_reduce(const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op,
+               MPI_Comm comm, HandOn hand_on) {
   return guarded(comm, [&]() -> int {
-    const auto hand_on = [&] { return PMPI_Allreduce(in, out, count, type, op, comm); };
     Group* const group = Group::of(comm);
     if (group == nullptr || count < 0) return hand_on();
     ReducingCall made(Collective::all_reduce, static_cast<std::size_t>(count), type, op);
@@ -116,10 +71,9 @@ RONDO_OF_MPI int MPI_Allreduce(const void* in, void* out, int count, MPI_Datatyp
   });
 }
 
-RONDO_OF_MPI int MPI_Iallreduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op,
-                                MPI_Comm comm, MPI_Request* request) {
+int iall_reduce(const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                MPI_Comm comm, MPI_Request* request, HandOn hand_on) {
   return guarded(comm, [&]() -> int {
-    const auto hand_on = [&] { return PMPI_Iallreduce(in, out, count, type, op, comm, request); };
     Group* const group = Group::of(comm);
     if (group == nullptr || count < 0) return hand_on();
     ReducingCall made(Collective::all_reduce, static_cast<std::size_t>(count), type, op);
@@ -127,18 +81,38 @@ RONDO_OF_MPI int MPI_Iallreduce(const void* in, void* out, int count, MPI_Dataty
     if (!made.possible() || made.of_program() || !group->takes_in_background(made.bytes())) {
       return noted(Function::iall_reduce, hand_on);
     }
-    const NotedCall noted_call(Function::iall_reduce, true, made.bytes());
-    const Inside inside;
     made.call.in = in == MPI_IN_PLACE ? out : in;
     made.call.out = out;
-    return start(*group, comm, made.call, request);
+    return start(Function::iall_reduce, comm, *group, made.bytes(),
+                 [&](Communicator& by) { group->completions().start(by, made.call, request); });
   });
 }
 
-RONDO_OF_MPI int MPI_Reduce(const void* in, void* out, int count, MPI_Datatype type, MPI_Op op,
-                            int root, MPI_Comm comm) {
+int all_reduce_init(const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                    MPI_Comm comm, MPI_Request* request, HandOn hand_on) {
   return guarded(comm, [&]() -> int {
-    const auto hand_on = [&] { return PMPI_Reduce(in, out, count, type, op, root, comm); };
+    Group* const group = Group::of(comm);
+    if (group == nullptr || count < 0) return hand_on();
+    const auto made = std::make_shared<ReducingCall>(Collective::all_reduce,
+                                                     static_cast<std::size_t>(count), type, op);
+    if (!made->possible() || made->of_program() || !group->takes_in_background(made->bytes())) {
+      return noted(Function::all_reduce_init, hand_on);
+    }
+    made->call.in = in == MPI_IN_PLACE ? out : in;
+    made->call.out = out;
+    Completions& completions = group->completions();
+    completions.make_persistent(request);
+    remember(*request, {group, Function::all_reduce_init, made->bytes(),
+                        [made, &completions](Communicator& by, MPI_Request* started) {
+                          completions.start_persistent(by, made->call, started);
+                        }});
+    return MPI_SUCCESS;
+  });
+}
+
+int reduce(const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
+           MPI_Comm comm, HandOn hand_on) {
+  return guarded(comm, [&]() -> int {
     Group* const group = Group::of(comm);
     if (group == nullptr || count < 0 || !group->has(root)) return hand_on();
     ReducingCall made(Collective::reduce, static_cast<std::size_t>(count), type, op);
@@ -152,12 +126,11 @@ RONDO_OF_MPI int MPI_Reduce(const void* in, void* out, int count, MPI_Datatype t
   });
 }
 
-RONDO_OF_MPI int MPI_Reduce_scatter(const void* in, void* out, const int* counts, MPI_Datatype type,
-                                    MPI_Op op, MPI_Comm comm) {
+int reduce_scatter(const void* in, void* out, Counts counts, MPI_Datatype type, MPI_Op op,
+                   MPI_Comm comm, HandOn hand_on) {
   return guarded(comm, [&]() -> int {
-    const auto hand_on = [&] { return PMPI_Reduce_scatter(in, out, counts, type, op, comm); };
     Group* const group = Group::of(comm);
-    if (group == nullptr || counts == nullptr) return hand_on();
+    if (group == nullptr || !counts.given()) return hand_on();
     std::vector<std::size_t> elems;
     for (int rank = 0; rank < group->size(); ++rank) {
       if (counts[rank] < 0) return hand_on();
@@ -169,15 +142,14 @@ RONDO_OF_MPI int MPI_Reduce_scatter(const void* in, void* out, const int* counts
     return make(Function::reduce_scatter, comm, *group, made.bytes(), hand_on,
                 [&](Communicator& to) {
                   made.call.counts = elems.data();
-                  reduce_scatter(to, made, in, out, elems[static_cast<std::size_t>(to.rank())]);
+                  run_reduce_scatter(to, made, in, out, elems[static_cast<std::size_t>(to.rank())]);
                 });
   });
 }
 
-RONDO_OF_MPI int MPI_Reduce_scatter_block(const void* in, void* out, int count, MPI_Datatype type,
-                                          MPI_Op op, MPI_Comm comm) {
+int reduce_scatter_block(const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                         MPI_Comm comm, HandOn hand_on) {
   return guarded(comm, [&]() -> int {
-    const auto hand_on = [&] { return PMPI_Reduce_scatter_block(in, out, count, type, op, comm); };
     Group* const group = Group::of(comm);
     if (group == nullptr || count < 0) return hand_on();
     const auto own = static_cast<std::size_t>(count);
@@ -185,8 +157,8 @@ RONDO_OF_MPI int MPI_Reduce_scatter_block(const void* in, void* out, int count, 
                       type, op);
     if (!made.possible()) return noted(Function::reduce_scatter_block, hand_on);
     return make(Function::reduce_scatter_block, comm, *group, made.bytes(), hand_on,
-                [&](Communicator& to) { reduce_scatter(to, made, in, out, own); });
+                [&](Communicator& to) { run_reduce_scatter(to, made, in, out, own); });
   });
 }
 
-}  // extern "C"
+}  // namespace rondo::mpi_programs

@@ -13,6 +13,7 @@ namespace rondo::mpi_programs {
 enum class Function : std::uint8_t {
   all_reduce,
   iall_reduce,
+  all_reduce_init,
   reduce,
   reduce_scatter,
   reduce_scatter_block,
@@ -27,7 +28,7 @@ enum class Function : std::uint8_t {
   all_to_all_v,
   barrier
 };
-inline constexpr int kFunctions = 15;
+inline constexpr int kFunctions = 16;
 
 // Counted if RONDO_MPI_SUMMARY is set to something other than 0. Any thread may note calls.
 class Summary {
