@@ -31,7 +31,12 @@ int code_for(const std::exception& error) noexcept {
 
 int report(MPI_Comm comm, const std::exception& error) noexcept {
   const int code = code_for(error);
-  PMPI_Comm_call_errhandler(comm, code);
+  // By the standard ABI, Intel MPI 2021.19 ends the program although the handler is this one.
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  const bool got = PMPI_Comm_get_errhandler(comm, &handler) == MPI_SUCCESS;
+  const bool only_returns = got && handler == MPI_ERRORS_RETURN;
+  if (got) PMPI_Errhandler_free(&handler);
+  if (!only_returns) PMPI_Comm_call_errhandler(comm, code);
   return code;
 }
 
