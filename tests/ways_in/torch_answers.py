@@ -3,6 +3,7 @@
 
 usage: torch_answers.py RANKS
 """
+import datetime
 import os
 import sys
 import tempfile
@@ -13,6 +14,9 @@ import torch.multiprocessing
 from torch.nn.parallel import DistributedDataParallel
 
 import rondo_torch  # noqa: F401  (torch before 2.15 finds the backend by this)
+
+if torch.__version__ >= "2.":
+    from torch.testing._internal.distributed.fake_pg import FakeProcessGroup
 
 RELEASE = tuple(int(part) for part in torch.__version__.split(".")[:2])
 TYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64,
@@ -202,6 +206,37 @@ def split(ranks):
         ranks.same("all_reduce of a split group", one, torch.full((3,), float(ranks.size)))
 
 
+def tensors_on_devices(ranks):
+    """They go to another backend, which is made when the first one comes."""
+    meta, backend = torch.empty(2 * ranks.size, device="meta"), ranks.rondo._get_backend(torch.device("cpu"))
+    try:
+        backend.allreduce([meta])
+        raise AssertionError("a tensor that is not in host memory was summed")
+    except RuntimeError as error:
+        assert "LD_PRELOAD=FOLDER/rondo/libnccl.so.2" in str(error) or "not in host memory" in str(error), error
+    made = []
+
+    def make(_store, rank, size, _timeout):
+        made.append(FakeProcessGroup._create_internal(rank, size) if hasattr(FakeProcessGroup, "_create_internal") else FakeProcessGroup(rank, size))
+        return made[-1]
+
+    store = dist.PrefixStore("devices", dist.distributed_c10d._get_default_store())
+    other = rondo_torch.create(store, ranks.rank, ranks.size, datetime.timedelta(seconds=60), "rondo", make)
+    values = ranks.values(5, torch.float32)
+    other.allreduce([values]).wait()
+    ranks.same("all_reduce beside devices", values, sum(ranks.values(5, torch.float32, rank) for rank in range(ranks.size)))
+    assert not made
+    part, parts = torch.empty(2, device="meta"), [torch.empty(2, device="meta") for _ in range(ranks.size)]
+    own = lambda lists: lists if ranks.rank == 0 else []  # noqa: E731
+    calls = [lambda: other.allreduce([meta]), lambda: other.broadcast([meta]), lambda: other.reduce([meta]), lambda: other.send([meta], 0, 0),
+             lambda: other.recv([meta], 0, 0), lambda: other.allgather([parts], [part]), lambda: other.reduce_scatter([part], [parts]),
+             lambda: other._allgather_base(meta, part), lambda: other._reduce_scatter_base(part, meta), lambda: other.alltoall(parts, parts),
+             lambda: other.scatter([part], own([parts])), lambda: other.gather(own([parts]), [part]), lambda: other.alltoall_base(meta, meta, [], [])]
+    for call in calls:
+        assert type(call()).__name__ == "FakeWork" or call().wait()
+    assert len(made) == 1
+
+
 def train(ranks, group):
     torch.manual_seed(1)
     model = torch.nn.Sequential(torch.nn.Linear(30, 500), torch.nn.ReLU(), torch.nn.Linear(500, 10))
@@ -251,6 +286,7 @@ def run(rank, size, store):
     dist.barrier()
     if RELEASE >= (2, 15):
         coalesced(ranks)
+        tensors_on_devices(ranks)
         split(ranks)
         assert a_group_that_ends(ranks), "an aborted group has gone on"
     if rank == 0:

@@ -17,9 +17,8 @@ void require(int code) {
 
 }  // namespace
 
-Completions::Completions(MPI_Comm comm) : comm_(comm) {
-  require(PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &alone_));
-  PMPI_Comm_set_errhandler(alone_, MPI_ERRORS_RETURN);
+Completions::Completions(MPI_Comm comm, MPI_Comm messages) : comm_(comm), messages_(messages) {
+  require(PMPI_Comm_rank(messages_, &rank_));
   thread_ = std::thread([this] { serve(); });
 }
 
@@ -30,12 +29,11 @@ Completions::~Completions() {
   }
   changed_.notify_all();
   thread_.join();
-  PMPI_Comm_free(&alone_);
 }
 
 void Completions::start(Communicator& by, const Call& call, MPI_Request* request) {
   const std::lock_guard lock(mutex_);
-  require(PMPI_Irecv(&nothing, 0, MPI_BYTE, 0, 0, alone_, request));
+  require(PMPI_Irecv(&nothing, 0, MPI_BYTE, rank_, 0, messages_, request));
   try {
     start_call(by, call);
   } catch (...) {
@@ -46,7 +44,7 @@ void Completions::start(Communicator& by, const Call& call, MPI_Request* request
 }
 
 void Completions::make_persistent(MPI_Request* request) {
-  require(PMPI_Recv_init(&nothing, 0, MPI_BYTE, 0, 0, alone_, request));
+  require(PMPI_Recv_init(&nothing, 0, MPI_BYTE, rank_, 0, messages_, request));
 }
 
 void Completions::start_persistent(Communicator& by, const Call& call, MPI_Request* request) {
@@ -77,7 +75,7 @@ void Completions::serve() {
     const int code = code_of([&] { next.wait(); },
                              [this](const std::exception& error) { return report(comm_, error); });
     // A message that is longer than the receive completes it with an error.
-    PMPI_Send(&nothing, code == MPI_SUCCESS ? 0 : 1, MPI_BYTE, 0, 0, alone_);
+    PMPI_Send(&nothing, code == MPI_SUCCESS ? 0 : 1, MPI_BYTE, rank_, 0, messages_);
     lock.lock();
   }
 }

@@ -18,12 +18,14 @@ namespace rondo::mpi_programs {
 // completes their requests. Needs MPI_THREAD_MULTIPLE.
 //
 // A request is the receive of an empty message, which that thread sends to its own rank when the
-// call has ended. So it is a request like any other, also a persistent one; MPICH 5 stops a program
-// that passes an unfinished generalised request to MPI_Waitall.
+// call has ended. So it is a request like any other, also a persistent one; MPICH 5.0.2 stops a
+// program that passes an unfinished generalised request to MPI_Waitall.
 class Completions {
  public:
-  // Errors go to the error handler of `comm`, that of the program.
-  explicit Completions(MPI_Comm comm);
+  // Errors go to the error handler of `comm`, that of the program. `messages`: has the same ranks,
+  // and no other messages. (A communicator of this rank alone would do, if messages in it did not
+  // get lost between two threads in MPICH 4.0.2.)
+  Completions(MPI_Comm comm, MPI_Comm messages);
   Completions(const Completions&) = delete;
   Completions& operator=(const Completions&) = delete;
   // After all that was started is complete.
@@ -42,7 +44,8 @@ class Completions {
   void serve();
 
   MPI_Comm comm_;
-  MPI_Comm alone_ = MPI_COMM_NULL;  // this rank, with messages that only this object sends
+  MPI_Comm messages_;
+  int rank_ = 0;
   std::mutex mutex_;
   std::condition_variable changed_;
   // Of receives, the first that was posted gets the first message: so they are posted and added

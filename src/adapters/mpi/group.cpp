@@ -143,6 +143,12 @@ Group* make_group(MPI_Comm comm) {
 
 Group::Group(MPI_Comm comm, int rank, int size) : comm_(comm), rank_(rank), size_(size) {}
 
+Group::~Group() {
+  completions_.reset();
+  communicator_.reset();
+  if (messages_ != MPI_COMM_NULL) PMPI_Comm_free(&messages_);
+}
+
 Group* Group::of(MPI_Comm comm) {
   if (Inside::is() || comm == MPI_COMM_NULL || !mpi_is_on()) return nullptr;
   void* value = nullptr;
@@ -175,7 +181,7 @@ bool Group::takes_in_background(std::size_t bytes) {
 }
 
 Completions& Group::completions() {
-  if (!completions_) completions_ = std::make_unique<Completions>(comm_);
+  if (!completions_) completions_ = std::make_unique<Completions>(comm_, messages_);
   return *completions_;
 }
 
@@ -192,13 +198,12 @@ void Group::join() {
   if (least[1] == 0) return give_up("its thread level is MPI_THREAD_SERIALIZED");
   // Another communicator of the same ranks, to which no attribute is copied: from_mpi() duplicates
   // its own, and the program's functions for attributes are not to hear of that.
-  MPI_Comm bare = MPI_COMM_NULL;
-  PMPI_Comm_split(comm_, 0, rank_, &bare);
-  PMPI_Comm_set_errhandler(bare, MPI_ERRORS_RETURN);
+  PMPI_Comm_split(comm_, 0, rank_, &messages_);
+  PMPI_Comm_set_errhandler(messages_, MPI_ERRORS_RETURN);
   try {
     CommunicatorOptions options;
     options.timeout = kNever;
-    communicator_.emplace(from_mpi(bare, options));
+    communicator_.emplace(from_mpi(messages_, options));
     const auto& edges = communicator_->topology().edges;
     spans_hosts_ = std::any_of(edges.begin(), edges.end(),
                                [](const Edge& edge) { return edge.carrier != Carrier::shm; });
@@ -206,7 +211,6 @@ void Group::join() {
   } catch (const Error& error) {  // on all ranks
     give_up(error.what());
   }
-  PMPI_Comm_free(&bare);
 }
 
 void Group::give_up(const std::string& why) {

@@ -34,6 +34,9 @@ class Inside {
 class Group {
  public:
   Group(MPI_Comm comm, int rank, int size);
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  ~Group();
 
   // The group of `comm`; null if its calls are always handed on: it is an intercommunicator, has
   // one rank, or ranks that are not in MPI_COMM_WORLD and so may run without this library; or it is
@@ -67,6 +70,8 @@ class Group {
   bool given_up_ = false;
   bool spans_hosts_ = false;
   bool any_thread_ = false;  // all ranks have MPI_THREAD_MULTIPLE
+  // Of the same ranks, for messages of Rondo's. MPI_COMM_NULL before they are joined.
+  MPI_Comm messages_ = MPI_COMM_NULL;
   std::optional<Communicator> communicator_;
   std::unique_ptr<Completions> completions_;  // made when first used; ends before the communicator
 };

@@ -24,6 +24,8 @@ ncclResult_t ncclCommCount(ncclComm_t comm, int* count);
 ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank);
 ncclResult_t ncclCommCuDevice(ncclComm_t comm, int* device);
 ncclResult_t ncclGetVersion(int* version);
+// Rondo's own version. NCCL has no such function, so programs see by it whose library they have.
+const char* ncclRondoVersion();
 ncclResult_t ncclGroupStart();
 ncclResult_t ncclGroupEnd();
 const char* ncclGetLastError(ncclComm_t comm);

@@ -64,13 +64,13 @@ bool asynchronous([[maybe_unused]] const Options& options) {
 }  // namespace
 
 RondoBackend::RondoBackend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-                           std::chrono::milliseconds timeout, MakeMessages make_messages,
-                           std::string name)
+                           std::chrono::milliseconds timeout, Others others, std::string name)
     : Base(rank, size),
       name_(std::move(name)),
       timeout_(timeout),
-      make_messages_(std::move(make_messages)),
-      messages_(make_messages_(store, rank, size, timeout)) {
+      others_(std::move(others)),
+      store_(store),
+      messages_(others_.for_messages(store, rank, size, timeout)) {
   communicator_ = std::make_shared<Communicator>(join(store, rank, size, timeout));
 }
 
@@ -134,7 +134,23 @@ std::shared_ptr<Communicator> RondoBackend::current() const {
   return communicator_;
 }
 
+BasePtr RondoBackend::for_devices_if_made() const {
+  const std::lock_guard lock(mutex_);
+  return for_devices_;
+}
+
+BasePtr RondoBackend::for_device_of(const Tensors& tensors) {
+  if (tensors.empty() || tensors[0].device().is_cpu()) return nullptr;
+  const std::lock_guard one_makes(making_);
+  if (BasePtr made = for_devices_if_made()) return made;
+  BasePtr made = others_.for_devices(store_, getRank(), getSize(), timeout_.load());
+  const std::lock_guard lock(mutex_);
+  for_devices_ = made;
+  return made;
+}
+
 WorkPtr RondoBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) {
+  if (const auto other = for_device_of(tensors)) return other->broadcast(tensors, options);
   const at::Tensor& tensor = only(tensors, "broadcast");
   const auto root = static_cast<int>(options.rootRank);
   return make(c10d::OpType::BROADCAST, "broadcast", tensors, tensors, asynchronous(options),
@@ -147,6 +163,7 @@ WorkPtr RondoBackend::broadcast(Tensors& tensors, const c10d::BroadcastOptions& 
 }
 
 WorkPtr RondoBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) {
+  if (const auto other = for_device_of(tensors)) return other->allreduce(tensors, options);
   if (tensors.size() == 1 && tensors[0].is_sparse()) return allreduce_sparse(tensors, options);
   const at::Tensor& tensor = only(tensors, "all_reduce");
   Call call;
@@ -165,11 +182,14 @@ WorkPtr RondoBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& 
 }
 
 WorkPtr RondoBackend::allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) {
+  if (const auto other = for_device_of(tensors)) return other->allreduce_sparse(tensors, options);
   return messages_->allreduce(tensors, options);
 }
 
 WorkPtr RondoBackend::allreduce_coalesced(Tensors& tensors,
                                           const c10d::AllreduceCoalescedOptions& options) {
+  if (const auto other = for_device_of(tensors))
+    return other->allreduce_coalesced(tensors, options);
   TORCH_CHECK(!tensors.empty(), "rondo: all_reduce_coalesced takes at least one tensor");
   for (const at::Tensor& tensor : tensors) {
     require_host_memory(tensor, "all_reduce_coalesced");
@@ -193,6 +213,7 @@ WorkPtr RondoBackend::allreduce_coalesced(Tensors& tensors,
 }
 
 WorkPtr RondoBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& options) {
+  if (const auto other = for_device_of(tensors)) return other->reduce(tensors, options);
   const at::Tensor& tensor = only(tensors, "reduce");
   Call call;
   call.collective = Collective::reduce;
@@ -212,6 +233,7 @@ WorkPtr RondoBackend::reduce(Tensors& tensors, const c10d::ReduceOptions& option
 
 WorkPtr RondoBackend::allgather(TensorLists& outputs, Tensors& inputs,
                                 const c10d::AllgatherOptions& options) {
+  if (const auto other = for_device_of(inputs)) return other->allgather(outputs, inputs, options);
   const at::Tensor& input = only(inputs, "all_gather");
   const Tensors& list = only(outputs, static_cast<std::size_t>(getSize()), "all_gather");
   require_same_sizes(list, input, "all_gather");
@@ -227,6 +249,8 @@ WorkPtr RondoBackend::allgather(TensorLists& outputs, Tensors& inputs,
 
 WorkPtr RondoBackend::_allgather_base(at::Tensor& output, at::Tensor& input,
                                       const c10d::AllgatherOptions& options) {
+  if (const auto other = for_device_of({input}))
+    return other->_allgather_base(output, input, options);
   require_gathered(output, input, getSize());
   return make(c10d::OpType::_ALLGATHER_BASE, "all_gather", {input}, {output}, asynchronous(options),
               options.timeout, [this, output, input](const CallOptions& with) {
@@ -236,6 +260,8 @@ WorkPtr RondoBackend::_allgather_base(at::Tensor& output, at::Tensor& input,
 
 WorkPtr RondoBackend::allgather_coalesced(TensorLists& output_lists, Tensors& inputs,
                                           const c10d::AllgatherOptions& options) {
+  if (const auto other = for_device_of(inputs))
+    return other->allgather_coalesced(output_lists, inputs, options);
   // Both torch's orders of lists: one list for each rank, of one tensor for each input.
   const auto ranks = static_cast<std::size_t>(getSize());
   TORCH_CHECK(output_lists.size() == ranks, "rondo: all_gather_coalesced takes ", ranks,
@@ -269,6 +295,7 @@ WorkPtr RondoBackend::allgather_coalesced(TensorLists& output_lists, Tensors& in
 
 WorkPtr RondoBackend::gather(TensorLists& outputs, Tensors& inputs,
                              const c10d::GatherOptions& options) {
+  if (const auto other = for_device_of(inputs)) return other->gather(outputs, inputs, options);
   const at::Tensor& input = only(inputs, "gather");
   const auto root = static_cast<int>(options.rootRank);
   const bool is_root = getRank() == root;
@@ -289,6 +316,7 @@ WorkPtr RondoBackend::gather(TensorLists& outputs, Tensors& inputs,
 
 WorkPtr RondoBackend::scatter(Tensors& outputs, TensorLists& inputs,
                               const c10d::ScatterOptions& options) {
+  if (const auto other = for_device_of(outputs)) return other->scatter(outputs, inputs, options);
   const at::Tensor& output = only(outputs, "scatter");
   const auto root = static_cast<int>(options.rootRank);
   const bool is_root = getRank() == root;
@@ -309,6 +337,8 @@ WorkPtr RondoBackend::scatter(Tensors& outputs, TensorLists& inputs,
 
 WorkPtr RondoBackend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
                                      const c10d::ReduceScatterOptions& options) {
+  if (const auto other = for_device_of(outputs))
+    return other->reduce_scatter(outputs, inputs, options);
   const at::Tensor& output = only(outputs, "reduce_scatter");
   const Tensors& list = only(inputs, static_cast<std::size_t>(getSize()), "reduce_scatter");
   TORCH_CHECK(list[static_cast<std::size_t>(getRank())].numel() == output.numel(),
@@ -339,6 +369,8 @@ WorkPtr RondoBackend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
 
 WorkPtr RondoBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                                            const c10d::ReduceScatterOptions& options) {
+  if (const auto other = for_device_of({input}))
+    return other->_reduce_scatter_base(output, input, options);
   require_scattered(output, input, getSize());
   type_of(output);
   const ReduceOp op = op_of(options.reduceOp);
@@ -353,6 +385,8 @@ WorkPtr RondoBackend::alltoall_base(at::Tensor& output, at::Tensor& input,
                                     std::vector<int64_t>& output_sizes,
                                     std::vector<int64_t>& input_sizes,
                                     const c10d::AllToAllOptions& options) {
+  if (const auto other = for_device_of({input}))
+    return other->alltoall_base(output, input, output_sizes, input_sizes, options);
   require_host_memory(output, "all_to_all_single");
   require_host_memory(input, "all_to_all_single");
   TORCH_CHECK(output.scalar_type() == input.scalar_type(),
@@ -371,6 +405,7 @@ WorkPtr RondoBackend::alltoall_base(at::Tensor& output, at::Tensor& input,
 
 WorkPtr RondoBackend::alltoall(Tensors& outputs, Tensors& inputs,
                                const c10d::AllToAllOptions& options) {
+  if (const auto other = for_device_of(inputs)) return other->alltoall(outputs, inputs, options);
   const auto ranks = static_cast<std::size_t>(getSize());
   TORCH_CHECK(outputs.size() == ranks && inputs.size() == ranks, "rondo: all_to_all takes ", ranks,
               " inputs and outputs, not ", inputs.size(), " and ", outputs.size());
@@ -400,12 +435,15 @@ WorkPtr RondoBackend::barrier(const c10d::BarrierOptions& options) {
 }
 
 WorkPtr RondoBackend::send(Tensors& tensors, int to, int tag) {
+  if (const auto other = for_device_of(tensors)) return other->send(tensors, to, tag);
   return messages_->send(tensors, to, tag);
 }
 WorkPtr RondoBackend::recv(Tensors& tensors, int from, int tag) {
+  if (const auto other = for_device_of(tensors)) return other->recv(tensors, from, tag);
   return messages_->recv(tensors, from, tag);
 }
 WorkPtr RondoBackend::recvAnysource(Tensors& tensors, int tag) {
+  if (const auto other = for_device_of(tensors)) return other->recvAnysource(tensors, tag);
   return messages_->recvAnysource(tensors, tag);
 }
 void RondoBackend::monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) {
@@ -415,6 +453,8 @@ void RondoBackend::monitoredBarrier(const c10d::BarrierOptions& options, bool wa
 #if !defined(TORCH_OF_1)
 WorkPtr RondoBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                       const c10d::AllgatherOptions& options) {
+  if (const auto other = for_device_of(inputs))
+    return other->allgather_into_tensor_coalesced(outputs, inputs, options);
   const std::size_t count = inputs.size();
   TORCH_CHECK(outputs.size() == count && count > 0,
               "rondo: all_gather_into_tensor_coalesced takes as many outputs as inputs");
@@ -429,6 +469,8 @@ WorkPtr RondoBackend::allgather_into_tensor_coalesced(Tensors& outputs, Tensors&
 
 WorkPtr RondoBackend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs,
                                                       const c10d::ReduceScatterOptions& options) {
+  if (const auto other = for_device_of(inputs))
+    return other->reduce_scatter_tensor_coalesced(outputs, inputs, options);
   const std::size_t count = inputs.size();
   TORCH_CHECK(outputs.size() == count && count > 0,
               "rondo: reduce_scatter_tensor_coalesced takes as many outputs as inputs");
@@ -450,6 +492,8 @@ WorkPtr RondoBackend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors&
 #if defined(C10D_BACKEND_HAS_HOOKS)
 WorkPtr RondoBackend::gather_single(at::Tensor& output, at::Tensor& input,
                                     const c10d::GatherOptions& options) {
+  if (const auto other = for_device_of({input}))
+    return other->gather_single(output, input, options);
   require_host_memory(input, "gather_single");
   const auto root = static_cast<int>(options.rootRank);
   const bool is_root = getRank() == root;
@@ -482,7 +526,7 @@ BasePtr RondoBackend::split(const c10::intrusive_ptr<c10d::Store>& store,
   const auto rank = static_cast<int>(own - ranks.begin());
   const auto timeout = options ? options->timeout : timeout_.load();
   return c10::make_intrusive<RondoBackend>(store->clone(), rank, static_cast<int>(ranks.size()),
-                                           timeout, make_messages_, name_);
+                                           timeout, others_, name_);
 }
 
 at::Tensor RondoBackend::allocateTensor(long size, at::TensorOptions options) {
@@ -498,6 +542,10 @@ c10::intrusive_ptr<c10d::Backend::Options> RondoBackend::getBackendOptions() {
 }
 
 c10d::ErrorType RondoBackend::getError() {
+  if (const auto other = for_devices_if_made()) {
+    const c10d::ErrorType error = other->getError();
+    if (error != c10d::ErrorType::SUCCESS) return error;
+  }
   const auto communicator = current();
   return communicator && communicator->ended() ? c10d::ErrorType::COMM_ERROR
                                                : c10d::ErrorType::SUCCESS;
@@ -506,6 +554,7 @@ c10d::ErrorType RondoBackend::getError() {
 void RondoBackend::abort() {
   abort_calls("torch.distributed has aborted the process group");
   messages_->abort();
+  if (const auto other = for_devices_if_made()) other->abort();
 }
 
 void RondoBackend::shutdown() {
@@ -517,11 +566,13 @@ void RondoBackend::shutdown() {
                },
                [] {}});
   messages_->shutdown();
+  if (const auto other = for_devices_if_made()) other->shutdown();
 }
 
 void RondoBackend::setTimeout(std::chrono::milliseconds timeout) {
   timeout_ = timeout;
   messages_->setTimeout(timeout);
+  if (const auto other = for_devices_if_made()) other->setTimeout(timeout);
 }
 #endif
 

@@ -1,4 +1,4 @@
-// A backend of torch.distributed over Rondo, for tensors in host memory.
+// A backend of torch.distributed over Rondo.
 #pragma once
 
 #include <atomic>
@@ -21,13 +21,17 @@ namespace rondo::torch_backend {
 // the thread that makes them, unless something is queued.
 class RondoBackend final : public Base {
  public:
-  // Makes the backend of the same ranks for what has tags: Gloo.
-  using MakeMessages = std::function<BasePtr(const c10::intrusive_ptr<c10d::Store>& store, int rank,
-                                             int size, std::chrono::milliseconds timeout)>;
+  // Makes another backend of the same ranks.
+  using Make = std::function<BasePtr(const c10::intrusive_ptr<c10d::Store>& store, int rank,
+                                     int size, std::chrono::milliseconds timeout)>;
+  struct Others {
+    Make for_messages;  // which have tags: Gloo
+    Make for_devices;   // for tensors that are not in host memory; called when one first comes
+  };
 
   // Waits for the other ranks. `name`: as which profilers show calls.
   RondoBackend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-               std::chrono::milliseconds timeout, MakeMessages make_messages, std::string name);
+               std::chrono::milliseconds timeout, Others others, std::string name);
   RondoBackend(const RondoBackend&) = delete;
   RondoBackend& operator=(const RondoBackend&) = delete;
   ~RondoBackend() override;
@@ -109,12 +113,18 @@ class RondoBackend final : public Base {
   // For other threads; null after shutdown().
   [[nodiscard]] std::shared_ptr<Communicator> current() const;
   void abort_calls(const std::string& reason);
+  // The backend for the first of these tensors; null if it is in host memory, and so for this one.
+  BasePtr for_device_of(const Tensors& tensors);
+  [[nodiscard]] BasePtr for_devices_if_made() const;
 
   std::string name_;
   std::atomic<std::chrono::milliseconds> timeout_;
-  MakeMessages make_messages_;
+  Others others_;
+  c10::intrusive_ptr<c10d::Store> store_;
   BasePtr messages_;
+  std::mutex making_;         // held while for_devices_ is made
   mutable std::mutex mutex_;  // of what follows
+  BasePtr for_devices_;
   std::shared_ptr<Communicator>
       communicator_;  // only shutdown() changes it, as a call of the runner
   std::atomic<std::uint64_t> sequence_ = 0;

@@ -1,9 +1,11 @@
-"""Rondo as a backend of torch.distributed, for tensors in host memory.
+"""Rondo as a backend of torch.distributed.
 
     torch.distributed.init_process_group("rondo")
 
 finds it by its entry point from torch 2.15 on; older releases need `import rondo_torch` before. Messages (send, recv, also
 from any source), sparse all-reduces and monitored_barrier go by Gloo, which torch has, since they have tags.
+
+Tensors on GPUs go by torch's own code for NCCL, over Rondo's libnccl.so.2, which LD_PRELOAD must name then.
 
 With RONDO_TORCH_ALLOCATOR=1 all tensors of 64 KiB and more are allocated in memory that the other ranks of the host reach.
 Processes that are forked then (workers of a DataLoader, say) share such tensors with their parent: what they write to them,
@@ -25,9 +27,20 @@ def _make_gloo(store, rank, size, timeout):
     return dist.ProcessGroupGloo(dist.PrefixStore("gloo", store), rank, size, timeout)
 
 
-def create(store, rank, size, timeout, name="rondo"):
+def _make_for_devices(store, rank, size, timeout):
+    if not hasattr(dist, "ProcessGroupNCCL"):
+        raise RuntimeError("rondo: a tensor is not in host memory, and this PyTorch was built without what calls NCCL for tensors on GPUs")
+    if not _C.nccl_is_rondo():
+        raise RuntimeError("rondo: tensors on GPUs go by Rondo's libnccl.so.2, and this process has another one: start it with "
+                           "LD_PRELOAD=FOLDER/rondo/libnccl.so.2, where FOLDER has librondo.so")
+    options = dist.ProcessGroupNCCL.Options()
+    options._timeout = timeout
+    return dist.ProcessGroupNCCL(dist.PrefixStore("devices", store), rank, size, options)
+
+
+def create(store, rank, size, timeout, name="rondo", make_for_devices=_make_for_devices):
     """A backend of this rank, as torch.distributed makes it; waits for the other ranks."""
-    return _C.create_backend(store, rank, size, timeout, _make_gloo, name)
+    return _C.create_backend(store, rank, size, timeout, _make_gloo, make_for_devices, name)
 
 
 def register():
@@ -42,7 +55,7 @@ def register():
     if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 0):
         dist.Backend.register_backend("rondo", create)
     else:
-        dist.Backend.register_backend("rondo", create, devices=["cpu"])
+        dist.Backend.register_backend("rondo", create, devices=["cpu", "cuda"])
 
 
 register()
