@@ -57,7 +57,7 @@ def write_model_and_tokens(folder: pathlib.Path) -> None:
 def losses(folder: pathlib.Path, name: str, text: str, flags: list[str]) -> list[list[str]]:
     """Of each rank, what it prints of its steps, without their times."""
     (folder / f"{name}.c").write_text(text, encoding="utf-8")
-    subprocess.run(["mpicc", "-w", "-O2", f"{name}.c", "-o", name, f"-I{sources.parent.resolve()}", *flags, "-lm"], cwd=folder, check=True)
+    subprocess.run([str(pathlib.Path(mpirun).with_name("mpicc")), "-w", "-O2", f"{name}.c", "-o", name, f"-I{sources.parent.resolve()}", *flags, "-lm"], cwd=folder, check=True)
     environment = {**os.environ, "LD_LIBRARY_PATH": library}
     # Its end of text is no token of this model, so the trainer stops when it is to generate some.
     run = subprocess.run([mpirun, "-n", "2", "--tag-output", f"./{name}"], cwd=folder, env=environment, capture_output=True, text=True, timeout=120)

@@ -500,6 +500,27 @@ void matching_types(const Group& group) {
   MPI_Type_free(&swapped);
 }
 
+#ifdef RONDO_TEST_LARGE_COUNTS
+// A type that only the functions for MPI_Count can look into.
+void types_by_large_counts(const Group& group) {
+  for (const bool gaps : {false, true}) {
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    if (gaps) {
+      MPI_Type_vector_c(2, 1, 2, MPI_INT, &type);
+    } else {
+      MPI_Type_contiguous_c(3, MPI_INT, &type);
+    }
+    MPI_Type_commit(&type);
+    const auto bcast = [&](auto function) {
+      return [&, function](unsigned char* b) { return function(b, 50, type, 0, group.comm); };
+    };
+    compare(group, "Bcast_c of a type by MPI_Count", values<int>(group.rank, 200),
+            bcast(MPI_Bcast_c), bcast(PMPI_Bcast_c));
+    MPI_Type_free(&type);
+  }
+}
+#endif
+
 // The place of a part without elements says nothing, and nothing is written there.
 void places_of_empty_parts(const Group& group) {
   const auto n = static_cast<std::size_t>(group.size);
@@ -561,51 +582,6 @@ void requests(const Group& group) {
   for (const auto& sum : sums) failures += sum == expected ? 0 : 1;
   compared += kCalls;
 }
-
-#ifdef RONDO_TEST_PERSISTENT_CALLS
-// Calls that are made once and started several times, with other inputs each time; one of the
-// requests is freed, and another one made, before the others are started again.
-void persistent_calls(const Group& group) {
-  constexpr std::size_t kElems[] = {1, 1000, 100000};
-  constexpr int kCalls = 3;
-  std::vector<std::vector<std::int64_t>> in(kCalls);
-  std::vector<std::vector<std::int64_t>> out(kCalls);
-  std::vector<MPI_Request> calls(kCalls, MPI_REQUEST_NULL);
-  const auto make = [&](std::size_t call) {
-    MPI_Allreduce_init(in[call].data(), out[call].data(), static_cast<int>(in[call].size()),
-                       MPI_INT64_T, MPI_SUM, group.comm, MPI_INFO_NULL, &calls[call]);
-  };
-  for (std::size_t call = 0; call < kCalls; ++call) {
-    in[call].resize(kElems[call]);
-    out[call].resize(kElems[call]);
-    make(call);
-  }
-  for (std::uint64_t round = 0; round < 4; ++round) {
-    for (auto& values : in) {
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        values[i] = static_cast<std::int64_t>(
-            mix(round + 8 * (i * 64 + static_cast<std::uint64_t>(group.rank))) >> 8U);
-      }
-    }
-    if (round % 2 == 0) {
-      MPI_Startall(kCalls, calls.data());
-    } else {
-      for (MPI_Request& call : calls) MPI_Start(&call);
-    }
-    if (MPI_Waitall(kCalls, calls.data(), MPI_STATUSES_IGNORE) != MPI_SUCCESS) ++failures;
-    for (std::size_t call = 0; call < kCalls; ++call) {
-      std::vector<std::int64_t> expected(in[call].size());
-      PMPI_Allreduce(in[call].data(), expected.data(), static_cast<int>(expected.size()),
-                     MPI_INT64_T, MPI_SUM, group.comm);
-      failures += out[call] == expected ? 0 : 1;
-      ++compared;
-    }
-    MPI_Request_free(&calls[1]);
-    make(1);
-  }
-  for (MPI_Request& call : calls) MPI_Request_free(&call);
-}
-#endif
 
 // Calls of a communicator that are not in the same order as those of another, or as messages:
 // legal, since they do not wait for other ranks.
@@ -713,8 +689,8 @@ void all(const Group& group) {
   matching_types(group);
   places_of_empty_parts(group);
   requests(group);
-#ifdef RONDO_TEST_PERSISTENT_CALLS
-  persistent_calls(group);
+#ifdef RONDO_TEST_LARGE_COUNTS
+  types_by_large_counts(group);
 #endif
   between_messages(group);
   integers<std::int8_t>(group, MPI_INT8_T, "int8");

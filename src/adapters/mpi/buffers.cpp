@@ -1,11 +1,12 @@
 #include "adapters/mpi/buffers.hpp"
 
 #include <algorithm>
-#include <climits>
 #include <cstring>
 #include <numeric>
 
 #include <rondo/errors.hpp>
+
+#include "adapters/mpi/datatypes.hpp"
 
 namespace rondo::mpi_programs {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 template <class Visit>
 void in_parts(const Elements& elements, const Visit& visit) {
   if (elements.layout.bytes == 0) return;
-  const std::size_t most = INT_MAX / elements.layout.bytes;
+  const std::size_t most = kMostPackedBytes / elements.layout.bytes;
   if (most == 0) throw TransportError("MPI cannot pack elements of more than 2 GiB");
   for (std::size_t done = 0; done < elements.count; done += most) {
     visit(elements.part(static_cast<std::ptrdiff_t>(done), std::min(most, elements.count - done)),
@@ -22,9 +23,8 @@ void in_parts(const Elements& elements, const Visit& visit) {
   }
 }
 
-void require(int code, int position, std::size_t bytes) {
-  if (code == MPI_SUCCESS && static_cast<std::size_t>(position) == bytes) return;
-  throw TransportError("MPI cannot pack a datatype as bytes without gaps");
+void require(bool packed) {
+  if (!packed) throw TransportError("MPI cannot pack a datatype as bytes without gaps");
 }
 
 std::byte* address_of(const void* data) { return static_cast<std::byte*>(const_cast<void*>(data)); }
@@ -37,10 +37,7 @@ void pack(const Elements& from, std::byte* to) {
     return;
   }
   in_parts(from, [to](const Elements& part, std::size_t at) {
-    int position = 0;
-    const int code = PMPI_Pack(part.data, static_cast<int>(part.count), part.type, to + at,
-                               static_cast<int>(part.bytes()), &position, MPI_COMM_SELF);
-    require(code, position, part.bytes());
+    require(pack_elements(part.data, part.count, part.type, to + at, part.bytes()));
   });
 }
 
@@ -50,11 +47,7 @@ void unpack(const std::byte* from, const Elements& to) {
     return;
   }
   in_parts(to, [from](const Elements& part, std::size_t at) {
-    int position = 0;
-    const int code =
-        PMPI_Unpack(from + at, static_cast<int>(part.bytes()), &position, address_of(part.data),
-                    static_cast<int>(part.count), part.type, MPI_COMM_SELF);
-    require(code, position, part.bytes());
+    require(unpack_elements(from + at, part.bytes(), address_of(part.data), part.count, part.type));
   });
 }
 

@@ -35,33 +35,13 @@ void Completions::start(Communicator& by, const Call& call, MPI_Request* request
   const std::lock_guard lock(mutex_);
   require(PMPI_Irecv(&nothing, 0, MPI_BYTE, rank_, 0, messages_, request));
   try {
-    start_call(by, call);
+    pending_.push_back(by.run_async(call));
+    changed_.notify_all();
   } catch (...) {
     PMPI_Cancel(request);
     PMPI_Wait(request, MPI_STATUS_IGNORE);
     throw;
   }
-}
-
-void Completions::make_persistent(MPI_Request* request) {
-  require(PMPI_Recv_init(&nothing, 0, MPI_BYTE, rank_, 0, messages_, request));
-}
-
-void Completions::start_persistent(Communicator& by, const Call& call, MPI_Request* request) {
-  const std::lock_guard lock(mutex_);
-  require(PMPI_Start(request));
-  try {
-    start_call(by, call);
-  } catch (...) {
-    PMPI_Cancel(request);
-    PMPI_Wait(request, MPI_STATUS_IGNORE);
-    throw;
-  }
-}
-
-void Completions::start_call(Communicator& by, const Call& call) {
-  pending_.push_back(by.run_async(call));
-  changed_.notify_all();
 }
 
 void Completions::serve() {

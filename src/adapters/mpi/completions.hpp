@@ -18,8 +18,8 @@ namespace rondo::mpi_programs {
 // completes their requests. Needs MPI_THREAD_MULTIPLE.
 //
 // A request is the receive of an empty message, which that thread sends to its own rank when the
-// call has ended. So it is a request like any other, also a persistent one; MPICH 5.0.2 stops a
-// program that passes an unfinished generalised request to MPI_Waitall.
+// call has ended. (MPICH 5.0.2 stops a program that passes an unfinished generalised request to
+// MPI_Waitall.)
 class Completions {
  public:
   // Errors go to the error handler of `comm`, that of the program. `messages`: has the same ranks,
@@ -35,12 +35,8 @@ class Completions {
   // request is complete with MPI_ERR_TRUNCATE. Throws if nothing was started; then *request is
   // MPI_REQUEST_NULL.
   void start(Communicator& by, const Call& call, MPI_Request* request);
-  // The same in two: a request that is not active, and its start.
-  void make_persistent(MPI_Request* request);
-  void start_persistent(Communicator& by, const Call& call, MPI_Request* request);
 
  private:
-  void start_call(Communicator& by, const Call& call);
   void serve();
 
   MPI_Comm comm_;

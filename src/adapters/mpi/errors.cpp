@@ -31,7 +31,8 @@ int code_for(const std::exception& error) noexcept {
 
 int report(MPI_Comm comm, const std::exception& error) noexcept {
   const int code = code_for(error);
-  // By the standard ABI, Intel MPI 2021.19 ends the program although the handler is this one.
+  // With the standard ABI, Intel MPI 2021.19 ends the program in MPI_Comm_call_errhandler even if
+  // the handler is MPI_ERRORS_RETURN.
   MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
   const bool got = PMPI_Comm_get_errhandler(comm, &handler) == MPI_SUCCESS;
   const bool only_returns = got && handler == MPI_ERRORS_RETURN;

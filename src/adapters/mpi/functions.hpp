@@ -77,8 +77,5 @@ int reduce_scatter(const void* in, void* out, Counts counts, MPI_Datatype type, 
                    MPI_Comm comm, HandOn hand_on);
 int reduce_scatter_block(const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op,
                          MPI_Comm comm, HandOn hand_on);
-// Makes a persistent request, which start_request() starts (persistent.hpp).
-int all_reduce_init(const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op,
-                    MPI_Comm comm, MPI_Request* request, HandOn hand_on);
 
 }  // namespace rondo::mpi_programs

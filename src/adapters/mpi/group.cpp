@@ -12,7 +12,6 @@
 #include <rondo/errors.hpp>
 #include <rondo/mpi.hpp>
 
-#include "adapters/mpi/persistent.hpp"
 #include "adapters/mpi/summary.hpp"
 
 namespace rondo::mpi_programs {
@@ -42,7 +41,6 @@ int forget(MPI_Comm /*comm*/, int /*key*/, void* value, void* /*extra*/) {
     const std::lock_guard lock(lock_of_groups());
     std::erase(all_groups(), group);
   }
-  forget_calls_of(*group);
   const Inside inside;
   delete group;
   return MPI_SUCCESS;
@@ -211,6 +209,7 @@ void Group::join() {
   } catch (const Error& error) {  // on all ranks
     give_up(error.what());
   }
+  if (!any_thread_) PMPI_Comm_free(&messages_);  // no calls go on in the background
 }
 
 void Group::give_up(const std::string& why) {

@@ -70,7 +70,7 @@ class Group {
   bool given_up_ = false;
   bool spans_hosts_ = false;
   bool any_thread_ = false;  // all ranks have MPI_THREAD_MULTIPLE
-  // Of the same ranks, for messages of Rondo's. MPI_COMM_NULL before they are joined.
+  // Of the same ranks, for messages of Rondo's; MPI_COMM_NULL unless any_thread_.
   MPI_Comm messages_ = MPI_COMM_NULL;
   std::optional<Communicator> communicator_;
   std::unique_ptr<Completions> completions_;  // made when first used; ends before the communicator

@@ -111,12 +111,4 @@ RONDO_OF_MPI int MPI_Reduce_scatter_block_c(const void* in, void* out, MPI_Count
   });
 }
 
-RONDO_OF_MPI int MPI_Allreduce_init_c(const void* in, void* out, MPI_Count count, MPI_Datatype type,
-                                      MPI_Op op, MPI_Comm comm, MPI_Info info,
-                                      MPI_Request* request) {
-  return all_reduce_init(in, out, count, type, op, comm, request, [&] {
-    return PMPI_Allreduce_init_c(in, out, count, type, op, comm, info, request);
-  });
-}
-
 }  // extern "C"

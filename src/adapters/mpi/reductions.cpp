@@ -1,13 +1,11 @@
 // The collectives of MPI that reduce.
 #include <cstring>
-#include <memory>
 #include <numeric>
 #include <optional>
 #include <vector>
 
 #include "adapters/mpi/calls.hpp"
 #include "adapters/mpi/functions.hpp"
-#include "adapters/mpi/persistent.hpp"
 
 namespace rondo::mpi_programs {
 namespace {
@@ -85,28 +83,6 @@ int iall_reduce(const void* in, void* out, MPI_Count count, MPI_Datatype type, M
     made.call.out = out;
     return start(Function::iall_reduce, comm, *group, made.bytes(),
                  [&](Communicator& by) { group->completions().start(by, made.call, request); });
-  });
-}
-
-int all_reduce_init(const void* in, void* out, MPI_Count count, MPI_Datatype type, MPI_Op op,
-                    MPI_Comm comm, MPI_Request* request, HandOn hand_on) {
-  return guarded(comm, [&]() -> int {
-    Group* const group = Group::of(comm);
-    if (group == nullptr || count < 0) return hand_on();
-    const auto made = std::make_shared<ReducingCall>(Collective::all_reduce,
-                                                     static_cast<std::size_t>(count), type, op);
-    if (!made->possible() || made->of_program() || !group->takes_in_background(made->bytes())) {
-      return noted(Function::all_reduce_init, hand_on);
-    }
-    made->call.in = in == MPI_IN_PLACE ? out : in;
-    made->call.out = out;
-    Completions& completions = group->completions();
-    completions.make_persistent(request);
-    remember(*request, {group, Function::all_reduce_init, made->bytes(),
-                        [made, &completions](Communicator& by, MPI_Request* started) {
-                          completions.start_persistent(by, made->call, started);
-                        }});
-    return MPI_SUCCESS;
   });
 }
 

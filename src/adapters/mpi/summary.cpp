@@ -7,13 +7,21 @@
 namespace rondo::mpi_programs {
 namespace {
 
-constexpr const char* kNames[kFunctions] = {
-    "MPI_Allreduce", "MPI_Iallreduce",     "MPI_Allreduce_init",
-    "MPI_Reduce",    "MPI_Reduce_scatter", "MPI_Reduce_scatter_block",
-    "MPI_Bcast",     "MPI_Allgather",      "MPI_Allgatherv",
-    "MPI_Gather",    "MPI_Gatherv",        "MPI_Scatter",
-    "MPI_Scatterv",  "MPI_Alltoall",       "MPI_Alltoallv",
-    "MPI_Barrier"};
+constexpr const char* kNames[kFunctions] = {"MPI_Allreduce",
+                                            "MPI_Iallreduce",
+                                            "MPI_Reduce",
+                                            "MPI_Reduce_scatter",
+                                            "MPI_Reduce_scatter_block",
+                                            "MPI_Bcast",
+                                            "MPI_Allgather",
+                                            "MPI_Allgatherv",
+                                            "MPI_Gather",
+                                            "MPI_Gatherv",
+                                            "MPI_Scatter",
+                                            "MPI_Scatterv",
+                                            "MPI_Alltoall",
+                                            "MPI_Alltoallv",
+                                            "MPI_Barrier"};
 
 bool is_wanted() {
   const char* const value = std::getenv("RONDO_MPI_SUMMARY");

@@ -13,7 +13,6 @@ namespace rondo::mpi_programs {
 enum class Function : std::uint8_t {
   all_reduce,
   iall_reduce,
-  all_reduce_init,
   reduce,
   reduce_scatter,
   reduce_scatter_block,
@@ -28,7 +27,7 @@ enum class Function : std::uint8_t {
   all_to_all_v,
   barrier
 };
-inline constexpr int kFunctions = 16;
+inline constexpr int kFunctions = 15;
 
 // Counted if RONDO_MPI_SUMMARY is set to something other than 0. Any thread may note calls.
 class Summary {

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "adapters/mpi/datatypes.hpp"
+
 namespace rondo::mpi_programs {
 namespace {
 
@@ -98,31 +100,6 @@ bool allowed_by_mpi(MPI_Datatype type, DataType in_rondo, ReduceOp op) {
   if (type == MPI_BYTE) return by_bits;
   const bool of_addresses = type == MPI_AINT || type == MPI_OFFSET || type == MPI_COUNT;
   return !of_addresses || !logical;
-}
-
-// Whether the elements of a datatype are sent in the order in which they lie in memory, as far as
-// that is seen by how it was made: an indexed type, say, may have another order.
-bool is_in_order(MPI_Datatype type) {
-  int integers = 0;
-  int addresses = 0;
-  int types = 0;
-  int combiner = 0;
-  if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS) {
-    return false;
-  }
-  if (combiner == MPI_COMBINER_NAMED) return true;
-  if (combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_CONTIGUOUS) return false;
-  int count = 0;
-  MPI_Datatype inner = MPI_DATATYPE_NULL;
-  if (PMPI_Type_get_contents(type, integers, addresses, 1, &count, nullptr, &inner) !=
-      MPI_SUCCESS) {
-    return false;
-  }
-  const bool in_order = is_in_order(inner);
-  int combiner_of_inner = MPI_COMBINER_NAMED;
-  PMPI_Type_get_envelope(inner, &integers, &addresses, &types, &combiner_of_inner);
-  if (combiner_of_inner != MPI_COMBINER_NAMED) PMPI_Type_free(&inner);
-  return in_order;
 }
 
 UserReduction by_mpi(MPI_Datatype type, MPI_Op op, std::size_t element_bytes) {

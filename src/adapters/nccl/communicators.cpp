@@ -219,10 +219,10 @@ ncclResult_t ncclCommCuDevice(ncclComm_t comm, int* device) {
   });
 }
 
-// Programs ask for what a version has. Up to 2.21 there are splits, configurations and memory of
-// NCCL's own, and no windows.
 const char* ncclRondoVersion() { return RONDO_VERSION; }
 
+// Programs ask for what a version has. Up to 2.21 there are splits, configurations and memory of
+// NCCL's own, and no windows.
 ncclResult_t ncclGetVersion(int* version) {
   return nccl::result_of(
       [version] { nccl::not_null(version, "the place for the version") = 22105; });

@@ -140,7 +140,7 @@ BasePtr RondoBackend::for_devices_if_made() const {
 }
 
 BasePtr RondoBackend::for_device_of(const Tensors& tensors) {
-  if (tensors.empty() || tensors[0].device().is_cpu()) return nullptr;
+  if (tensors.empty() || tensors[0].device().is_cpu()) return {};
   const std::lock_guard one_makes(making_);
   if (BasePtr made = for_devices_if_made()) return made;
   BasePtr made = others_.for_devices(store_, getRank(), getSize(), timeout_.load());
@@ -182,7 +182,9 @@ WorkPtr RondoBackend::allreduce(Tensors& tensors, const c10d::AllreduceOptions& 
 }
 
 WorkPtr RondoBackend::allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) {
+#if !defined(TORCH_OF_1)
   if (const auto other = for_device_of(tensors)) return other->allreduce_sparse(tensors, options);
+#endif
   return messages_->allreduce(tensors, options);
 }
 
@@ -430,6 +432,10 @@ WorkPtr RondoBackend::alltoall(Tensors& outputs, Tensors& inputs,
 }
 
 WorkPtr RondoBackend::barrier(const c10d::BarrierOptions& options) {
+  // Those who name devices want their streams to wait, too.
+  if (!options.device_ids.empty()) {
+    if (const auto other = for_devices_if_made()) return other->barrier(options);
+  }
   return make(c10d::OpType::BARRIER, "barrier", {}, {}, asynchronous(options), options.timeout,
               [this](const CallOptions& with) { communicator().barrier(with); });
 }
@@ -529,7 +535,11 @@ BasePtr RondoBackend::split(const c10::intrusive_ptr<c10d::Store>& store,
                                            timeout, others_, name_);
 }
 
+// Torch asks with the index of a device, which is below 0 for host memory.
+bool RondoBackend::supportsTensorAlloc(c10::DeviceIndex device) { return device < 0; }
+
 at::Tensor RondoBackend::allocateTensor(long size, at::TensorOptions options) {
+  if (!options.device().is_cpu()) return at::empty({size}, options);
   auto data =
       reachable_allocator().allocate(static_cast<std::size_t>(size) * options.dtype().itemsize());
   void* const memory = data.get();

@@ -95,7 +95,7 @@ class RondoBackend final : public Base {
   void shutdown() override;
   void setTimeout(std::chrono::milliseconds timeout) override;
   // Tensors that other ranks reach, for the buckets of DistributedDataParallel.
-  bool supportsTensorAlloc(c10::DeviceIndex /*device*/) override { return true; }
+  bool supportsTensorAlloc(c10::DeviceIndex device) override;
   at::Tensor allocateTensor(long size, at::TensorOptions options) override;
 #endif
 #endif

@@ -2,8 +2,9 @@
 
     torch.distributed.init_process_group("rondo")
 
-finds it by its entry point from torch 2.15 on; older releases need `import rondo_torch` before. Messages (send, recv, also
-from any source), sparse all-reduces and monitored_barrier go by Gloo, which torch has, since they have tags.
+finds it by its entry point from torch 2.15 on; older releases need `import rondo_torch` before. For tensors in host memory,
+messages (send, recv, also from any source), sparse all-reduces and monitored_barrier go by Gloo, which torch has, since they
+have tags.
 
 Tensors on GPUs go by torch's own code for NCCL, over Rondo's libnccl.so.2, which LD_PRELOAD must name then.
 
