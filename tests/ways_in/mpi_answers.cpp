@@ -120,14 +120,12 @@ std::string text(const char* function, const std::string& of, std::size_t count,
 struct IntCounts {
   using Count = int;
   using Place = int;
-  static constexpr const char* kName = "";
   RONDO_TEST_FUNCTIONS()
 };
 #ifdef RONDO_TEST_LARGE_COUNTS
 struct LargeCounts {
   using Count = MPI_Count;
   using Place = MPI_Aint;
-  static constexpr const char* kName = "_c";
   RONDO_TEST_FUNCTIONS(_c)
 };
 #endif

@@ -14,7 +14,8 @@ namespace rondo::mpi_programs {
 class HandOn {
  public:
   template <class Call>
-  HandOn(const Call& call)  // NOLINT(google-explicit-constructor): a lambda of the caller's
+  // NOLINTNEXTLINE(google-explicit-constructor,misc-explicit-constructor): a lambda of the caller's
+  HandOn(const Call& call)
       : call_(&call), run_([](const void* what) { return (*static_cast<const Call*>(what))(); }) {}
   int operator()() const { return run_(call_); }
 
