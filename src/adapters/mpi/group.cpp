@@ -35,8 +35,22 @@ std::vector<Group*>& all_groups() {
   return *groups;
 }
 
+// Of a thread's last call: asking MPI for the attribute takes longer than the rest of what is done
+// here for a small call.
+struct LastGroup {
+  MPI_Comm comm = MPI_COMM_NULL;
+  Group* group = nullptr;
+  std::uint64_t freed = 0;  // as communicators_freed was then
+};
+thread_local LastGroup last_group;
+// How many communicators with a group have been freed, whose handles MPI may use again. forget()
+// writes it, all threads read it. Relaxed: a thread that has got a new communicator from another
+// one has got this number, too, by what the program passes the handle with.
+std::atomic<std::uint64_t> communicators_freed = 0;
+
 int forget(MPI_Comm /*comm*/, int /*key*/, void* value, void* /*extra*/) {
   auto* const group = static_cast<Group*>(value);
+  communicators_freed.fetch_add(1, std::memory_order_relaxed);
   {
     const std::lock_guard lock(lock_of_groups());
     std::erase(all_groups(), group);
@@ -148,7 +162,11 @@ Group::~Group() {
 }
 
 Group* Group::of(MPI_Comm comm) {
-  if (Inside::is() || comm == MPI_COMM_NULL || !mpi_is_on()) return nullptr;
+  if (Inside::is() || comm == MPI_COMM_NULL) return nullptr;
+  const std::uint64_t freed = communicators_freed.load(std::memory_order_relaxed);
+  LastGroup& last = last_group;
+  if (last.comm == comm && last.freed == freed) return last.group;
+  if (!mpi_is_on()) return nullptr;
   void* value = nullptr;
   int found = 0;
   if (PMPI_Comm_get_attr(comm, key_of_groups(), static_cast<void*>(&value), &found) !=
@@ -156,7 +174,9 @@ Group* Group::of(MPI_Comm comm) {
     return nullptr;
   }
   Group* const group = found != 0 ? static_cast<Group*>(value) : make_group(comm);
-  return group != nullptr && group->size_ > 1 ? group : nullptr;
+  if (group == nullptr) return nullptr;
+  last = {comm, group->size_ > 1 ? group : nullptr, freed};
+  return last.group;
 }
 
 bool Group::takes(std::size_t bytes) {
