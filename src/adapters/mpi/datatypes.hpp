@@ -1,6 +1,4 @@
-// What MPI tells about datatypes, and does with them, by counts of int (int_datatypes.cpp) or,
-// where it has them, by MPI_Count (large_datatypes.cpp), which types made by functions for
-// MPI_Count need.
+// What MPI tells about datatypes, and does with them.
 #pragma once
 
 #include <mpi.h>

@@ -2,25 +2,9 @@
 
 #include <limits>
 
+#include <type_functions.hpp>
+
 namespace rondo::mpi_programs {
-namespace {
-
-using Count = MPI_Count;
-
-struct Made {
-  Count integers = 0;
-  Count addresses = 0;
-  Count large_counts = 0;
-  Count types = 0;
-  int combiner = 0;
-};
-
-bool how_it_was_made(MPI_Datatype type, Made& made) {
-  return PMPI_Type_get_envelope_c(type, &made.integers, &made.addresses, &made.large_counts,
-                                  &made.types, &made.combiner) == MPI_SUCCESS;
-}
-
-}  // namespace
 
 const std::size_t kMostPackedBytes = std::numeric_limits<Count>::max();
 
@@ -29,14 +13,8 @@ bool is_in_order(MPI_Datatype type) {
   if (!how_it_was_made(type, made)) return false;
   if (made.combiner == MPI_COMBINER_NAMED) return true;
   if (made.combiner != MPI_COMBINER_DUP && made.combiner != MPI_COMBINER_CONTIGUOUS) return false;
-  // Of a contiguous type, the one integer is its count.
-  int count = 0;
-  MPI_Count large_count = 0;
   MPI_Datatype inner = MPI_DATATYPE_NULL;
-  if (PMPI_Type_get_contents_c(type, made.integers, made.addresses, made.large_counts, 1, &count,
-                               nullptr, &large_count, &inner) != MPI_SUCCESS) {
-    return false;
-  }
+  if (!made_from(type, made, inner)) return false;
   const bool in_order = is_in_order(inner);
   Made of_inner;
   if (how_it_was_made(inner, of_inner) && of_inner.combiner != MPI_COMBINER_NAMED) {
@@ -48,16 +26,16 @@ bool is_in_order(MPI_Datatype type) {
 bool pack_elements(const void* from, std::size_t elements, MPI_Datatype type, void* to,
                    std::size_t bytes) {
   Count position = 0;
-  const int code = PMPI_Pack_c(from, static_cast<Count>(elements), type, to,
-                               static_cast<Count>(bytes), &position, MPI_COMM_SELF);
+  const int code =
+      pack(from, static_cast<Count>(elements), type, to, static_cast<Count>(bytes), position);
   return code == MPI_SUCCESS && static_cast<std::size_t>(position) == bytes;
 }
 
 bool unpack_elements(const void* from, std::size_t bytes, void* to, std::size_t elements,
                      MPI_Datatype type) {
   Count position = 0;
-  const int code = PMPI_Unpack_c(from, static_cast<Count>(bytes), &position, to,
-                                 static_cast<Count>(elements), type, MPI_COMM_SELF);
+  const int code =
+      unpack(from, static_cast<Count>(bytes), position, to, static_cast<Count>(elements), type);
   return code == MPI_SUCCESS && static_cast<std::size_t>(position) == bytes;
 }
 
