@@ -65,12 +65,12 @@ build_and_use_packages() {
   inside DEBIAN_FRONTEND=noninteractive bash -exc '
     apt-get update -qq
     apt-get install -y -qq --no-install-recommends build-essential lintian
-    cd /root/rondo
+    cd ~/rondo
     apt-get build-dep -y -qq --no-install-recommends ./
     dpkg-buildpackage -b -us -uc
     lintian --allow-root --fail-on error ../rondo_*.changes
     apt-get install -y -qq ../librondo0_*.deb ../librondo-dev_*.deb ../rondo-tools_*.deb
-    cd /root
+    cd
     mpicxx -std=c++20 program.cpp $(pkg-config --cflags --libs rondo) -o program
     mpicc their_program.c -o their_program
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1

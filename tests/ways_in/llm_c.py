@@ -49,9 +49,10 @@ def write_model_and_tokens(folder: pathlib.Path) -> None:
         for i, size in enumerate(sizes):
             array.array("f", [1.0 if i in scales_of_norms else rng.gauss(0, 0.02) for _ in range(size)]).tofile(file)
     (folder / "data").mkdir()
-    for name, count in (("train", 40000), ("val", 3000)):
+    for part, count in (("train", 40000), ("val", 3000)):
         tokens = [min(int(rng.paretovariate(0.5)), vocabulary - 1) for _ in range(count)]
-        array.array("i", tokens).tofile(open(folder / "data" / f"tiny_shakespeare_{name}.bin", "wb"))
+        with open(folder / "data" / f"tiny_shakespeare_{part}.bin", "wb") as file:
+            array.array("i", tokens).tofile(file)
 
 
 def losses(folder: pathlib.Path, name: str, text: str, flags: list[str]) -> list[list[str]]:

@@ -39,17 +39,16 @@ std::vector<Group*>& all_groups() {
 struct LastGroup {
   MPI_Comm comm = MPI_COMM_NULL;
   Group* group = nullptr;
-  std::uint64_t freed = 0;  // as communicators_freed was then
+  std::uint64_t ended = 0;  // as groups_ended was then
 };
 thread_local LastGroup last_group;
-// How many communicators with a group have been freed, whose handles MPI may use again. forget()
-// writes it, all threads read it. Relaxed: a thread that has got a new communicator from another
-// one has got this number, too, by what the program passes the handle with.
-std::atomic<std::uint64_t> communicators_freed = 0;
+// How many groups have ended: MPI may use the handles of their communicators again. ~Group() writes
+// it, all threads read it. Relaxed: a thread that has got a new communicator from another one has
+// got this number, too, by what the program passes the handle with.
+std::atomic<std::uint64_t> groups_ended = 0;
 
 int forget(MPI_Comm /*comm*/, int /*key*/, void* value, void* /*extra*/) {
   auto* const group = static_cast<Group*>(value);
-  communicators_freed.fetch_add(1, std::memory_order_relaxed);
   {
     const std::lock_guard lock(lock_of_groups());
     std::erase(all_groups(), group);
@@ -155,6 +154,7 @@ Group* make_group(MPI_Comm comm) {
 Group::Group(MPI_Comm comm, int rank, int size) : comm_(comm), rank_(rank), size_(size) {}
 
 Group::~Group() {
+  groups_ended.fetch_add(1, std::memory_order_relaxed);
   completions_.reset();
   communicator_.reset();
   if (messages_ != MPI_COMM_NULL) PMPI_Comm_free(&messages_);
@@ -162,9 +162,9 @@ Group::~Group() {
 
 Group* Group::of(MPI_Comm comm) {
   if (Inside::is() || comm == MPI_COMM_NULL) return nullptr;
-  const std::uint64_t freed = communicators_freed.load(std::memory_order_relaxed);
+  const std::uint64_t ended = groups_ended.load(std::memory_order_relaxed);
   LastGroup& last = last_group;
-  if (last.comm == comm && last.freed == freed) return last.group;
+  if (last.comm == comm && last.ended == ended) return last.group;
   if (!mpi_is_on()) return nullptr;
   void* value = nullptr;
   int found = 0;
@@ -174,7 +174,7 @@ Group* Group::of(MPI_Comm comm) {
   }
   Group* const group = found != 0 ? static_cast<Group*>(value) : make_group(comm);
   if (group == nullptr) return nullptr;
-  last = {comm, group->size_ > 1 ? group : nullptr, freed};
+  last = {comm, group->size_ > 1 ? group : nullptr, ended};
   return last.group;
 }
 

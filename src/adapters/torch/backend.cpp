@@ -140,7 +140,11 @@ BasePtr RondoBackend::for_devices_if_made() const {
 }
 
 BasePtr RondoBackend::for_device_of(const Tensors& tensors) {
-  if (tensors.empty() || tensors[0].device().is_cpu()) return {};
+  return tensors.empty() ? BasePtr() : for_device_of(tensors[0]);
+}
+
+BasePtr RondoBackend::for_device_of(const at::Tensor& tensor) {
+  if (tensor.device().is_cpu()) return {};
   const std::lock_guard one_makes(making_);
   if (BasePtr made = for_devices_if_made()) return made;
   BasePtr made = others_.for_devices(store_, getRank(), getSize(), timeout_.load());
@@ -251,7 +255,7 @@ WorkPtr RondoBackend::allgather(TensorLists& outputs, Tensors& inputs,
 
 WorkPtr RondoBackend::_allgather_base(at::Tensor& output, at::Tensor& input,
                                       const c10d::AllgatherOptions& options) {
-  if (const auto other = for_device_of({input}))
+  if (const auto other = for_device_of(input))
     return other->_allgather_base(output, input, options);
   require_gathered(output, input, getSize());
   return make(c10d::OpType::_ALLGATHER_BASE, "all_gather", {input}, {output}, asynchronous(options),
@@ -371,7 +375,7 @@ WorkPtr RondoBackend::reduce_scatter(Tensors& outputs, TensorLists& inputs,
 
 WorkPtr RondoBackend::_reduce_scatter_base(at::Tensor& output, at::Tensor& input,
                                            const c10d::ReduceScatterOptions& options) {
-  if (const auto other = for_device_of({input}))
+  if (const auto other = for_device_of(input))
     return other->_reduce_scatter_base(output, input, options);
   require_scattered(output, input, getSize());
   type_of(output);
@@ -387,7 +391,7 @@ WorkPtr RondoBackend::alltoall_base(at::Tensor& output, at::Tensor& input,
                                     std::vector<int64_t>& output_sizes,
                                     std::vector<int64_t>& input_sizes,
                                     const c10d::AllToAllOptions& options) {
-  if (const auto other = for_device_of({input}))
+  if (const auto other = for_device_of(input))
     return other->alltoall_base(output, input, output_sizes, input_sizes, options);
   require_host_memory(output, "all_to_all_single");
   require_host_memory(input, "all_to_all_single");
@@ -498,8 +502,7 @@ WorkPtr RondoBackend::reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors&
 #if defined(C10D_BACKEND_HAS_HOOKS)
 WorkPtr RondoBackend::gather_single(at::Tensor& output, at::Tensor& input,
                                     const c10d::GatherOptions& options) {
-  if (const auto other = for_device_of({input}))
-    return other->gather_single(output, input, options);
+  if (const auto other = for_device_of(input)) return other->gather_single(output, input, options);
   require_host_memory(input, "gather_single");
   const auto root = static_cast<int>(options.rootRank);
   const bool is_root = getRank() == root;

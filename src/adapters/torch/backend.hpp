@@ -113,7 +113,9 @@ class RondoBackend final : public Base {
   // For other threads; null after shutdown().
   [[nodiscard]] std::shared_ptr<Communicator> current() const;
   void abort_calls(const std::string& reason);
-  // The backend for the first of these tensors; null if it is in host memory, and so for this one.
+  // The backend for this tensor, or for the first of these; null if it is in host memory, and so
+  // for this backend.
+  BasePtr for_device_of(const at::Tensor& tensor);
   BasePtr for_device_of(const Tensors& tensors);
   [[nodiscard]] BasePtr for_devices_if_made() const;
 
